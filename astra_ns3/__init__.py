@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.run import run as run
     from astra_ns3.experiments.run import run_scenario as run_scenario
     from astra_ns3.experiments.scenario_result import ScenarioResult as ScenarioResult
+    from astra_ns3.experiments.validate import forecast_scenario as forecast_scenario
     from astra_ns3.report.comparison.compare import compare as compare
     from astra_ns3.report.explanation.explain import explain as explain
     from astra_ns3.scenario.tenant import Tenant as Tenant
@@ -29,6 +30,7 @@ _PLACES = {
     "Tenant": "scenario.tenant",
     "compare": "report.comparison.compare",
     "explain": "report.explanation.explain",
+    "forecast_scenario": "experiments.validate",
     "run": "experiments.run",
     "run_scenario": "experiments.run",
     "study": "studies.run_study",
@@ -42,6 +44,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "forecast_scenario",
     "run",
     "run_scenario",
     "study",

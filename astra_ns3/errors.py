@@ -1,10 +1,19 @@
-"""Every error this package raises on purpose; each knows the exit status that the command line gives it."""
+"""Every error this package raises on purpose, and the forms of what it says about wrong input.
+
+Each error knows the exit status that the command line gives it. An error of input is one line: where, what was found,
+what is allowed, the nearest valid word. The functions below give the forms; the special words stand where they are
+called. A function that only checks raises the error itself. ``where`` comes last: left out, a caller that knows the
+file adds it by :func:`located`.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 
 class AstraNs3Error(Exception):
@@ -82,3 +91,123 @@ def nearest(word: str, allowed: Iterable[str]) -> str:
     longer = [candidate for candidate in by_lower if len(word) >= _TELLING and candidate.startswith(word.lower())]
     matches = difflib.get_close_matches(word.lower(), longer or by_lower, n=1, cutoff=0.0 if longer else 0.6)
     return f"; did you mean '{by_lower[matches[0]]}'?" if matches else ""
+
+
+@dataclass(frozen=True)
+class Where:
+    """A line of a file; it prints as ``file:line``, and as the file alone if the line is unknown (0)."""
+
+    file: str | os.PathLike[str]
+    line: int = 0
+
+    def __str__(self) -> str:
+        file = os.fspath(self.file)
+        return f"{file}:{self.line}" if self.line else file
+
+
+Place = Where | str | os.PathLike[str]
+_Given = TypeVar("_Given")
+_Value = TypeVar("_Value")
+_LONGEST_WORD = 40
+
+
+def wrong(words: str, where: Place = "") -> InputError:
+    """Return the error that says ``words`` of a place."""
+    place = str(where)
+    return InputError(f"{place}: {words}" if place else words)
+
+
+def refuse(condition: bool, words: str, where: Place = "") -> None:
+    """Raise :func:`wrong` if ``condition`` holds.
+
+    The words are made before the condition is known. Where a million things are checked, ``if`` and ``raise wrong``.
+    """
+    if condition:
+        raise wrong(words, where)
+
+
+def required(value: _Value | None, words: str, where: Place = "") -> _Value:
+    """Return ``value``, which must be there; raise :func:`wrong` if it is None."""
+    if value is None:
+        raise wrong(words, where)
+    return value
+
+
+def of_type(value: _Given, kind: type[_Value], words: str, where: Place = "") -> _Value:
+    """Return ``value``, which must be of ``kind``; raise :func:`wrong` if it isn't."""
+    if not isinstance(value, kind):
+        raise wrong(words, where)
+    return value
+
+
+def unknown(what: str, word: str, allowed: Collection[str], where: Place = "") -> InputError:
+    """Return the error of a word that is none of the allowed ones, with the nearest of these."""
+    listed = f"{', '.join(allowed)}{nearest(word, allowed)}"
+    return wrong(f"{what} '{word[:_LONGEST_WORD]}' is not one of {listed}", where)
+
+
+def check_known(what: str, word: str, allowed: Collection[str], where: Place = "") -> None:
+    """Raise :func:`unknown` if a word is none of the allowed ones."""
+    if word not in allowed:
+        raise unknown(what, word, allowed, where)
+
+
+def one_of(what: str, word: str, allowed: Mapping[str, _Value], where: Place = "") -> _Value:
+    """Return the value that a table has for a word; raise :func:`unknown` if it has none."""
+    check_known(what, word, allowed, where)
+    return allowed[word]
+
+
+def in_range(name: str, value: float, least: float, most: float | None = None, where: Place = "") -> None:
+    """Raise the error of a number that is below ``least`` or above ``most``."""
+    if value < least or (most is not None and value > most):
+        allowed = f"at least {least}" if most is None else f"{least} to {most}"
+        raise wrong(f"{name} is {value}, expected {allowed}", where)
+
+
+def whole_number(name: str, value: _Value, least: int, most: int | None = None, where: Place = "") -> int:
+    """Return ``value`` as a whole number in the range; raise the error of one that Python code gave otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        allowed = f", at least {least}" if most is None else f" from {least} to {most}"
+        raise wrong(f"{name} is {value!r}, expected a whole number{allowed}", where)
+    return value
+
+
+def of_npus(name: str, npu: int, npus: int, where: Place = "") -> None:
+    """Raise the error of an NPU that isn't there."""
+    if not 0 <= npu < npus:
+        raise wrong(f"{name} is {npu}, expected one of {npus} NPUs, 0 to {npus - 1}", where)
+
+
+def ends_in(what: str, path: str, endings: Iterable[str]) -> None:
+    """Raise the error of a file whose name has none of the endings."""
+    allowed = tuple(endings)
+    if not path.endswith(allowed):
+        raise wrong(f"{what} ends in {', '.join(allowed)}", path)
+
+
+@contextmanager
+def located(where: Place) -> Iterator[None]:
+    """Put ``where`` in front of errors of input that are raised inside."""
+    try:
+        yield
+    except InputError as error:
+        raise wrong(str(error), where) from error
+
+
+@contextmanager
+def failing(kinds: type[Exception] | tuple[type[Exception], ...], words: str, where: Place = "") -> Iterator[None]:
+    """Raise the error that says ``words`` and the reason for what is raised inside and is of ``kinds``."""
+    try:
+        yield
+    except kinds as error:
+        raise wrong(f"{words}: {getattr(error, 'strerror', None) or error}", where) from error
+
+
+@contextmanager
+def needing(package: str, what: str) -> Iterator[None]:
+    """Raise the error of a package that isn't installed; ``what`` says who needs it, with its verb."""
+    try:
+        yield
+    except ImportError as error:
+        raise wrong(f"{what} {package}, which is not installed; 'pip install {package}' gives it") from error

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import format_bytes
 
 _MEMINFO = Path("/proc/meminfo")
@@ -44,7 +44,7 @@ def require_memory(what: str, needed_bytes: int, advice: str, *, limit_bytes: in
     """
     available = available_memory(limit_bytes)
     if available is not None and needed_bytes > available.bytes:
-        raise InputError(
+        raise wrong(
             f"{what} would need about {format_bytes(needed_bytes)} of memory, {available.source} "
             f"{format_bytes(available.bytes)} left; {advice}"
         )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse, required, wrong
 
 PS_PER_NS = 1000
 PS_PER_US = 1000 * PS_PER_NS
@@ -65,8 +65,10 @@ def parse_rate(value: str | int) -> int:
     ``100`` means another unit.
     """
     rate_bps = _parse(value, "a rate", _RATE_UNITS, bare=1, shown=_RATE_WORDS)
-    if 0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)):
-        raise InputError(f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}")
+    refuse(
+        0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)),
+        f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}",
+    )
     return rate_bps
 
 
@@ -112,26 +114,24 @@ def parse_any(value: str) -> int | None:
 def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | None, shown: str) -> int:
     """The integer that ``value`` stands for; ``bare`` is the factor of a number without a unit, None if not allowed."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise InputError(f"{value!r} is not {what}: write a number and one of {shown}")
-    match = _NUMBER_AND_UNIT.fullmatch(str(value).strip())
-    if match is None:
-        raise InputError(f"{value!r} is not {what}: write a number that is not negative and one of {shown}")
+        raise wrong(f"{value!r} is not {what}: write a number and one of {shown}")
+    match = required(
+        _NUMBER_AND_UNIT.fullmatch(str(value).strip()),
+        f"{value!r} is not {what}: write a number that is not negative and one of {shown}",
+    )
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:
             hint = _in_bits(number, unit) if units is _RATE_UNITS else ""
-            raise InputError(
-                f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}"
-            )
+            raise wrong(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}")
         number *= units[unit]
     elif bare is not None:
         number *= bare
     elif number != 0:
-        raise InputError(f"{value!r} has no unit: write {what} as a number and one of {shown}")
-    if number.denominator != 1:
-        raise InputError(f"{value!r} is not a whole number of {_smallest(units)}")
+        raise wrong(f"{value!r} has no unit: write {what} as a number and one of {shown}")
+    refuse(number.denominator != 1, f"{value!r} is not a whole number of {_smallest(units)}")
     if number > LARGEST_INTEGER:
-        raise InputError(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
+        raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
     return int(number)
 
 

@@ -13,12 +13,15 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 
-from astra_ns3.errors import AstraNs3Error, InputError, nearest
+from astra_ns3.errors import AstraNs3Error, InputError, nearest, refuse, wrong
 
 FORM = "FILE.py:name"
 """How a part is named, for messages."""
 _PYTHON = re.compile(r"(?:file:)?(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)", re.ASCII)
 _EITHER = re.compile(r"(?:file:)?(?P<file>.+\.(?:hpp|hh|h|py)):(?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)", re.ASCII)
+
+
+UserFunction = Callable[..., Any]  # what a user wrote: checked where it is called, for nobody can know its type
 
 
 class UserPart(NamedTuple):
@@ -37,7 +40,7 @@ def user_part(text: object, *, compiled: bool = False) -> UserPart | None:
     return UserPart(match["file"], match["name"]) if match else None
 
 
-def load_part(part: UserPart, role: str, *, a_class: bool = False) -> Callable[..., Any]:
+def load_part(part: UserPart, role: str, *, a_class: bool = False) -> UserFunction:
     """The function, or the class, that ``part`` names; ``role`` says what it is for: "hook", "policy", "topology".
 
     Raises InputError as :func:`load_user_module` does, and if there is no such function.
@@ -45,24 +48,23 @@ def load_part(part: UserPart, role: str, *, a_class: bool = False) -> Callable[.
     names = vars(load_user_module(Path(part.file), role))
     found = names.get(part.name)
     if callable(found) and (isinstance(found, type) or not a_class):
-        return cast(Callable[..., Any], found)
+        return cast(UserFunction, found)
     wanted = f"{part.file}: the {role} file must define a {'class' if a_class else 'function'} {part.name}"
-    if part.name in names:
-        raise InputError(f"{wanted}, found {a_kind_of(found)}")
-    raise InputError(wanted + nearest(part.name, (name for name in names if not name.startswith("__"))))
+    refuse(part.name in names, f"{wanted}, found {a_kind_of(found)}")
+    raise wrong(wanted + nearest(part.name, (name for name in names if not name.startswith("__"))))
 
 
-def load_pure_part(part: UserPart, role: str) -> Callable[..., Any]:
+def load_pure_part(part: UserPart, role: str) -> UserFunction:
     """As :func:`load_part`, guarded, for a function of its arguments alone: loaded once for each state of the file."""
     try:
         state = Path(part.file).stat()
     except (OSError, ValueError):
-        raise InputError(f"{part.file}: no such {role} file") from None
+        raise wrong(f"no such {role} file", part.file) from None
     return _load_pure_part(part, role, Path(part.file).absolute(), state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=64)
-def _load_pure_part(part: UserPart, role: str, _path: Path, _modified_ns: int, _bytes: int) -> Callable[..., Any]:
+def _load_pure_part(part: UserPart, role: str, _path: Path, _modified_ns: int, _bytes: int) -> UserFunction:
     return guarded(load_part(part, role), part)
 
 
@@ -77,7 +79,7 @@ def load_user_module(file: Path, role: str) -> ModuleType:
     name = f"astra_ns3_user_{file.stem}_{hashlib.sha256(bytes(file.resolve())).hexdigest()[:12]}"
     specification = importlib.util.spec_from_file_location(name, file.absolute())
     if specification is None or specification.loader is None:
-        raise InputError(f"{file}: a {role} must be a Python file (.py)")
+        raise wrong(f"a {role} must be a Python file (.py)", file)
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module  # dataclasses look there for the names in their annotations
     try:
@@ -86,7 +88,7 @@ def load_user_module(file: Path, role: str) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[name]
-        raise InputError(f"{_place(file, error)}: the {role} file failed: {describe_failure(error)}") from error
+        raise wrong(f"the {role} file failed: {describe_failure(error)}", _place(file, error)) from error
     return module
 
 
@@ -96,11 +98,10 @@ def check_user_file(file: Path, role: str) -> None:
         there = file.is_file()
     except (OSError, ValueError):
         there = False
-    if not there:
-        raise InputError(f"{file}: no such {role} file")
+    refuse(not there, f"no such {role} file", file)
 
 
-def guarded(function: Callable[..., Any], part: UserPart) -> Callable[..., Any]:
+def guarded(function: UserFunction, part: UserPart) -> UserFunction:
     """``function`` such that whatever it raises is an InputError that names the file, the line and the function."""
 
     @wraps(function)
@@ -120,7 +121,7 @@ def told(error: BaseException, part: UserPart) -> AstraNs3Error:
     if isinstance(error, AstraNs3Error) and not isinstance(error, InputError):
         return error
     what = str(error) if isinstance(error, InputError) else f"{part.name} failed: {describe_failure(error)}"
-    return InputError(f"{_place(Path(part.file), error)}: {what}")
+    return wrong(f"{what}", _place(Path(part.file), error))
 
 
 def describe_failure(error: BaseException) -> str:

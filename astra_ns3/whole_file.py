@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, refuse
 
 
 def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Raise InputError if there is a file, or a link, named ``target`` that isn't to be replaced."""
-    if os.path.lexists(target) and not overwrite:
-        raise InputError(f"{os.fspath(target)}: exists already; name another file or use --overwrite")
+    refuse(
+        bool(os.path.lexists(target) and not overwrite), "exists already; name another file or use --overwrite", target
+    )
 
 
 @contextmanager
@@ -24,11 +25,9 @@ def whole_file(target: str | os.PathLike[str]) -> Iterator[Path]:
     """
     path = Path(target)
     partial = path.with_name(f".{os.getpid()}.partial.{path.name}")  # the ending tells writers the format
-    try:
+    with failing(OSError, "cannot be written", path):
         try:
             yield partial
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

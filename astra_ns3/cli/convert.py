@@ -11,7 +11,7 @@ from astra_ns3.cli.completion import files
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show, tell
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.playing.converting.conversion import TARGETS, Converted, Unrolling, convert, files_there
 from astra_ns3.whole_file import check_free
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
@@ -108,8 +108,7 @@ def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWo
     workload = read_workload(source)
     if isinstance(workload, ChakraTrace):
         return read_chakra(source, groups, keep_groups=keep_groups)
-    if groups is not None:
-        raise InputError(f"{source}: isn't a Chakra trace, so --groups {groups} has no meaning")
+    refuse(groups is not None, f"isn't a Chakra trace, so --groups {groups} has no meaning", source)
     return workload
 
 
@@ -117,11 +116,10 @@ def sizes_of(text: str | None) -> tuple[int, ...] | None:
     """NPUs along each dimension, of ``2x4``; raises InputError."""
     if text is None:
         return None
-    if not _DIMENSIONS.fullmatch(text):
-        raise InputError(f"--dimensions is '{text[:40]}', expected numbers of NPUs such as 8 or 2x4")
+    refuse(not _DIMENSIONS.fullmatch(text), f"--dimensions is '{text[:40]}', expected numbers of NPUs such as 8 or 2x4")
     sizes = tuple(map(int, text.split("x")))
-    if prod(sizes) > _MOST_NPUS:
-        raise InputError(
-            f"--dimensions is '{text[:40]}', which makes {prod(sizes):,} NPUs, expected at most {_MOST_NPUS:,}"
-        )
+    refuse(
+        prod(sizes) > _MOST_NPUS,
+        f"--dimensions is '{text[:40]}', which makes {prod(sizes):,} NPUs, expected at most {_MOST_NPUS:,}",
+    )
     return sizes

@@ -25,13 +25,15 @@ def explain_command(folder: str, iteration: int | None, collective: int | None, 
     Follows the chain of computations, waits and messages that determines its end. Records that tell most:
     --record timeline --record accounts.
     """
-    from astra_ns3.errors import InputError
+    from astra_ns3.errors import refuse
     from astra_ns3.experiments.integrity import blaming_damage
     from astra_ns3.experiments.result import Result
     from astra_ns3.report.explanation.explain import explain
 
-    if iteration is not None and collective is not None:
-        raise InputError("--iteration and --collective: found both, expected one of them")
+    refuse(
+        iteration is not None and collective is not None,
+        "--iteration and --collective: found both, expected one of them",
+    )
     with blaming_damage((folder,)):
         found = explain(Result.load(folder), iteration=iteration, collective=collective, top=top)
         told = found.document() if as_json else found.text()

@@ -22,7 +22,7 @@ from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
 
 _USAGE_STATUS = 2
-_Command = Callable[..., Any]
+_Command = Callable[..., int]
 Read = TypeVar("Read")
 
 

@@ -12,7 +12,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.changing import settings_of
-from astra_ns3.errors import InputError
+from astra_ns3.errors import of_type
 from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.workload_formats import read_workload
@@ -75,8 +75,7 @@ def generate_workload(
     """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
     read = read_as_model(model)
     workload = read_workload(model) if read is None else read.workload
-    if not isinstance(workload, ModelWorkload):
-        raise InputError(f"{model}: isn't a model file; astra-ns3 convert writes other workloads")
+    workload = of_type(workload, ModelWorkload, "isn't a model file; astra-ns3 convert writes other workloads", model)
     settings = {key.removeprefix("workload."): value for key, value in settings_of(changes).items()}
     workload = changed(workload, settings)
     usual = "chakra" if read is None else "yaml"

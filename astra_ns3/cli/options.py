@@ -9,6 +9,7 @@ import click
 
 from astra_ns3.cli.completion import Complete, files, folders, words
 from astra_ns3.cli.output import LOG_LEVELS
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.option import GROUPS as HEADINGS
 from astra_ns3.experiments.option import SEEDS, Flag, Option, options_of
@@ -52,7 +53,7 @@ def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.
     return [*inputs, *others[:place], seeds, *others[place:], *more]
 
 
-def without_effect(given: Mapping[str, Any]) -> Iterable[str]:
+def without_effect(given: Mapping[str, Json]) -> Iterable[str]:
     """What is to be said of options that are only read since ASTRA-sim 2 has them."""
     logs = [name for option in _LOGS for name in option.opts if given[str(option.name)] is not None]
     if logs:
@@ -63,7 +64,7 @@ def _parameters(options: Iterable[Option]) -> list[click.Option]:
     return [_parameter(option, flag) for option in options for flag in option.flags]
 
 
-def values(options: Iterable[Option], said: Mapping[str, Any]) -> dict[str, Any]:
+def values(options: Iterable[Option], said: Mapping[str, Json]) -> dict[str, Any]:
     """What the words of a command line come to: a value for each option that has flags."""
     found: dict[str, Any] = {}
     for option in options:

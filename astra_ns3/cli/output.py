@@ -6,20 +6,22 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
-from astra_ns3.errors import InputError, ResultsNotSaved
+from astra_ns3.errors import ResultsNotSaved, wrong
 
 _NAME = "astra-ns3"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-def print_failure(message: str, kind: str, exit_status: int, as_json: bool, more: dict[str, Any] | None = None) -> None:
+def print_failure(
+    message: str, kind: str, exit_status: int, as_json: bool, more: Mapping[str, object] | None = None
+) -> None:
     """One line on standard error; with ``as_json`` also an object on standard output, holding ``more`` besides."""
     line = " ".join(message.split())
     tell(f"{_NAME}: error: {line}")
@@ -27,7 +29,7 @@ def print_failure(message: str, kind: str, exit_status: int, as_json: bool, more
         print_json({**(more or {}), "error": line, "kind": kind, "exit_status": exit_status})
 
 
-def print_json(document: dict[str, Any]) -> None:
+def print_json(document: Mapping[str, object]) -> None:
     """``document`` on standard output."""
     show(json.dumps(document, indent=2))
 
@@ -69,7 +71,7 @@ def folder_for(output: str) -> Iterator[None]:
             with suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError) and len(made) < len(missing):
-            raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
+            raise wrong(f"cannot be written: {error.strerror or error}", output) from error
         raise
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from astra_ns3.cli.completion import results, words
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.overwriting import overwrite_option
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.alignment import aligned
@@ -98,7 +97,7 @@ def _list(result: Result, as_json: bool) -> None:
     """Print the pictures that the run has records for."""
     suiting = [kind for kind in IN_FILES if kind.suits(result)]
     if as_json:
-        kinds: list[dict[str, Any]] = [
+        kinds: list[JsonObject] = [
             {"kind": kind.name, "shows": kind.words, "needs": kind.missing(result) or None} for kind in suiting
         ]
         print_json({"kinds": kinds, "exit_status": 0})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,8 @@ from astra_ns3.cli.options import groups_of, run_parameters, values, without_eff
 from astra_ns3.cli.output import log_warning, print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.cli.signals import run_is_over
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
 
@@ -37,7 +38,7 @@ _PARAMETERS = run_parameters(RunRequest, _SEEDS, _QUIET)
         f"astra-ns3 run {_FILES} --set network.topology.link.rate=400Gbps --record flows -o results/faster",
     ),
 )
-def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, **words: Any) -> int:
+def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, **words: Json) -> int:
     """Run a workload on a system and a network.
 
     Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
@@ -48,8 +49,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
     live = not quiet and sys.stderr.isatty()
     progress = LiveLine(sys.stderr) if live else None
     request = RunRequest(**values(options_of(RunRequest), words), progress=progress, isolated=True)
-    if request.record and request.output is None:
-        raise InputError("--record needs an output folder: add --path DIR")
+    refuse(bool(request.record and request.output is None), "--record needs an output folder: add --path DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
     from astra_ns3.experiments.run import execute

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from astra_ns3.cli.completion import folders, listed
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import wrong
 from astra_ns3.experiments.listing.choosing import in_order, wanted
 from astra_ns3.experiments.listing.columns import COLUMNS, USUAL, Column, columns_of, plain, printable
 from astra_ns3.experiments.listing.finding import Found, FoundRun, find_runs
@@ -85,7 +85,7 @@ def _names(option: str, text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(name.removeprefix("-") for name in names):
         expected = f"expected names with commas between them, as {','.join(USUAL[:3])}"
-        raise InputError(f"--{option} is '{text[:_LONGEST_SHOWN]}', {expected}")
+        raise wrong(f"--{option} is '{text[:_LONGEST_SHOWN]}', {expected}")
     return names
 
 
@@ -98,9 +98,10 @@ def _text(columns: Sequence[Column], runs: Sequence[FoundRun], found: Found, for
     return table([[column.heading for column in columns], *([column.shown(run) for column in columns] for run in runs)])
 
 
-def _cell(value: Any) -> str | int | None:
-    plain_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if value is None or plain_number else plain(value).encode("utf-8", "replace").decode()
+def _cell(value: Json) -> str | int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    return plain(value).encode("utf-8", "replace").decode()
 
 
 def _print_json(columns: Sequence[Column], runs: Sequence[FoundRun], found: Found) -> None:

@@ -19,7 +19,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.report.schedule_figure import SUFFIXES, draw_schedule
 from astra_ns3.report.schedule_text import schedule_counts, schedule_text
 from astra_ns3.user_code import user_part
@@ -123,7 +123,7 @@ def _write(schedule: Schedule, kind: CollectiveKind, target: str) -> None:
     elif target.endswith(_COLUMN_SUFFIXES):
         save_schedule(schedule, kind, target)
     else:
-        raise InputError(f"{target}: a file to write ends in {', '.join((*SUFFIXES, *_COLUMN_SUFFIXES))}")
+        raise wrong(f"a file to write ends in {', '.join((*SUFFIXES, *_COLUMN_SUFFIXES))}", target)
 
 
 def _first_kind(name: str) -> CollectiveKind:
@@ -134,7 +134,7 @@ def _first_kind(name: str) -> CollectiveKind:
         except InputError:
             continue
         return kind
-    raise InputError(f"no algorithm '{name}'; there are {', '.join(dict.fromkeys(able for _, able in pairs()))}")
+    raise wrong(f"no algorithm '{name}'; there are {', '.join(dict.fromkeys(able for _, able in pairs()))}")
 
 
 def _default_output(name: str, kind: CollectiveKind, ranks: int) -> str:

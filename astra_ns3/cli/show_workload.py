@@ -11,7 +11,7 @@ from astra_ns3.cli.output import log_warning, print_json, show, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.foreseen import Foreseen, foreseen_document
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
@@ -109,8 +109,8 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
     if as_json:
         print_json({**document, "warnings": warnings, "exit_status": 0})
         return 0
-    told = [f"{name:<17} {words}" for name, words in foreseen_rows(document)]
-    stages = stage_rows(document)
+    told = [f"{name:<17} {words}" for name, words in foreseen_rows(foreseen)]
+    stages = stage_rows(foreseen)
     told += [f"  {stage:<15} {peak}, {when}: {most}" for stage, peak, when, most in stages if len(stages) > 1]
     show("\n".join([model_text(document), *told]))
     if output:
@@ -120,18 +120,17 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
 
 def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> int:
     """A list of flows has neither nodes nor levels."""
-    if output:
-        raise InputError(f"{flows.source}: is a list of flows, which has no graph to draw; leave out --output")
+    refuse(bool(output), "is a list of flows, which has no graph to draw; leave out --output", flows.source)
     document = FlowsJob(flows).document()
     if as_json:
         print_json({**document, "warnings": list(flows.warnings), "exit_status": 0})
         return 0
-    first, last = (format_time(document[key]) for key in ("first_start_ps", "last_start_ps"))
+    first, last = (format_time(int(time_ps)) for time_ps in (flows.starts_ps.min(), flows.starts_ps.max()))
     smallest, largest = (format_bytes(int(size)) for size in (flows.sizes_bytes.min(), flows.sizes_bytes.max()))
     show(
         f"workload  {document['source']}, {document['loop']}\n"
         f"flows     {document['flows']:,}, {document['waiting_for_others']:,} of them after others\n"
-        f"bytes     {format_bytes(document['bytes'])}, {smallest} to {largest} each\n"
+        f"bytes     {format_bytes(int(flows.sizes_bytes.sum()))}, {smallest} to {largest} each\n"
         f"starts    {first} to {last}"
     )
     return 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 import click
 
@@ -14,12 +14,14 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_failure, print_json, show, tell
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
-from astra_ns3.errors import InputError, PointsFailed
+from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.errors import PointsFailed, refuse, wrong
 from astra_ns3.studies.checking import forecasts
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.run_study import folder_of, known_outcomes, play_study
+from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.text import list_text, state_of, study_text
 from astra_ns3.studies.workers.cluster import Security, tls_files
 
@@ -92,7 +94,7 @@ def study_command(
         show(study_text(result))
     failures = result.failures
     if failures:
-        names = "; ".join(f"{name}: {(outcome.error or {}).get('message')}" for name, outcome in failures[:3])
+        names = "; ".join(f"{name}: {outcome.message}" for name, outcome in failures[:3])
         more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
         said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}{more}"
         print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
@@ -109,16 +111,14 @@ def security_of(scheduler: str | None, ca_file: str | None, certificate: str | N
     if not given:
         return None
     if scheduler is None or not scheduler.startswith("tls://"):
-        raise InputError(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
+        raise wrong(f"{next(iter(given))} is for a scheduler with TLS: --scheduler tls://HOST:PORT")
     for name in options:
-        if name not in given:
-            raise InputError(f"TLS needs all of {', '.join(options)}: {name} is missing")
-        if not os.access(given[name], os.R_OK):
-            raise InputError(f"{name} {given[name]}: cannot be read")
+        refuse(name not in given, f"TLS needs all of {', '.join(options)}: {name} is missing")
+        refuse(not os.access(given[name], os.R_OK), f"{name} {given[name]}: cannot be read")
     return tls_files(*given.values())
 
 
-def _document(result: StudyResult) -> dict[str, Any]:
+def _document(result: StudyResult) -> JsonObject:
     """The whole table, as plain data."""
     expansion = result.expansion
     return {
@@ -133,7 +133,7 @@ def _document(result: StudyResult) -> dict[str, Any]:
     }
 
 
-def _list(expansion: Expansion, outcomes: Any, as_json: bool) -> None:
+def _list(expansion: Expansion, outcomes: Mapping[str, PointOutcome], as_json: bool) -> None:
     left = [point for point in expansion.points if point.address not in outcomes]
     guesses = forecasts(left)
     if not as_json:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import files_of, groups_of, input_parameters, values, without_effect
 from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.config.core.plain import Json
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
@@ -29,7 +28,7 @@ _PARAMETERS = input_parameters(RunRequest)
         f"astra-ns3 validate {_FILES} --passes 100 --set network.topology.link.rate=400Gbps --json",
     ),
 )
-def validate_command(as_json: bool, log_level: str, **words: Any) -> int:
+def validate_command(as_json: bool, log_level: str, **words: Json) -> int:
     """Check the three files and say how large their run would be.
 
     Builds the network, the training loop and every collective, then prints the messages, the packets and the estimated

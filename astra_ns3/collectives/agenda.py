@@ -61,7 +61,7 @@ class HighestFirst:
 
 
 class Shuffled:
-    """Any number may be next."""
+    """Every number may be next."""
 
     def __init__(self, generator: random.Random) -> None:
         self._generator = generator

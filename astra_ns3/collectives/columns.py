@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.rotation import Rotation
 from astra_ns3.collectives.schedule import COLUMNS, Content, Schedule
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.memory import require_memory
 
 MOST_MESSAGES = 2**31 - 1
@@ -39,8 +39,7 @@ def check_messages(name: str, ranks: int, messages: int, blocks: int = 0, *, kep
     whole = f"the schedule {name} on {ranks} ranks, {messages} messages,"
     needed = (messages if kept is None else kept) * BYTES_PER_MESSAGE + blocks * BYTES_PER_BLOCK
     require_memory(whole, needed, "use fewer ranks, or an algorithm with fewer messages")
-    if messages > MOST_MESSAGES:
-        raise InputError(f"{whole} has more than {MOST_MESSAGES}")
+    refuse(messages > MOST_MESSAGES, f"{whole} has more than {MOST_MESSAGES}")
 
 
 def assemble(

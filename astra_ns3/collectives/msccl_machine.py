@@ -17,7 +17,7 @@ from astra_ns3.collectives.msccl_xml import (
     MscclStep,
     ThreadBlock,
 )
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Where, refuse, wrong
 
 _Place = tuple[int, int]  # GPU, thread block
 _Channel = tuple[int, int, int]  # sender, receiver, channel
@@ -210,29 +210,34 @@ class MscclMachine:
             for what, peer in (("send", block.send), ("recv", block.receive)):
                 if peer < 0:
                     continue
-                if peer >= len(self._memory):
-                    raise InputError(f"{self._source}:{block.line}: <tb>: {what} is {peer}, which is no GPU")
+                refuse(
+                    peer >= len(self._memory),
+                    f"<tb>: {what} is {peer}, which is no GPU",
+                    Where(self._source, block.line),
+                )
                 other = ends.setdefault((what, rank, peer, block.channel), block)
                 if other is not block:
-                    raise InputError(
-                        f"{self._source}:{block.line}: <tb>: line {other.line} has the same {what} peer and channel"
+                    raise wrong(
+                        f"<tb>: line {other.line} has the same {what} peer and channel", Where(self._source, block.line)
                     )
 
     def _check_end(self) -> None:
         for (sender, receiver, _), left in self._on_their_way.items():
             if left:
-                raise InputError(
-                    f"{self._source}:{left[0].line}: <step>: GPU {receiver} never receives what GPU {sender} sends here"
+                raise wrong(
+                    f"<step>: GPU {receiver} never receives what GPU {sender} sends here",
+                    Where(self._source, left[0].line),
                 )
         for rank, memory in enumerate(self._memory):
-            wrong = memory.wrong_output()
-            if wrong is not None:
-                offset, (block, ranks), found = wrong
+            different = memory.wrong_output()
+            if different is not None:
+                offset, (block, ranks), found = different
                 holds = "nothing" if found is None else f"block {found[0]} of ranks {show_ranks(found[1])}"
-                raise InputError(
-                    f"{self._source}:{self._program.gpus[rank].line}: <gpu>: chunk {offset} of the output holds "
-                    f"{holds} in the end, expected block {block} of ranks {show_ranks(ranks)}"
+                raise wrong(
+                    f"<gpu>: chunk {offset} of the output holds "
+                    f"{holds} in the end, expected block {block} of ranks {show_ranks(ranks)}",
+                    Where(self._source, self._program.gpus[rank].line),
                 )
 
     def _error(self, step: MscclStep, what: str) -> InputError:
-        return InputError(f"{self._source}:{step.line}: <step>: {what}")
+        return wrong(f"<step>: {what}", Where(self._source, step.line))

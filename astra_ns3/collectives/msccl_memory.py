@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from astra_ns3.collectives.msccl_xml import MscclProgram
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, refuse
 
 Cell = tuple[str, int]
 #: Block, ranks whose parts are summed.
@@ -36,14 +36,13 @@ def chunks_per_part(program: MscclProgram, source: str) -> int:
             if kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_TO_ALL)
             else 1
         )
-        if sizes or not size or size % split:
-            raise InputError(
-                f"{source}:{gpu.line}: <gpu>: i_chunks {inputs} and o_chunks {outputs} don't fit an "
-                f"{kind.name.lower()} of {ranks} ranks"
-            )
+        refuse(
+            bool(sizes or not size or size % split),
+            f"<gpu>: i_chunks {inputs} and o_chunks {outputs} don't fit an {kind.name.lower()} of {ranks} ranks",
+            Where(source, gpu.line),
+        )
         parts.add(size // split)
-    if len(parts) > 1:
-        raise InputError(f"{source}:{program.gpus[0].line}: <gpu>: GPUs differ in the number of chunks")
+    refuse(len(parts) > 1, "<gpu>: GPUs differ in the number of chunks", Where(source, program.gpus[0].line))
     return parts.pop()
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, wrong
 
 COLLECTIVES = (
     CollectiveKind.ALL_REDUCE,
@@ -96,7 +96,7 @@ def read_msccl(text: str, source: str) -> MscclProgram:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        raise InputError(f"{source}:{error.lineno}: is not XML: {expat.ErrorString(error.code)}") from error
+        raise wrong(f"is not XML: {expat.ErrorString(error.code)}", Where(source, error.lineno)) from error
     return reader.program()
 
 
@@ -132,7 +132,7 @@ class _Element:
         return word
 
     def error(self, what: str) -> InputError:
-        return InputError(f"{self.source}:{self.line}: <{self.tag}>: {what}")
+        return wrong(f"<{self.tag}>: {what}", Where(self.source, self.line))
 
 
 class _Reader:
@@ -159,7 +159,7 @@ class _Reader:
         self._open.pop()
 
     def refuse_doctype(self, line: int) -> None:
-        raise InputError(f"{self._source}:{line}: <!DOCTYPE>: is not allowed in an algorithm")
+        raise wrong("<!DOCTYPE>: is not allowed in an algorithm", Where(self._source, line))
 
     def program(self) -> MscclProgram:
         """What has been read, as a whole."""

@@ -14,7 +14,7 @@ from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.proof import ScheduleError, prove
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, of_type, refuse, whole_number, wrong
 from astra_ns3.memory import require_memory
 from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 
@@ -46,19 +46,18 @@ def first_own_kind(part: UserPart, ranks: int) -> CollectiveKind:
             why[kind] = str(error)
         else:
             return kind
-    raise InputError(
-        f"{part}: the schedule for {ranks} ranks does no collective; as an all_reduce: "
-        f"{why[CollectiveKind.ALL_REDUCE]}; with --kind it says why it is not another one"
+    raise wrong(
+        f"the schedule for {ranks} ranks does no collective; as an all_reduce: "
+        f"{why[CollectiveKind.ALL_REDUCE]}; with --kind it says why it is not another one",
+        str(part),
     )
 
 
 @lru_cache(maxsize=64)
 def _proved(function: Callable[[int], Schedule], part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
     schedule = _made(function, part, ranks)
-    try:
+    with failing(ScheduleError, f"the schedule for {ranks} ranks is no {kind.name.lower()}", str(part)):
         prove(schedule, kind)
-    except ScheduleError as error:
-        raise InputError(f"{part}: the schedule for {ranks} ranks is no {kind.name.lower()}: {error}") from error
     return schedule
 
 
@@ -66,12 +65,15 @@ def _proved(function: Callable[[int], Schedule], part: UserPart, kind: Collectiv
 def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Schedule:
     """The schedule with columns as the proof and every backend expect them; not proved yet."""
     schedule = function(ranks)
-    if not isinstance(schedule, Schedule):
-        raise InputError(f"{part}: gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)")
-    if schedule.ranks != ranks:
-        raise InputError(f"{part}: gave a schedule for {schedule.ranks} ranks when asked for {ranks}")
+    schedule = of_type(
+        schedule,
+        Schedule,
+        f"gave {a_kind_of(schedule)}, expected a Schedule (astra_ns3.collectives.schedule)",
+        str(part),
+    )
+    refuse(schedule.ranks != ranks, f"gave a schedule for {schedule.ranks} ranks when asked for {ranks}", str(part))
     for name in ("blocks", "expansion"):
-        _check_count(part, name, getattr(schedule, name))
+        whole_number(name, getattr(schedule, name), 1, _LARGEST, str(part))
     size = schedule.blocks * ranks * _BYTES_PER_BLOCK
     require_memory(f"{part}: the proof of {schedule.blocks} blocks on {ranks} ranks", size, "use fewer blocks or ranks")
     columns: dict[str, Any] = {name: _column(part, name, getattr(schedule, name), np.int32) for name in _INT32}
@@ -79,13 +81,8 @@ def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Sc
     rows = {name: len(column) for name, column in columns.items()}
     if len(set(rows.values())) > 1:
         least, most = min(rows, key=rows.__getitem__), max(rows, key=rows.__getitem__)
-        raise InputError(f"{part}: column '{least}' has {rows[least]} rows, column '{most}' {rows[most]}")
+        raise wrong(f"column '{least}' has {rows[least]} rows, column '{most}' {rows[most]}", str(part))
     return replace(schedule, name=str(schedule.name), content=_content(part, schedule.content), **columns)
-
-
-def _check_count(part: UserPart, name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
-        raise InputError(f"{part}: {name} is {value!r}, expected a whole number from 1 to {_LARGEST}")
 
 
 def _column(part: UserPart, name: str, values: object, dtype: type[_Whole]) -> npt.NDArray[_Whole]:
@@ -94,22 +91,30 @@ def _column(part: UserPart, name: str, values: object, dtype: type[_Whole]) -> n
         found = np.asarray(values)
     except (TypeError, ValueError):
         found = np.zeros((0, 0))
-    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iub"):
-        raise InputError(f"{part}: column '{name}' is no list of whole numbers, one for each message")
-    if len(found) and (int(found.min()) < -_LARGEST or int(found.max()) > _LARGEST):
-        raise InputError(f"{part}: column '{name}' has a number beyond {_LARGEST}")
+    refuse(
+        bool(found.ndim != 1 or (len(found) and found.dtype.kind not in "iub")),
+        f"column '{name}' is no list of whole numbers, one for each message",
+        str(part),
+    )
+    refuse(
+        bool(len(found) and (int(found.min()) < -_LARGEST or int(found.max()) > _LARGEST)),
+        f"column '{name}' has a number beyond {_LARGEST}",
+        str(part),
+    )
     return np.ascontiguousarray(found, dtype=dtype)
 
 
 def _content(part: UserPart, content: object) -> Content | None:
     if content is None:
         return None
-    if not isinstance(content, Content):
-        raise InputError(f"{part}: content is {a_kind_of(content)}, expected a Content")
+    content = of_type(content, Content, f"content is {a_kind_of(content)}, expected a Content", str(part))
     contributors = content.contributors
     if contributors is not None:
-        if any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in contributors):
-            raise InputError(f"{part}: content.contributors has something else than whole numbers, a bit for each rank")
+        refuse(
+            any(isinstance(each, bool) or not isinstance(each, int) or each < 0 for each in contributors),
+            "content.contributors has something else than whole numbers, a bit for each rank",
+            str(part),
+        )
         contributors = tuple(contributors)
     offsets = _column(part, "content.offsets", content.offsets, np.int64)
     return Content(offsets, _column(part, "content.blocks", content.blocks, np.int32), contributors)

@@ -17,7 +17,7 @@ from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, sil
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.user_code import FORM
 
 _TREE = "doubleBinaryTree"
@@ -42,8 +42,7 @@ def lookup(
     as in ASTRA-sim 1.0 (semantics.md 4). ``tell`` hears of the proof of a user's file. Raises
     :class:`~astra_ns3.errors.InputError` for an unknown algorithm and for what an algorithm can't do.
     """
-    if ranks < 1:
-        raise InputError(f"{algorithm}: a collective needs at least 1 rank, got {ranks}")
+    refuse(ranks < 1, f"a collective needs at least 1 rank, got {ranks}", algorithm)
     name = parse_name(algorithm)
     if name.own is not None:
         return own_schedule(name.own, kind, ranks)
@@ -102,21 +101,22 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
         builders = ALGORITHMS[entry.anticlockwise].builders[kind]
     if entry.needs_power_of_two and ranks & (ranks - 1):
         others = [name for able, name in pairs() if able is kind and not ALGORITHMS[name].needs_power_of_two]
-        raise InputError(
-            f"{algorithm}: the number of ranks must be a power of two, got {ranks}; for any number: {', '.join(others)}"
+        raise wrong(
+            f"the number of ranks must be a power of two, got {ranks}; for any number: {', '.join(others)}", algorithm
         )
-    if window is not None and ranks > 1 and not 1 <= window <= ranks - 1:
-        raise InputError(f"{algorithm}: the window must be 1 to {ranks - 1} messages for {ranks} ranks, got {window}")
+    refuse(
+        window is not None and ranks > 1 and not 1 <= window <= ranks - 1,
+        f"the window must be 1 to {ranks - 1} messages for {ranks} ranks, got {window}",
+        algorithm,
+    )
     builder = builders[turn]
     return builder(ranks) if window is None else builder(ranks, window)
 
 
 def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Schedule:
     schedule, promised = load_schedule_cached(path, tell)
-    if promised is not kind:
-        raise InputError(f"{path}: is a schedule for {promised.name.lower()}, not for {kind.name.lower()}")
-    if schedule.ranks != ranks:
-        raise InputError(f"{path}: is a schedule for {schedule.ranks} ranks, and is asked to run on {ranks}")
+    refuse(promised is not kind, f"is a schedule for {promised.name.lower()}, not for {kind.name.lower()}", path)
+    refuse(schedule.ranks != ranks, f"is a schedule for {schedule.ranks} ranks, and is asked to run on {ranks}", path)
     return schedule
 
 
@@ -126,16 +126,20 @@ def _find(kind: CollectiveKind, algorithm: str) -> tuple[Algorithm, tuple[Builde
     entry = ALGORITHMS.get(name)
     if entry is None or (window is not None and not entry.windowed):
         allowed = sorted(ALGORITHMS)
-        raise InputError(
-            f"{kind.name.lower()}: algorithm '{algorithm}' is not one of {', '.join(allowed)} "
-            f"(directN: a window of N; file:PATH, {FORM}: your own){nearest(name, allowed)}"
+        raise wrong(
+            f"algorithm '{algorithm}' is not one of {', '.join(allowed)} "
+            f"(directN: a window of N; file:PATH, {FORM}: your own){nearest(name, allowed)}",
+            kind.name.lower(),
         )
     builders = entry.builders.get(kind)
     if builders is None:
         able = sorted(other for other, candidate in ALGORITHMS.items() if kind in candidate.builders)
-        raise InputError(f"{kind.name.lower()}: algorithm '{algorithm}' can't do it; those that can: {', '.join(able)}")
-    if window is not None and kind not in entry.windowed:
-        raise InputError(f"{algorithm}: {kind.name.lower()} has no answers to fill a window with; use '{name}'")
+        raise wrong(f"algorithm '{algorithm}' can't do it; those that can: {', '.join(able)}", kind.name.lower())
+    refuse(
+        window is not None and kind not in entry.windowed,
+        f"{kind.name.lower()} has no answers to fill a window with; use '{name}'",
+        algorithm,
+    )
     return entry, builders, window
 
 

@@ -19,7 +19,8 @@ from itertools import pairwise
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_rows import COLUMNS, REQUIRED_KEYS, Table, table_schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.json_reading import reading_json
+from astra_ns3.errors import Where, failing, refuse, wrong
 
 _SPARSE_COLUMNS = ("content", "contributors")
 
@@ -37,39 +38,32 @@ def csv_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
                 keys[key.strip()] = (f"{source}:{number}", value.strip())
         elif line.strip():
             numbers.append(number)
-            try:
+            with failing(csv.Error, f"{source}:{number}: is not CSV"):
                 rows.append(next(csv.reader([line], skipinitialspace=True)))
-            except csv.Error as error:
-                raise InputError(f"{source}:{number}: is not CSV: {error}") from error
-    if not rows:
-        raise InputError(f"{source}: no line of column names")
+    refuse(not rows, "no line of column names", source)
     names = [name.strip() for name in rows[0]]
     for number, row in zip(numbers, rows, strict=True):
-        if len(row) != len(names):
-            raise InputError(
-                f"{source}:{number}: found {len(row)} cells, expected {len(names)} as in line {numbers[0]}"
-            )
+        refuse(
+            len(row) != len(names),
+            f"found {len(row)} cells, expected {len(names)} as in line {numbers[0]}",
+            Where(source, number),
+        )
     columns = {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}
-    if len(columns) != len(names):
-        raise InputError(f"{source}:{numbers[0]}: a column has been given twice")
+    refuse(len(columns) != len(names), "a column has been given twice", Where(source, numbers[0]))
     return table_schedule(Table(source, keys, columns, lambda row: f"{source}:{numbers[1 + row]}"))
 
 
 def json_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
     """The schedule of a JSON text; not proved yet."""
-    try:
+    with reading_json(source):
         document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{source}:{error.lineno}: is not JSON: {error.msg}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source}: is not JSON that can be read: {type(error).__name__}") from error
     columns = document.get("columns") if isinstance(document, dict) else None
     if not isinstance(columns, dict) or not all(isinstance(cells, list) for cells in columns.values()):
-        raise InputError(f"{source}: expected an object with the keys {', '.join(REQUIRED_KEYS)}, columns (lists)")
+        raise wrong(f"expected an object with the keys {', '.join(REQUIRED_KEYS)}, columns (lists)", source)
     lengths = {name: len(cells) for name, cells in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"{source}: columns: not all of the same length: {shown}")
+        raise wrong(f"columns: not all of the same length: {shown}", source)
     keys = {key: (f"{source}: {key}", _cell(value)) for key, value in document.items() if key != "columns"}
     cells = {name: [_cell(value) for value in values] for name, values in columns.items()}
     return table_schedule(Table(source, keys, cells, lambda row: f"{source}: columns: row {row}"))

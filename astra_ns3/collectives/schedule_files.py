@@ -15,7 +15,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")
@@ -49,10 +49,8 @@ def load_schedule(path: str | os.PathLike[str], tell: Tell = silent) -> tuple[Sc
         schedule, kind = csv_schedule(text, source)
     else:
         schedule, kind = json_schedule(text, source)
-    try:
+    with failing(ScheduleError, f"this is no {kind.name.lower()}", source):
         prove(schedule, kind, tell=lambda play, plays: tell(f"proving {source}, order {play} of {plays}"))
-    except ScheduleError as error:
-        raise InputError(f"{source}: this is no {kind.name.lower()}: {error}") from error
     return schedule, kind
 
 
@@ -61,7 +59,7 @@ def load_schedule_cached(path: str, tell: Tell = silent) -> tuple[Schedule, Coll
     try:
         state = Path(path).stat()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise wrong(f"{error.strerror or error}", path) from error
     return _load(_Version(path, state.st_mtime_ns, state.st_size, tell))
 
 
@@ -69,8 +67,7 @@ def save_schedule(schedule: Schedule, kind: CollectiveKind, path: str | os.PathL
     """Write ``.csv`` or ``.json``, which :func:`load_schedule` reads again."""
     source = os.fspath(path)
     suffix = _suffix(source)
-    if suffix == ".xml":
-        raise InputError(f"{source}: schedules are written as .csv or .json")
+    refuse(suffix == ".xml", "schedules are written as .csv or .json", source)
     text = csv_text(schedule, kind) if suffix == ".csv" else json_text(schedule, kind)
     with whole_file(source) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -93,6 +90,5 @@ def _load(version: _Version) -> tuple[Schedule, CollectiveKind]:
 
 def _suffix(source: str) -> str:
     suffix = Path(source).suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise InputError(f"{source}: a schedule's file ends in {', '.join(_SUFFIXES)}, found '{suffix}'")
+    refuse(suffix not in _SUFFIXES, f"a schedule's file ends in {', '.join(_SUFFIXES)}, found '{suffix}'", source)
     return suffix

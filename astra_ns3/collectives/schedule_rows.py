@@ -10,7 +10,7 @@ import numpy as np
 from astra_ns3.collectives.columns import MOST_MESSAGES
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, check_known, refuse, wrong
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")
 _KEYS = (*REQUIRED_KEYS, "expansion", "name")
@@ -42,7 +42,7 @@ def table_schedule(table: Table) -> tuple[Schedule, CollectiveKind]:
     try:
         kind = parse_kind(word)
     except InputError as error:
-        raise InputError(f"{place}: {error}") from error
+        raise wrong(str(error), place) from error
     ranks, blocks = _key(table, "ranks", _LARGEST_RANKS), _key(table, "blocks", _LARGEST)
     if "expansion" in table.keys:
         expansion = _key(table, "expansion", _LARGEST_RANKS)
@@ -72,18 +72,21 @@ def table_schedule(table: Table) -> tuple[Schedule, CollectiveKind]:
 def _check_names(table: Table) -> None:
     for found, allowed, what in ((table.keys, _KEYS, "key"), (table.columns, _ALL_COLUMNS, "column")):
         for name in found:
-            if name not in allowed:
-                raise InputError(
-                    f"{table.source}: {what} '{name[:40]}' is not one of {', '.join(allowed)}{nearest(name, allowed)}"
-                )
+            check_known(what, name, allowed, table.source)
     for found, needed, what in ((table.keys, REQUIRED_KEYS, "key"), (table.columns, _REQUIRED, "column")):
         missing = [name for name in needed if name not in found]
         if missing:
-            raise InputError(f"{table.source}: {what} '{missing[0]}' is missing")
-    if "contributors" in table.columns and "content" not in table.columns:
-        raise InputError(f"{table.source}: column 'contributors' says nothing without column 'content'")
-    if len(table.columns["sender"]) > MOST_MESSAGES:
-        raise InputError(f"{table.source}: {len(table.columns['sender'])} messages, more than {MOST_MESSAGES}")
+            raise wrong(f"{what} '{missing[0]}' is missing", table.source)
+    refuse(
+        "contributors" in table.columns and "content" not in table.columns,
+        "column 'contributors' says nothing without column 'content'",
+        table.source,
+    )
+    refuse(
+        len(table.columns["sender"]) > MOST_MESSAGES,
+        f"{len(table.columns['sender'])} messages, more than {MOST_MESSAGES}",
+        table.source,
+    )
 
 
 def _key(table: Table, key: str, largest: int) -> int:
@@ -116,12 +119,12 @@ def _check_rows(table: Table, columns: Mapping[str, Int32Column], ranks: int, bl
     """What would be out of range, with the row it stands in."""
     for name in ("sender", "receiver"):
         for row in np.flatnonzero(columns[name] >= ranks)[:1].tolist():
-            raise InputError(f"{table.place(row)}: {name} is {columns[name][row]}, expected 0 to {ranks - 1}")
+            raise wrong(f"{name} is {columns[name][row]}, expected 0 to {ranks - 1}", table.place(row))
     for row in np.flatnonzero(columns["sender"] == columns["receiver"])[:1].tolist():
-        raise InputError(f"{table.place(row)}: rank {columns['sender'][row]} sends to itself")
+        raise wrong(f"rank {columns['sender'][row]} sends to itself", table.place(row))
     ends = columns["first_block"].astype(np.int64) + columns["block_count"]
     for row in np.flatnonzero(ends > blocks)[:1].tolist():
-        raise InputError(f"{table.place(row)}: the last block is {ends[row] - 1}, expected at most {blocks - 1}")
+        raise wrong(f"the last block is {ends[row] - 1}, expected at most {blocks - 1}", table.place(row))
 
 
 def _content(table: Table, ranks: int, block_count: Int32Column) -> Content | None:
@@ -133,7 +136,7 @@ def _content(table: Table, ranks: int, block_count: Int32Column) -> Content | No
         place = f"{table.place(row)}: content"
         items = [_integer(item, 0, _LARGEST, place) for item in word.split()]
         if len(items) != block_count[row]:
-            raise InputError(f"{place}: found {len(items)} blocks, expected {block_count[row]} as in block_count")
+            raise wrong(f"found {len(items)} blocks, expected {block_count[row]} as in block_count", place)
         blocks += items
         if "contributors" in table.columns:
             contributors += _contributors(table, row, ranks, len(items))
@@ -146,7 +149,7 @@ def _contributors(table: Table, row: int, ranks: int, expected: int) -> list[int
     place = f"{table.place(row)}: contributors"
     words = table.columns["contributors"][row].split()
     if len(words) != expected:
-        raise InputError(f"{place}: found {len(words)}, expected {expected} as in content")
+        raise wrong(f"found {len(words)}, expected {expected} as in content", place)
     return [sum({1 << _integer(rank, 0, ranks - 1, place) for rank in word.split("+")}) for word in words]
 
 
@@ -167,4 +170,4 @@ def _whole(word: str, least: int, largest: int) -> int | None:
 
 
 def _not_whole(word: str, least: int, largest: int, place: str) -> InputError:
-    return InputError(f"{place}: found '{word[:40]}', expected a whole number from {least} to {largest}")
+    return wrong(f"found '{word[:40]}', expected a whole number from {least} to {largest}", place)

@@ -14,7 +14,7 @@ import numpy as np
 
 from astra_ns3.collectives.columns import assemble, check_messages, column
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 Parts = tuple[tuple[int, ...], ...]
 MOST_BLOCKS = 2**31 - 1
@@ -29,11 +29,11 @@ def check_parts(parts: Parts, ranks: int) -> None:
     if len(parts) != ranks or any(len(row) != ranks for row in parts):
         widths = sorted({len(row) for row in parts})
         found = f"{len(parts)} rows of {', '.join(map(str, widths)) or 'no'} numbers"
-        raise InputError(f"all_to_all with counts: found {found}, expected {ranks} of {ranks}, one for each NPU of it")
+        raise wrong(f"all_to_all with counts: found {found}, expected {ranks} of {ranks}, one for each NPU of it")
     for sender, row in enumerate(parts):
         if min(row) < 0:
             receiver = row.index(min(row))
-            raise InputError(
+            raise wrong(
                 f"all_to_all with counts: place {sender} has {row[receiver]} for place {receiver}, expected at least 0"
             )
 
@@ -55,11 +55,11 @@ def _build(parts: Parts) -> Schedule:
     ranks = len(parts)
     check_parts(parts, ranks)
     blocks = max(1, *(sum(row) for row in parts))
-    if blocks > MOST_BLOCKS:
-        raise InputError(
-            f"all_to_all with counts: a rank sends {blocks} times what all counts are multiples of, and no more than "
-            f"{MOST_BLOCKS} can be counted; round the counts to multiples of a token's bytes"
-        )
+    refuse(
+        blocks > MOST_BLOCKS,
+        f"all_to_all with counts: a rank sends {blocks} times what all counts are multiples of, and no more than "
+        f"{MOST_BLOCKS} can be counted; round the counts to multiples of a token's bytes",
+    )
     name = "direct uneven all_to_all"
     check_messages(name, ranks, ranks * (ranks - 1))
     sizes = np.array(parts, dtype=np.int64)

@@ -16,7 +16,7 @@ from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SLOWDOWN, told_apart
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 _RANGE = re.compile(r"([0-9]{1,6})-([0-9]{1,6})", re.ASCII)
 
@@ -32,9 +32,8 @@ def _npus(value: object) -> tuple[int, ...]:
         elif isinstance(entry, int) and not isinstance(entry, bool) and entry >= 0:
             found.add(entry)
         else:
-            raise InputError(f"found {entry!r}, expected numbers of NPUs or ranges of them, as 8-15")
-    if not found:
-        raise InputError("names no NPU; left out, it is all of them")
+            raise wrong(f"found {entry!r}, expected numbers of NPUs or ranges of them, as 8-15")
+    refuse(not found, "names no NPU; left out, it is all of them")
     return tuple(sorted(found))
 
 
@@ -124,9 +123,7 @@ def slowdown_of(given: object, source: str = "compute_slowdown") -> ComputeSlowd
         return read_compute_slowdown(given)
     if isinstance(given, Mapping):
         return validated(ComputeSlowdown, Document(source, dict(given)))
-    raise InputError(
-        f"{source} is a {type(given).__name__}, expected the path of a file, its keys or a ComputeSlowdown"
-    )
+    raise wrong(f"{source} is a {type(given).__name__}, expected the path of a file, its keys or a ComputeSlowdown")
 
 
 def json_schema() -> JsonSchemaValue:

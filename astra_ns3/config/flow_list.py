@@ -6,14 +6,14 @@ opens when others have been delivered; flows that wait for the same others share
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.scales import check_scales
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
 
 NO_GATE = -1
@@ -94,8 +94,7 @@ class FlowList:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not len(self.sizes_bytes):
-            raise InputError(f"{self.source}: has no flows")
+        refuse(not len(self.sizes_bytes), "has no flows", self.source)
         self._check_columns()
         needed = int(max(self.sources.max(), self.destinations.max())) + 1
         object.__setattr__(self, "npus", max(self.npus, needed))
@@ -151,10 +150,7 @@ class FlowList:
 
         Both alike keep the load that the flows put on the network.
         """
-        if not (_is_finite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (_is_finite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        check_scales(comm_scale, compute_scale)
         if comm_scale == 1 and compute_scale == 1:
             return self
         return replace(
@@ -171,15 +167,14 @@ class FlowList:
             beyond = np.flatnonzero(column >= npus)
             if len(beyond):
                 flow = int(beyond[0])
-                raise InputError(
+                raise wrong(
                     f"{self.place(flow)} {what} NPU {int(column[flow])}, the network has {npus}, 0 to {npus - 1}"
                 )
-        raise InputError(f"{self.source}: says it has {self.npus} nodes, the network has {npus} NPUs")
+        raise wrong(f"says it has {self.npus} nodes, the network has {npus} NPUs", self.source)
 
     def _check_columns(self) -> None:
         shapes = {len(column) for column in (self.sources, self.destinations, self.sizes_bytes, self.starts_ps)}
-        if len(shapes) > 1:
-            raise InputError(f"{self.source}: its columns have {sorted(shapes)} entries, expected as many in each")
+        refuse(len(shapes) > 1, f"its columns have {sorted(shapes)} entries, expected as many in each", self.source)
         for bad, words in (
             ((self.sources < 0) | (self.destinations < 0), "has an NPU below 0"),
             (self.sources == self.destinations, "goes from an NPU to itself"),
@@ -189,9 +184,12 @@ class FlowList:
             found = np.flatnonzero(bad)
             if len(found):
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-                raise InputError(f"{self.place(int(found[0]))} {words}{more}")
-        if float(self.sizes_bytes.sum(dtype=np.float64)) > LARGEST_INTEGER:
-            raise InputError(f"{self.source}: its flows have more than {LARGEST_INTEGER} bytes, which can't be counted")
+                raise wrong(f"{self.place(int(found[0]))} {words}{more}")
+        refuse(
+            float(self.sizes_bytes.sum(dtype=np.float64)) > LARGEST_INTEGER,
+            f"its flows have more than {LARGEST_INTEGER} bytes, which can't be counted",
+            self.source,
+        )
 
 
 def gates_of_parents(after: Sequence[Sequence[int]]) -> tuple[Places, FlowGates]:
@@ -220,9 +218,9 @@ def _whole_numbers(what: str, given: Iterable[int], most: int) -> Numbers:
         if not bool((found == column).all()):
             raise ValueError
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"a {what} of the flows is no whole number of 64 bits") from error
+        raise wrong(f"a {what} of the flows is no whole number of 64 bits") from error
     if len(column) and int(column.max()) > most:
-        raise InputError(f"a {what} of the flows is {int(column.max())}, expected at most {most}")
+        raise wrong(f"a {what} of the flows is {int(column.max())}, expected at most {most}")
     return column
 
 
@@ -235,12 +233,12 @@ def _check_gates(flows: FlowList) -> None:
         gate = int(np.searchsorted(gates.offsets, beyond[0], side="right")) - 1
         flow = int(np.flatnonzero(waits_for == gate)[0]) if (waits_for == gate).any() else 0
         named = int(gates.members[beyond[0]])
-        raise InputError(f"{flows.place(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
+        raise wrong(f"{flows.place(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
     stuck = np.flatnonzero(~_started(flows))
     if len(stuck):
         listed = ", ".join(str(flow) for flow in stuck[:_MOST_NAMED].tolist())
         more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
-        raise InputError(
+        raise wrong(
             f"{flows.place(int(stuck[0]))} can never start: what it waits for waits for it, or is not enough "
             f"(flows that never start: {listed}{more})"
         )
@@ -274,11 +272,8 @@ def _started(flows: FlowList) -> npt.NDArray[np.bool_]:
 
 
 def _times(column: Numbers, scale: float, what: str) -> Numbers:
-    if float(column.max()) * scale > LARGEST_INTEGER:
-        raise InputError(f"a flow's {what} times {scale:g} is more than {LARGEST_INTEGER}")
+    refuse(
+        float(column.max()) * scale > LARGEST_INTEGER, f"a flow's {what} times {scale:g} is more than {LARGEST_INTEGER}"
+    )
     scaled: Numbers = (column * scale).astype(np.int64) if scale != 1 else column
     return scaled
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

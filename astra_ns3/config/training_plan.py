@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import in_range, refuse
 
 MOST_PASSES = 1_000_000
 """Of blocks forward on a stage in an iteration, each of which is worked out."""
@@ -50,12 +50,11 @@ class Degrees:
 
     def __post_init__(self) -> None:
         for name in ("tensor", "context", "data", "pipeline", "expert"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
-        if self.gradient % self.expert:
-            raise InputError(
-                f"expert is {self.expert}, expected a divisor of context times data, {self.context} x {self.data}"
-            )
+            in_range(name, getattr(self, name), 1)
+        refuse(
+            bool(self.gradient % self.expert),
+            f"expert is {self.expert}, expected a divisor of context times data, {self.context} x {self.data}",
+        )
 
     @property
     def gradient(self) -> int:
@@ -143,7 +142,8 @@ class Exchange:
 
     ``waited``: before the next item; if not, before the end of the block's pass (of its weight gradient, if it is of an
     input gradient). ``counts``: of an all-to-all that isn't even, the bytes from each place of the group to each, a row
-    per sender; ``bytes`` then says what the one sends who sends most.
+    per sender; ``bytes`` then says what the one sends who sends most. ``content``: where that tells exchanges in the
+    same group apart.
     """
 
     kind: CollectiveKind
@@ -151,6 +151,7 @@ class Exchange:
     bytes: int
     waited: bool = True
     counts: tuple[tuple[int, ...], ...] | None = None
+    content: str = ""
 
 
 @dataclass(frozen=True)
@@ -268,19 +269,19 @@ class TrainingPlan:
     comm_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.micro_batches < 1:
-            raise InputError(f"{self.source}: micro-batches are {self.micro_batches}, expected at least 1")
-        if not self.chunks or len(self.chunks) % self.degrees.pipeline:
-            raise InputError(
-                f"{self.source}: {len(self.chunks)} parts of the model, expected a multiple of the "
-                f"{self.degrees.pipeline} stages"
-            )
+        refuse(self.micro_batches < 1, f"micro-batches are {self.micro_batches}, expected at least 1", self.source)
+        refuse(
+            bool(not self.chunks or len(self.chunks) % self.degrees.pipeline),
+            f"{len(self.chunks)} parts of the model, expected a multiple of the {self.degrees.pipeline} stages",
+            self.source,
+        )
         blocks = max(sum(map(len, self.stage(number))) for number in range(self.degrees.pipeline))
-        if blocks * self.micro_batches > MOST_PASSES:
-            raise InputError(
-                f"{self.source}: {blocks:,} blocks on a stage and {self.micro_batches:,} micro-batches: expected at "
-                f"most {MOST_PASSES:,} of one times the other"
-            )
+        refuse(
+            blocks * self.micro_batches > MOST_PASSES,
+            f"{blocks:,} blocks on a stage and {self.micro_batches:,} micro-batches: expected at "
+            f"most {MOST_PASSES:,} of one times the other",
+            self.source,
+        )
 
     @property
     def virtual_stages(self) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.scales import check_scales
+from astra_ns3.errors import refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
@@ -56,8 +56,10 @@ class Pass:
     def __post_init__(self) -> None:
         _check_range("compute time", self.compute_ns, LARGEST_COMPUTE_NS)
         _check_range("size", self.bytes, LARGEST_INTEGER)
-        if self.collective is None and self.bytes:
-            raise InputError(f"a pass without a collective has {self.bytes} bytes to send, expected 0")
+        refuse(
+            bool(self.collective is None and self.bytes),
+            f"a pass without a collective has {self.bytes} bytes to send, expected 0",
+        )
 
     def scaled(self, comm_scale: float, compute_scale: float) -> Pass:
         """Times and sizes multiplied and truncated; what was to be sent stays at least one byte."""
@@ -133,10 +135,7 @@ class Workload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""
-        if not (_is_finite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (_is_finite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        check_scales(comm_scale, compute_scale)
         if comm_scale == 1 and compute_scale == 1:
             return self
         layers = tuple(layer.changed(lambda part: part.scaled(comm_scale, compute_scale)) for layer in self.layers)
@@ -145,9 +144,7 @@ class Workload:
 
 
 def _check_range(what: str, value: int, largest: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise InputError(f"{what} {value!r} is not a whole number from 0 to {largest}")
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    refuse(
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest,
+        f"{what} {value!r} is not a whole number from 0 to {largest}",
+    )

@@ -19,7 +19,7 @@ from astra_ns3.experiments.costs import (
     BYTES_PER_ROW,
     BYTES_PER_TASK,
 )
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.experiments.traffic import joined_pairs
 from astra_ns3.memory import require_memory
 from astra_ns3.playing.dry_run.counting import request_kind
@@ -42,41 +42,48 @@ class Need:
         return self.npus + self.schedules + self.collectives
 
 
-def _pairs_need(inputs: Inputs, passes: int) -> int:
-    """Bytes of the connections and queue pairs that a run has opened by its end."""
-    return sum(len(pairs) * transport.bytes_per_pair for transport, pairs in joined_pairs(inputs, passes))
+def _pairs_need(parts: Parts) -> int:
+    """Return the bytes of the connections and queue pairs that a run has opened by its end."""
+    joined = (each for part in parts for each in joined_pairs(*part))
+    return sum(len(pairs) * transport.bytes_per_pair for transport, pairs in joined)
 
 
-def run_need(inputs: Inputs, passes: int) -> Need:
-    """What ``passes`` passes take before the first event."""
-    npus = len(inputs.tenancy.npus)
-    hosts = 0 if inputs.packets is None else inputs.graph.hosts
-    rows = sum(schedule.kept_rows for schedule in {play.schedule for play in inputs.expected(1).plays})
-    collectives, at_once = _collectives(inputs, passes)
-    return Need(npus * BYTES_PER_NPU + hosts * BYTES_PER_HOST, rows * BYTES_PER_ROW, collectives, at_once)
+def run_need(parts: Parts) -> Need:
+    """Return what a run takes before the first event."""
+    first, _ = parts[0]
+    hosts = 0 if first.packets is None else first.graph.hosts
+    rows = sum(inputs.expected(1).kept_rows for inputs, _ in parts)
+    collectives, at_once = zip(*(_collectives(*part) for part in parts), strict=True)
+    npus_bytes = _npus(parts) * BYTES_PER_NPU + hosts * BYTES_PER_HOST
+    return Need(npus_bytes, rows * BYTES_PER_ROW, sum(collectives), sum(at_once))
 
 
-def check_run_fits(inputs: Inputs, passes: int, *, limit_bytes: int | None = None, to_its_end: bool = True) -> None:
+def check_run_fits(parts: Parts, *, limit_bytes: int | None = None, to_its_end: bool = True) -> None:
     """Raise InputError, with the estimate, if memory can't hold what a run takes before its first event.
 
     ``limit_bytes``: the run's own limit on resident memory. ``to_its_end``: nothing stops the run earlier, so that the
     connections count, which are opened when a pair has its first message.
     """
-    need = run_need(inputs, passes)
-    pairs = _pairs_need(inputs, passes) if to_its_end else 0
-    parts = {
+    need = run_need(parts)
+    pairs = _pairs_need(parts) if to_its_end else 0
+    takers = {
         "connections of pairs of NPUs": (pairs, "use fewer NPUs, or an algorithm in which fewer pairs meet"),
-        f"{len(inputs.tenancy.npus)} NPUs": (need.npus, "use fewer NPUs"),
+        f"{_npus(parts)} NPUs": (need.npus, "use fewer NPUs"),
         "schedules": (need.schedules, "use fewer NPUs, or an algorithm with fewer messages"),
         f"{need.at_once} collectives issued at once": (
             need.collectives,
             "use fewer passes, smaller preferred-dataset-splits, or fewer NPUs",
         ),
     }
-    largest = max(parts, key=lambda name: parts[name][0])
-    size, advice = parts[largest]
+    largest = max(takers, key=lambda name: takers[name][0])
+    size, advice = takers[largest]
     what = f"the run, of it {format_bytes(size)} for {largest},"
     require_memory(what, need.total + pairs, advice, limit_bytes=limit_bytes)
+
+
+def _npus(parts: Parts) -> int:
+    """Return how many NPUs play."""
+    return sum(len(inputs.tenancy.npus) for inputs, _ in parts)
 
 
 def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
@@ -84,7 +91,7 @@ def _collectives(inputs: Inputs, passes: int) -> tuple[int, int]:
     npus = len(inputs.tenancy.npus)
     cuts = inputs.expected(1).cuts
     size = at_once = 0
-    for request, count in inputs.job.issued_at_once(inputs.ground, passes):
+    for request, count in inputs.job.issued_at_once(inputs.platform, passes):
         chunks, phases = cuts[request_kind(request)]
         if chunks:
             at_once += count

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import Inputs
-
-Document = dict[str, Any]
+from astra_ns3.network.run_document import FileDocument, TenantDocument
 
 
 @dataclass(frozen=True)
 class Description:
     """The inputs of a run. ``observes``: the backend may write tables; ``asked_to_observe``: the user wants them."""
 
-    workload: Document
-    system: Document
-    network: Document
-    in_force: Document | None
+    workload: FileDocument
+    system: FileDocument
+    network: FileDocument
+    in_force: FileDocument | None
     """Every number of the transports and of marking, those that the network file leaves open too; None: no packets."""
     compat: str
     num_queues_per_dimension: int
@@ -27,9 +25,9 @@ class Description:
     asked_to_observe: bool
     warnings: tuple[str, ...]
     foreseen: Foreseen
-    compute_slowdown: Document | None = None
+    compute_slowdown: FileDocument | None = None
     """What makes computations longer."""
-    tenant: Document | None = None
+    tenant: TenantDocument | None = None
     """Which NPUs it has, as one of several tenants of a network, and when it starts; None: it has no others."""
 
 
@@ -45,7 +43,7 @@ def describe(inputs: Inputs) -> Description:
         observes=inputs.network.observe.anything,
         asked_to_observe=inputs.asked_to_observe,
         warnings=inputs.warnings,
-        foreseen=inputs.job.foreseen(inputs.ground),
+        foreseen=inputs.job.foreseen(inputs.platform),
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
     )

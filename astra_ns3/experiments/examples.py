@@ -7,7 +7,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, refuse, wrong
 
 EXAMPLE = ("workload/DLRM_HybridParallel.txt", "system/flat.yaml", "network/roce-16.yaml")
 """A workload, a system and a network that go together."""
@@ -21,16 +21,17 @@ def examples_folder() -> Path:
     for place in places:
         if (place / EXAMPLE[0]).is_file():
             return place
-    raise InputError(f"the examples are missing, expected them in {places[-1]}: install the package again")
+    raise wrong(f"the examples are missing, expected them in {places[-1]}: install the package again")
 
 
 def copy_examples(folder: Path) -> list[Path]:
     """Copy all of them into ``folder``, which is made; the files. Raises InputError if it is there and not empty."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: is there already, expected a new or an empty folder")
+    refuse(
+        folder.exists() and (not folder.is_dir() or any(folder.iterdir())),
+        "is there already, expected a new or an empty folder",
+        folder,
+    )
     source = examples_folder()
-    try:
+    with failing(OSError, "can't be written", folder):
         shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    except OSError as error:
-        raise InputError(f"{folder}: can't be written: {error.strerror or error}") from error
     return sorted(path for path in folder.rglob("*") if path.is_file())

@@ -13,12 +13,12 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.scenario.scenario import Tenancy
-from astra_ns3.system.collective_planner import CollectivePlanner, ground_of
+from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
@@ -60,6 +60,11 @@ class ExpectedRun:
     def messages(self) -> int:
         """Of all groups and times."""
         return sum(play.count * play.schedule.messages * len(play.groups) for play in self.plays)
+
+    @property
+    def kept_rows(self) -> int:
+        """Rows of its schedules that are kept, of each schedule once."""
+        return sum(schedule.kept_rows for schedule in {play.schedule for play in self.plays})
 
     @property
     def bytes(self) -> int:
@@ -109,15 +114,15 @@ def expected_plays(
     for request, count in requests:
         communicator = request.communicator
         if communicator not in planners:
-            own_config, grid = ground_of(config, world, communicator, compatibility)
+            own_config, grid = system_and_grid_of(config, world, communicator, compatibility)
             planners[communicator] = grid, CollectivePlanner(own_config, grid, compatibility, world.npus)
         grid, planner = planners[communicator]
         chunks = planner.chunks(request, time_ps=0)
         collectives += count if chunks else 0
         cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
-        alike = Counter((planned.phase, planned.turn, planned.anticlockwise) for chunk in chunks for planned in chunk)
-        for (phase, turn, anticlockwise), times in alike.items():
-            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), turn, anticlockwise=anticlockwise, tell=tell)
+        alike = Counter(phase for chunk in chunks for phase in chunk)
+        for phase, times in alike.items():
+            schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, communicator, tuple(phase.dimensions)] += count * times
     groups = {(who, dims): tuple(map(tuple, planners[who][0].cosets(dims))) for _, _, who, dims in plays}
@@ -148,8 +153,8 @@ def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:
 def _check_bytes(schedule: Schedule, bytes: int) -> None:
     """Raise InputError if the data of all ranks, or the messages of a schedule, are more than 64 bits can count."""
     sent = _rounded_up(schedule, bytes, schedule.sent_blocks()[1])
-    if max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER:
-        raise InputError(
-            f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "
-            f"than {LARGEST_INTEGER} bytes can be counted"
-        )
+    refuse(
+        max(sent, bytes * schedule.expansion) + schedule.messages > LARGEST_INTEGER,
+        f"a collective of {format_bytes(bytes)} on {schedule.ranks} ranks sends {format_bytes(sent)}, and no more "
+        f"than {LARGEST_INTEGER} bytes can be counted",
+    )

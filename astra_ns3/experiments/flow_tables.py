@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
+from astra_ns3.network.run_document import FlowSizesDocument, RunDocument
 from astra_ns3.units import PS_PER_NS
 
 FLOW_COMPLETION = "flow_completion.csv"
@@ -60,7 +60,7 @@ def flow_tables(totals: FlowTotals | None) -> list[Table]:
     ]
 
 
-def flow_document(totals: FlowTotals | None) -> dict[str, Any]:
+def flow_document(totals: FlowTotals | None) -> RunDocument:
     """What run.json says of a list of flows under ``flows``; nothing for other workloads."""
     if totals is None:
         return {}
@@ -93,7 +93,7 @@ def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None) -> list[s
     ]
 
 
-def _of_sizes(sizes: FlowSizes) -> dict[str, Any]:
+def _of_sizes(sizes: FlowSizes) -> FlowSizesDocument:
     return {
         "above_bytes": sizes.above_bytes,
         "most_bytes": sizes.most_bytes,

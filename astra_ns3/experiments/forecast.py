@@ -19,7 +19,8 @@ from astra_ns3.experiments.costs import (
     SECONDS_PER_ROW,
     WARM_SECONDS,
 )
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.experiments.traffic import Carried, carried
 from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
 from astra_ns3.transport.transport import TransportCosts
@@ -27,7 +28,7 @@ from astra_ns3.transport.transport import TransportCosts
 
 @dataclass(frozen=True)
 class Forecast:
-    """Over all NPUs and passes.
+    """What a run will come to, over all NPUs, passes and tenants.
 
     ``launches``: how often an NPU starts a phase of a chunk. ``packets``: those with data that enter the network, when
     every message begins a new one; acknowledgements are not counted.
@@ -55,30 +56,47 @@ class Forecast:
         return self.wall_seconds - PROGRAM_SECONDS + WARM_SECONDS
 
 
-def forecast(inputs: Inputs, passes: int) -> Forecast:
-    """How large the run of ``inputs`` will be; raises InputError for a collective that the system can't do."""
-    expected = inputs.expected(passes)
-    sums = carried(inputs, passes)
-    launches = sum(play.count * play.schedule.ranks * len(play.groups) for play in expected.plays)
-    messages = expected.messages
-    rows = sum(schedule.kept_rows for schedule in {play.schedule for play in expected.plays})
-    has_packets, costs = inputs.packets is not None, backend_costs(inputs)
-    active = inputs.system.active_chunks_per_dimension
-    seconds = PROGRAM_SECONDS + rows * SECONDS_PER_ROW + launches * costs.seconds_per_launch
-    seconds += expected.collectives * SECONDS_PER_COLLECTIVE + messages * costs.seconds_per_message
-    seconds += inputs.graph.hosts * SECONDS_PER_HOST if has_packets else 0
-    seconds += sum(_seconds(each, active) for each in sums)
-    return Forecast(
-        collectives=expected.collectives,
-        launches=launches,
-        messages=messages,
-        bytes=expected.bytes,
-        packets=sum(each.packets for each in sums) if has_packets else None,
-        connections=_pairs(sums, "connections") if has_packets else None,
-        queue_pairs=_pairs(sums, "queue_pairs") if has_packets else None,
-        wall_seconds=seconds,
-        memory_bytes=IDLE_BYTES + run_need(inputs, passes).total + sum(_memory(each, active) for each in sums),
+def forecast(parts: Parts) -> Forecast:
+    """Return how large a run will be; raises InputError for a collective that a system can't do."""
+    first, _ = parts[0]
+    has_packets = first.packets is not None
+    expected = [inputs.expected(passes) for inputs, passes in parts]
+    sums = [carried(inputs, passes) for inputs, passes in parts]
+    all_sums = [each for own in sums for each in own]
+    seconds = PROGRAM_SECONDS + (first.graph.hosts * SECONDS_PER_HOST if has_packets else 0)
+    seconds += sum(_tenant_seconds(*part, own) for part, own in zip(parts, sums, strict=True))
+    in_flight = sum(
+        _memory(each, _active(inputs)) for (inputs, _), own in zip(parts, sums, strict=True) for each in own
     )
+    return Forecast(
+        collectives=sum(each.collectives for each in expected),
+        launches=sum(_launches(each) for each in expected),
+        messages=sum(each.messages for each in expected),
+        bytes=sum(each.bytes for each in expected),
+        packets=sum(each.packets for each in all_sums) if has_packets else None,
+        connections=_pairs(all_sums, "connections") if has_packets else None,
+        queue_pairs=_pairs(all_sums, "queue_pairs") if has_packets else None,
+        wall_seconds=seconds,
+        memory_bytes=IDLE_BYTES + run_need(parts).total + in_flight,
+    )
+
+
+def _launches(expected: ExpectedRun) -> int:
+    """Return how often NPUs start a phase of a chunk."""
+    return sum(play.count * play.schedule.ranks * len(play.groups) for play in expected.plays)
+
+
+def _active(inputs: Inputs) -> int:
+    """Return how many chunks a tenant plays at once in a dimension."""
+    return inputs.system.active_chunks_per_dimension
+
+
+def _tenant_seconds(inputs: Inputs, passes: int, sums: Sequence[Carried]) -> float:
+    """Return the CPU time of what one tenant plays, of which transports carry ``sums``."""
+    expected, costs = inputs.expected(passes), backend_costs(inputs)
+    seconds = expected.kept_rows * SECONDS_PER_ROW + _launches(expected) * costs.seconds_per_launch
+    seconds += expected.collectives * SECONDS_PER_COLLECTIVE + expected.messages * costs.seconds_per_message
+    return seconds + sum(_seconds(each, _active(inputs)) for each in sums)
 
 
 def backend_costs(inputs: Inputs) -> BackendCosts:

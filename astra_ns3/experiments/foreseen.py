@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal
+from astra_ns3.network.run_document import ExpertsDocument, ForeseenDocument, StageDocument
 from astra_ns3.workload.memory.usage import Usage
 
 if TYPE_CHECKING:  # runs without a model need none of it
@@ -85,9 +86,9 @@ def foreseen_tables(foreseen: Foreseen) -> list[Table]:
     return tables
 
 
-def foreseen_document(foreseen: Foreseen) -> dict[str, Any]:
+def foreseen_document(foreseen: Foreseen) -> ForeseenDocument:
     """What run.json says of it; nothing where nothing is foreseen."""
-    found: dict[str, Any] = {}
+    found: ForeseenDocument = {}
     if foreseen.memory:
         stages = [_stage_document(stage) for stage in foreseen.memory]
         capacity, peak = foreseen.capacity_bytes, max(int(stage["peak_bytes"]) for stage in stages)
@@ -107,7 +108,7 @@ def _steps(foreseen: Foreseen) -> Iterator[_Step]:
             yield _Step(memory.name, number, moment)
 
 
-def _stage_document(memory: StageMemory) -> dict[str, Any]:
+def _stage_document(memory: StageMemory) -> StageDocument:
     from astra_ns3.workload.memory.peaks import moment_words
 
     peak = memory.peak
@@ -115,7 +116,7 @@ def _stage_document(memory: StageMemory) -> dict[str, Any]:
     return {"stage": memory.name, "peak_bytes": peak.usage.total_bytes, "when": moment_words(peak), **parts}
 
 
-def _experts_document(layers: tuple[LayerSkew, ...]) -> dict[str, Any]:
+def _experts_document(layers: tuple[LayerSkew, ...]) -> ExpertsDocument:
     worst = max(layers, key=lambda skew: skew.most_over_mean)
     rows, dropped = sum(skew.rows for skew in layers), sum(skew.dropped for skew in layers)
     return {

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from astra_ns3.user_code import UserPart, guarded, load_part, user_part
+from astra_ns3.user_code import UserFunction, UserPart, guarded, load_part, user_part
 
-Hook = Callable[[Any], object]
+Hook = UserFunction
 
 
 class HookFile:
@@ -31,7 +29,7 @@ class HookFile:
         """Run the file; raises InputError as :func:`load_hook` does."""
         self._hook = load_hook(self._path)
 
-    def __call__(self, context: Any) -> object:
+    def __call__(self, context: object) -> object:
         """Call it."""
         if self._hook is None:
             self.load()

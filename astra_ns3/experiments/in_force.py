@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 
 
-def in_force_document(plan: AnyPlan) -> dict[str, Any] | None:
+def in_force_document(plan: AnyPlan) -> JsonObject | None:
     """Numbers of each transport, of its congestion control, and of the switches' marking by rate.
 
     None without packets.
@@ -18,9 +17,9 @@ def in_force_document(plan: AnyPlan) -> dict[str, Any] | None:
     return {**{kind: each.in_force() for kind, each in packets.transports.items()}, "ecn": _marking(packets)}
 
 
-def _marking(plan: NetworkPlan) -> list[dict[str, Any]]:
+def _marking(plan: NetworkPlan) -> list[JsonObject]:
     """Thresholds by rate of the port; switches that differ have rows of their own."""
-    rows: dict[tuple[object, ...], dict[str, Any]] = {}
+    rows: dict[tuple[float, ...], JsonObject] = {}
     for switch in plan.shape.switches:
         for rate_bps in sorted({port.rate_bps for port in switch.ports}):
             ecn = switch.config.ecn_of(rate_bps)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -15,14 +15,14 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
-from astra_ns3.experiments.jobs.job import Ground, Job
-from astra_ns3.experiments.jobs.registry import JOBS, job_of, under_rules, without_effect
+from astra_ns3.experiments.jobs.job import Job, Platform
+from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,
@@ -51,6 +51,10 @@ __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
 RENDEZVOUS_BYTES = 8192
 """Size of a receiver's invitation in the rendezvous protocol (ASTRA-sim 1.0)."""
+
+
+Given = TypeVar("Given")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,9 @@ class Inputs:
         return self.plan.of_packets if abilities_of(self.backend).packets else None
 
     @property
-    def ground(self) -> Ground:
+    def platform(self) -> Platform:
         """What the workload is played on."""
-        return _ground(self.system, self.tenancy, self.compatibility)
+        return _platform(self.system, self.tenancy, self.compatibility)
 
     @property
     def graph(self) -> Graph:
@@ -100,7 +104,7 @@ class Inputs:
     def expected(self, passes: int) -> ExpectedRun:
         """What the NPUs will play; raises InputError for what the system's algorithms can't do."""
         if passes not in self.known_expected:
-            self.known_expected[passes] = self.job.expected(self.ground, passes).on(self.tenancy)
+            self.known_expected[passes] = self.job.expected(self.platform, passes).on(self.tenancy)
         return self.known_expected[passes]
 
 
@@ -143,13 +147,13 @@ def load_inputs(
             _check_shares(tenant, read_in_network.network, read_in_workload, system_config, beside)
     comm_scale, compute_scale = options.scales
     job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
-    ground = _ground(system_config, tenancy, compatibility)
+    platform = _platform(system_config, tenancy, compatibility)
     with _named(network):
         _check_grid(network_config)
         _check_reported(len(tenancy.npus), options)
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        expected = job.expected(ground, 1, tell)
+        expected = job.expected(platform, 1, tell)
     with _named(network, read_in_network):
         plan, warnings = (
             (beside.plan, []) if beside else _network(network_config, options, endpoint_model(system_config))
@@ -170,7 +174,7 @@ def load_inputs(
                     *(f"{_place(network, read_in_network, words)}{words}" for words in unobserved),
                     *warnings,
                     *read_in_job.scaled_apart(comm_scale, compute_scale),
-                    *job.warnings(ground),
+                    *job.warnings(platform),
                     *without_effect(read_in_workload, options),
                 )
             )
@@ -184,13 +188,17 @@ def load_inputs(
     )
 
 
+Parts = Sequence[tuple[Inputs, int]]
+"""The inputs of each tenant of a run, with how many passes the tenant plays; all on one network."""
+
+
 def scenario_of(tenants: Sequence[Inputs]) -> Scenario:
     """Return who plays on the network that some inputs share; raises InputError if two have an NPU in common."""
     return Scenario(tenants[0].plan, tuple(inputs.tenancy for inputs in tenants))
 
 
-def _ground(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility) -> Ground:
-    return Ground(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
+def _platform(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibility) -> Platform:
+    return Platform(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
 
 
 def _tenancy(tenant: Tenant | None, network: AnyNetwork) -> Tenancy:
@@ -205,13 +213,13 @@ def _check_shares(
     tenant: Tenant, network: AnyNetwork, workload: AnyWorkload, system: SystemConfig, beside: Inputs | None
 ) -> None:
     """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
-    if network_as_reached(network, workload) != network:
-        raise InputError(
-            f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
-            "common; expected scale_up_efficiency 1"
-        )
+    refuse(
+        network_as_reached(network, workload) != network,
+        f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
+        "common; expected scale_up_efficiency 1",
+    )
     if beside is not None and endpoint_model(system) != beside.plan.endpoint:
-        raise InputError(
+        raise wrong(
             f"tenant '{tenant.name}': its system has another endpoint delay, reduction or rendezvous than that of "
             f"'{beside.tenancy.name}', expected the same: NPUs are alike"
         )
@@ -235,10 +243,9 @@ def _own_places(job: Job) -> tuple[str, ...]:
 
 def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
     """What a file says, or a network without anything beside it."""
-    if isinstance(network, (NetworkConfig, AnalyticalNetwork)):
-        return NetworkFile(network)
-    found: NetworkFile = _given(network, (NetworkConfig, AnalyticalNetwork), read_network_file)
-    return found
+    models: tuple[type[AnyNetwork], ...] = (NetworkConfig, AnalyticalNetwork)
+    found = _given(network, models, read_network_file)
+    return found if isinstance(found, NetworkFile) else NetworkFile(found)
 
 
 def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
@@ -266,8 +273,7 @@ def _check_grid(network: AnyNetwork) -> None:
 
 
 def _check_reported(npus: int, options: Options) -> None:
-    if options.report_npu >= npus:
-        raise InputError(f"report-npu is {options.report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
+    of_npus("report-npu", options.report_npu, npus)
 
 
 _FILES = ("groups", "remote_memory", "logical_topology")
@@ -278,8 +284,10 @@ def _check_paths(options: Options) -> None:
     """Raise InputError if an option that names a file is something else."""
     for name in _FILES:
         value = getattr(options, name)
-        if value is not None and not isinstance(value, (str, os.PathLike)):
-            raise InputError(f"{name} is a {type(value).__name__}, expected the path of a file")
+        refuse(
+            value is not None and not isinstance(value, (str, os.PathLike)),
+            f"{name} is a {type(value).__name__}, expected the path of a file",
+        )
 
 
 def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
@@ -291,26 +299,27 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
         return
     fastest = max(network.bandwidths)
     size = max((play.largest_bytes for play in expected.plays), default=0)
-    if size / fastest * PS_PER_NS > LARGEST_INTEGER:
-        raise InputError(
-            f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
-            "beyond which no simulated time goes; use less data, or a higher bandwidth"
-        )
+    refuse(
+        size / fastest * PS_PER_NS > LARGEST_INTEGER,
+        f"a message of {format_bytes(size)} takes more than 106 days at {fastest:g} bytes per nanosecond, "
+        "beyond which no simulated time goes; use less data, or a higher bandwidth",
+    )
 
 
 def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
     """The plan of a network, and what to warn of."""
     if isinstance(network, AnalyticalNetwork):
-        if abilities_of(options.backend).needs_packets:
-            raise InputError(
-                "describes an analytical network, without packets; add --backend analytical, or name it in a network "
-                "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets"
-            )
+        refuse(
+            bool(abilities_of(options.backend).needs_packets),
+            "describes an analytical network, without packets; add --backend analytical, or name it in a network "
+            "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets",
+        )
         return plan_network(network, endpoint), []
     plan = plan_network(network, endpoint)
     graph = plan.graph
-    if len(graph.npu_host) != network.npus:
-        raise InputError(f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}")
+    refuse(
+        len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
+    )
     if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
     observe = network.observe
@@ -330,13 +339,13 @@ def endpoint_model(system: SystemConfig) -> EndpointModel:
     )
 
 
-def _given(value: object, models: tuple[type[Any], ...], read: Callable[[FilePath], Any]) -> Any:
+def _given(value: object, models: tuple[type[Given], ...], read: Callable[[FilePath], Read]) -> Given | Read:
     """``value`` itself if it is one of ``models``, else what the file that it names holds."""
     if isinstance(value, (str, os.PathLike)):
         return read(value)
     if not isinstance(value, models):
         names = " or ".join(model.__name__ for model in models)
-        raise InputError(f"found a {type(value).__name__}, expected the path of a file or a {names}")
+        raise wrong(f"found a {type(value).__name__}, expected the path of a file or a {names}")
     return value
 
 
@@ -352,5 +361,5 @@ def _named(value: object, file: NetworkFile | None = None, *, of_its_own: tuple[
         names_another = str(error).startswith(of_its_own)
         if isinstance(value, (str, os.PathLike)) and not names_another:
             place = None if file is None else file.place_of(str(error))
-            raise InputError(f"{place or os.fspath(value)}: {error}") from error
+            raise wrong(str(error), place or os.fspath(value)) from error
         raise

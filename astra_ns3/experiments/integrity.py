@@ -12,24 +12,24 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError
+from astra_ns3.errors import AstraNs3Error, wrong
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.network.run_document import RunDocument
 
 DIGESTS = "digests"
 DIGEST = "digest"
 _PART_BYTES = 1 << 20
 
 
-def sealed(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def sealed(document: RunDocument, folder: Path) -> RunDocument:
     """Return run.json's ``document`` with the SHA-256 of each file that it lists, and of itself as its last key.
 
     Raises OSError if a file of ``folder`` can't be read.
     """
     names = [name for name in document.get("files", ()) if name != RUN_FILE]
-    whole = {**document, DIGESTS: {name: _digest_of(folder / name) for name in names}}
-    return {**whole, DIGEST: _own_digest(whole)}
+    whole: RunDocument = {**document, "digests": {name: _digest_of(folder / name) for name in names}}
+    return {**whole, "digest": _own_digest(whole)}
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def blaming_damage(folders: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
         for folder in folders:
             damage = _damage(whole_run(Path(folder)))
             if damage is not None:
-                raise InputError(f"{damage}: {type(error).__name__}: {_first_line(error)}") from error
+                raise wrong(f"{type(error).__name__}: {_first_line(error)}", damage) from error
         raise
 
 
@@ -69,7 +69,7 @@ def _damage(folder: Path) -> str | None:
     return None
 
 
-def _own_digest(document: Mapping[str, Any]) -> str:
+def _own_digest(document: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode("utf-8")).hexdigest()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.description import Description
@@ -18,6 +17,7 @@ from astra_ns3.experiments.throughput import throughput_document
 from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import STEPS, RunRecords
+from astra_ns3.network.run_document import ExposedDocument, RunDocument, StopDocument, TenantDocument
 
 FORMAT_VERSION = 1
 _SEVERAL = 2
@@ -39,7 +39,7 @@ def run_document(
     records: RunRecords,
     watch: Watch,
     warnings: list[str],
-) -> dict[str, Any]:
+) -> RunDocument:
     """run.json of a run or of one of its tenants, whose ``records`` they are, but for its list of files.
 
     Its :data:`VARYING_KEYS` come last.
@@ -51,10 +51,10 @@ def run_document(
         "format_version": FORMAT_VERSION,
         "run_name": name_of(request, description),
         "complete": complete,
-        "stopped": None if complete else _stop_document(played.error),
+        "stopped": None if complete else stop_document(played.error),
         "finish_ps": max(records.finish_ps, played.reached_ps) if alone else records.finish_ps,
         "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
-        **({} if alone else {"tenant": description.tenant}),
+        **({} if description.tenant is None else {"tenant": description.tenant}),
         **_totals(records),
         **flow_document(records.flows),
         **foreseen_document(description.foreseen),
@@ -77,7 +77,7 @@ def run_document(
 
 def scenario_document(
     request: RunRequest, descriptions: Sequence[Description], played: Played, watch: Watch, warnings: list[str]
-) -> dict[str, Any]:
+) -> RunDocument:
     """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
     tenants = [
         _tenant_document(description, records)
@@ -90,7 +90,7 @@ def scenario_document(
         "format_version": FORMAT_VERSION,
         "run_name": request.run_name,
         "complete": played.error is None and all(tenant["complete"] for tenant in tenants),
-        "stopped": _stop_document(played.error),
+        "stopped": stop_document(played.error),
         "finish_ps": finish_ps,
         "floor": None if played.floor is None else played.floor.document(finish_ps),
         "tenants": tenants,
@@ -110,7 +110,7 @@ def scenario_document(
     }
 
 
-def _tenant_document(description: Description, records: RunRecords) -> dict[str, Any]:
+def _tenant_document(description: Description, records: RunRecords) -> TenantDocument:
     """A tenant in a few numbers; times count from its start."""
     totals = _totals(records)
     return {
@@ -122,7 +122,7 @@ def _tenant_document(description: Description, records: RunRecords) -> dict[str,
     }
 
 
-def options_document(request: RunRequest) -> dict[str, Any]:
+def options_document(request: RunRequest) -> RunDocument:
     """The options of a run that nothing of its files can go before."""
     comm_scale, compute_scale = request.scales
     return {
@@ -138,18 +138,19 @@ def options_document(request: RunRequest) -> dict[str, Any]:
     }
 
 
-def usual_options() -> dict[str, Any]:
+def usual_options() -> RunDocument:
     """What :func:`options_document` is of a run that was given its files and nothing else."""
     return {**options_document(RunRequest(workload="", system="", network="")), "compute_slowdown": None}
 
 
-def _stop_document(error: AstraNs3Error | None) -> dict[str, Any] | None:
+def stop_document(error: AstraNs3Error | None) -> StopDocument | None:
+    """Return what run.json says of the error that stopped a run, if one did."""
     if error is None:
         return None
     return {"kind": type(error).__name__, "message": str(error), "exit_status": error.exit_status}
 
 
-def _totals(records: RunRecords) -> dict[str, Any]:
+def _totals(records: RunRecords) -> RunDocument:
     """Sums over the run; compute and exposed time are those of the reported NPU."""
     npu = records.npus[records.reported_npu]
     ended = chunks = 0
@@ -170,22 +171,25 @@ def _totals(records: RunRecords) -> dict[str, Any]:
     }
 
 
-def _layers(records: RunRecords) -> list[dict[str, Any]]:
+def _layers(records: RunRecords) -> list[ExposedDocument]:
     """What each layer exposed, and the steps of the training loop, which belong to none; together all of it."""
-    rows = [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers]
+    rows: list[ExposedDocument] = [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers]
     steps_ps = records.groups.get(STEPS, 0)
     return [*rows, {"layer": STEPS, "exposed_ps": steps_ps}] if steps_ps else rows
 
 
-def _of_roles(records: RunRecords) -> dict[str, Any]:
+def _of_roles(records: RunRecords) -> RunDocument:
     """The same of the NPU that stands for each role, if there are several."""
     if len(records.roles) < _SEVERAL:
         return {}
-    by_role = [{"role": role.role, "npu": role.npu, "groups": _groups(role.groups)} for role in records.roles]
-    return {"exposed_by_group_of_roles": by_role}
+    return {
+        "exposed_by_group_of_roles": [
+            {"role": role.role, "npu": role.npu, "groups": _groups(role.groups)} for role in records.roles
+        ]
+    }
 
 
-def _throughput(request: RunRequest, description: Description, records: RunRecords) -> dict[str, Any]:
+def _throughput(request: RunRequest, description: Description, records: RunRecords) -> RunDocument:
     """Of a model whose run came to its end; nothing of others."""
     work = description.foreseen.work
     if work is None or not records.finish_ps:
@@ -193,17 +197,17 @@ def _throughput(request: RunRequest, description: Description, records: RunRecor
     return {"throughput": throughput_document(work, len(records.npus), records.finish_ps, request.passes)}
 
 
-def _groups(groups: Mapping[str, int]) -> list[dict[str, Any]]:
+def _groups(groups: Mapping[str, int]) -> list[ExposedDocument]:
     return [{"group": group, "exposed_ps": time_ps} for group, time_ps in groups.items()]
 
 
-def _cost(played: Played, watch: Watch) -> dict[str, Any]:
+def _cost(played: Played, watch: Watch) -> RunDocument:
     """What the run took of the machine. Idle memory is the backend's word if it has one, else that at the start."""
     wall_seconds = watch.wall_seconds
     varying = {name: value for name, value in played.statistics.items() if _varies(name)}
     idle_bytes = int(varying.pop("idle_memory_bytes", played.start_bytes))
     peak_bytes = played.peak_bytes
-    timing: Mapping[str, Any] = {
+    timing: Mapping[str, int | float] = {
         "wall_seconds": wall_seconds,
         "setup_seconds": played.setup_seconds,
         "simulation_seconds": wall_seconds - played.setup_seconds,

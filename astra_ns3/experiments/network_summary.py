@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_any_network
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import located, wrong
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
@@ -39,17 +39,16 @@ def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
     name = os.fspath(path)
     config = read_any_network(path)
     if isinstance(config, AnalyticalNetwork):
-        raise InputError(
-            f"{name}: describes an analytical network, without packets; in a network file, "
-            f"'topology: {{kind: file, path: {name}, ...}}' makes it one of packets"
+        raise wrong(
+            f"describes an analytical network, without packets; in a network file, "
+            f"'topology: {{kind: file, path: {name}, ...}}' makes it one of packets",
+            name,
         )
-    try:
+    with located(name):
         return LoadedNetwork(name, plan_network(config))
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
 
 
-def network_summary(network: LoadedNetwork) -> dict[str, Any]:
+def network_summary(network: LoadedNetwork) -> JsonObject:
     """The numbers of a network as plain data."""
     config, graph = network.config, network.graph
     found, slowest = measure(graph, network.plan.tables), network.plan.slowest
@@ -70,7 +69,7 @@ def network_summary(network: LoadedNetwork) -> dict[str, Any]:
     }
 
 
-def _links(found: Measures) -> list[dict[str, Any]]:
+def _links(found: Measures) -> list[JsonObject]:
     return [
         {"class": link.kind, "count": link.count, "rate_bps": link.rate_bps, "delay_ps": link.delay_ps}
         for link in found.links

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from itertools import groupby
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 _DECLARED = "astra_ns3.option"
 _KINDS = (bool, int, float)
@@ -20,6 +20,9 @@ GROUPS = (INPUTS, SIZE, RULES, SEEDS, OUTPUT, RECORDS, LIMITS)
 """Headings under which options stand, in their order."""
 
 Value = TypeVar("Value")
+Asked = ParamSpec("Asked")
+Request = TypeVar("Request")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -122,11 +125,38 @@ def options_of(request: type) -> tuple[Option, ...]:
     return tuple(sorted(found, key=lambda found: not found.needed))
 
 
-def explain(function: Callable[..., Any], request: type, returns: str, before: str, after: str) -> None:
+def function_of(
+    request: Callable[Asked, Request],
+    answer: Callable[[Request], Found],
+    name: str,
+    returns: type[Found],
+    before: str,
+    after: str,
+) -> Callable[Asked, Found]:
+    """Return the function ``name``, which answers a request made of its arguments; ``request`` is a class of them.
+
+    Its docstring has the words of the request's options between two texts.
+    """
+
+    def called(*files: Asked.args, **options: Asked.kwargs) -> Found:
+        try:
+            signature.bind(*files, **options)
+        except TypeError as error:  # in the words of a call of this function, not of the class behind it
+            raise TypeError(f"{name}(): {error}") from None
+        return answer(request(*files, **options))
+
+    assert isinstance(request, type)
+    signature = inspect.signature(request)
+    called.__qualname__ = called.__name__ = name
+    explain(called, request, returns, before, after)
+    return called
+
+
+def explain(function: Callable[..., object], request: type, returns: type, before: str, after: str) -> None:
     """Give ``function`` the signature of a request's fields, and a docstring of their words between two texts."""
     options = options_of(request)
     described: Any = function
-    described.__signature__ = inspect.Signature([one.parameter for one in options], return_annotation=returns)
+    described.__signature__ = inspect.Signature([one.parameter for one in options], return_annotation=returns.__name__)
     hints = get_type_hints(request)
     described.__annotations__ = {**{one.name: hints[one.name] for one in options}, "return": returns}
     described.__doc__ = f"{before}\n\nArgs:\n{_arguments_text(options)}\n\n{after}"

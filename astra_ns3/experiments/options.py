@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
+from typing import Any
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.changing import settings_of
@@ -19,11 +20,12 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, whole_number, wrong
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.backends import backends_in_words
 from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
@@ -65,9 +67,8 @@ class Options:
     )
     backend: str | NetworkBackend | Factory = option(
         "ns3",
-        '"ns3", "analytical" (messages never meet) or "analytical-queues" (a link serves one at a time); also an '
-        "object that fulfils NetworkBackend, or a function that makes one from (network plan, seed, "
-        "recorder options, on_built).",
+        f"{backends_in_words()}; also an object that fulfils NetworkBackend, or a function that makes one from "
+        "(network plan, seed, recorder options, on_built).",
         Flag("--backend", suggested=tuple(BACKENDS), help=f"{', '.join([*BACKENDS][:-1])} or {[*BACKENDS][-1]}."),
         group=RULES,
     )
@@ -187,7 +188,7 @@ class Options:
         ),
         group=INPUTS,
     )
-    changes: Mapping[str, object] | None = option(
+    changes: Mapping[str, Any] | None = option(
         None,
         'other values of keys of the files, as {"network.topology.link.rate": "400Gbps"}; the file\'s name in front '
         "may be left out if no other file has such a key.",
@@ -224,25 +225,33 @@ class Options:
         check_passes(self.passes)
         self._check_backend()
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
-            if isinstance(scale, bool) or not isinstance(scale, (int, float)):
-                raise InputError(f"{name} is {scale!r}, expected a number")
+            refuse(
+                isinstance(scale, bool) or not isinstance(scale, (int, float)),
+                f"{name} is {scale!r}, expected a number",
+            )
         joint_scales(self.scale, self.comm_scale, self.compute_scale)
         for one in options_of(type(self)):
             value = getattr(self, one.name)
-            if one.kind is bool and not isinstance(value, bool) and not (value is None and one.default is None):
-                raise InputError(f"{one.name} is {value!r}, expected True or False")
+            refuse(
+                one.kind is bool and not isinstance(value, bool) and not (value is None and one.default is None),
+                f"{one.name} is {value!r}, expected True or False",
+            )
             if one.annotation in _NAMES and value is not None and not isinstance(value, str):
-                raise InputError(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
+                raise wrong(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
         check_changes({} if self.changes is None else self.changes)
         preset(self.compat)
         queues, scale = self.num_queues_per_dimension, self.injection_scale
-        if queues is not None and (isinstance(queues, bool) or not isinstance(queues, int) or queues < 1):
-            raise InputError(f"num-queues-per-dim is {queues!r}, expected a whole number, at least 1")
-        if isinstance(self.report_npu, bool) or not isinstance(self.report_npu, int) or self.report_npu < 0:
-            raise InputError(f"report-npu is {self.report_npu!r}, expected the number of an NPU, from 0 on")
+        if queues is not None:
+            whole_number("num-queues-per-dim", queues, 1)
+        refuse(
+            isinstance(self.report_npu, bool) or not isinstance(self.report_npu, int) or self.report_npu < 0,
+            f"report-npu is {self.report_npu!r}, expected the number of an NPU, from 0 on",
+        )
         number = isinstance(scale, (int, float)) and not isinstance(scale, bool)
-        if not number or not (isfinite(scale) and scale > 0):
-            raise InputError(f"injection-scale is {scale!r}, expected a number above 0")
+        refuse(
+            not number or not (isfinite(scale) and scale > 0),
+            f"injection-scale is {scale!r}, expected a number above 0",
+        )
 
     def _check_backend(self) -> None:
         if isinstance(self.backend, str):
@@ -250,7 +259,7 @@ class Options:
         elif callable(self.backend):
             check_factory(self.backend)
         elif not hasattr(self.backend, "npus"):
-            raise InputError(
+            raise wrong(
                 f"backend is {shown(self.backend)}, expected a name, a NetworkBackend or a function that makes one"
             )
         else:
@@ -262,10 +271,8 @@ USUAL = Options()
 
 def check_passes(passes: int) -> None:
     """Raise InputError unless ``passes`` is a whole number from 1."""
-    if isinstance(passes, bool) or not isinstance(passes, int) or passes < 1:
-        raise InputError(f"passes is {passes!r}, expected a whole number, at least 1")
-    if passes > LARGEST_INTEGER:
-        raise InputError(f"passes is too large, expected at most {LARGEST_INTEGER}")
+    whole_number("passes", passes, 1)
+    refuse(passes > LARGEST_INTEGER, f"passes is too large, expected at most {LARGEST_INTEGER}")
 
 
 def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:
@@ -301,12 +308,12 @@ def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNe
     if dimensions == network.dimensions:
         return network
     if not isinstance(network, NetworkConfig):
-        raise InputError(f"{os.fspath(file)}: an analytical network has dimensions of its own: {network.dimensions}")
-    if prod(dimensions) != network.npus:
-        raise InputError(
-            f"{os.fspath(file)}: key 'logical-dims': {list(dimensions)} make {prod(dimensions)} NPUs, the network has "
-            f"{network.npus}"
-        )
+        raise wrong(f"an analytical network has dimensions of its own: {network.dimensions}", file)
+    refuse(
+        prod(dimensions) != network.npus,
+        f"key 'logical-dims': {list(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
+        file,
+    )
     return network.model_copy(update={"topology": network.topology.model_copy(update={"dimensions": dimensions})})
 
 
@@ -316,7 +323,7 @@ def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwor
     if not any(each.takes_control for each in network.each_transport):
         needed = " or ".join(keys.model_fields["kind"].default for keys in TRANSPORT_KEYS if keys.takes_control)
         found = next((each.kind for each in network.each_transport[-1:]), "none: it is analytical")
-        raise InputError(f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}")
+        raise wrong(f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}")
     changes = {each.kind: each.control_keys(name) for each in network.each_transport}
     if not any(changes.values()) or not isinstance(network, NetworkConfig):
         return network

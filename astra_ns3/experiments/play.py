@@ -7,17 +7,19 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
-from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, joint_work, tell_stage
+from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
+from astra_ns3.experiments.tenant_inputs import parts_of
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
@@ -34,8 +36,8 @@ class Played:
     """What a run left: each tenant's records, the backend's counters, and why it stopped early (None: it didn't)."""
 
     records: tuple[RunRecords, ...]
-    statistics: Mapping[str, Any]
-    switch_ports: Sequence[Mapping[str, Any]]
+    statistics: Mapping[str, int | float]
+    switch_ports: Sequence[Mapping[str, str | int]]
     setup_seconds: float
     start_bytes: int
     """Resident memory when the run began: the idle program."""
@@ -47,7 +49,7 @@ class Played:
     """Simulated time that is known to have been reached, if that is more than the records know."""
     floor: Floor | None = None
     """The least time that lines allow what was carried; None: not known, or the run was stopped."""
-    hook_result: Any = None
+    hook_result: Json = None
     """What the hook's end function returned, as plain data."""
 
 
@@ -132,8 +134,8 @@ def play(
     """
     limits, first = request.end, tenants[0]
     to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
-    for inputs, passes in _passes(request, tenants):
-        check_run_fits(inputs, passes, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
+    parts = parts_of(request, tenants)
+    check_run_fits(parts, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
     scenario = scenario_of(tenants)
     with no_search():
@@ -148,9 +150,8 @@ def play(
         with no_search():
             members = _members(request, tenants, scenario.views(network, rows_to), recorder, beat)
             company = Company(network, members, scenario.bits, beat)
-        work = joint_work([expected_work(inputs, passes) for inputs, passes in _passes(request, tenants)])
         setup_seconds = watch.wall_seconds
-        meter = ProgressMeter(company, network, work, setup_seconds, live=request.live)
+        meter = ProgressMeter(company, network, expected_work(parts), setup_seconds, live=request.live)
         reporter.begun(company, network, setup_seconds)
         error = _run(company, request, tenants, reporter)
         company.close_journals()
@@ -180,11 +181,6 @@ def play(
     return _with_hook_result(played, network.hook_result)
 
 
-def _passes(request: RunRequest, tenants: Sequence[Inputs]) -> list[tuple[Inputs, int]]:
-    """Return the inputs of each tenant and how many passes it plays."""
-    return [(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)]
-
-
 def _members(
     request: RunRequest,
     tenants: Sequence[Inputs],
@@ -209,7 +205,7 @@ def _members(
             sink if recorder.nodes else None,
             inputs.slowdown,
         )
-        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.ground, playing)))
+        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.platform, playing)))
     return members
 
 
@@ -251,8 +247,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
         made = backend(inputs.plan, request.seed, recorder, request.on_built)
         check_given(made, "what the backend function returned")
         return made
-    if backend.npus != config.npus:
-        raise InputError(f"the backend has {backend.npus} NPUs, the network {config.npus}")
+    refuse(backend.npus != config.npus, f"the backend has {backend.npus} NPUs, the network {config.npus}")
     return backend
 
 

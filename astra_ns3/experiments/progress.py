@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from astra_ns3.experiments.forecast import backend_costs
-from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.network.api import NetworkBackend
 
 _SECONDS_PER_BYTE = 5e-9
@@ -17,17 +16,14 @@ _SECONDS_PER_COMPUTATION = 20e-6
 
 
 class ExpectedWork(NamedTuple):
-    """What a run has to do: bytes of messages over all NPUs, computation of NPU 0, and the bytes' share of the cost."""
+    """What a run has to do.
+
+    Bytes of messages over all NPUs, computation of the first NPU of each tenant, and the bytes' share of the cost.
+    """
 
     bytes: int
     compute_ps: int
     bytes_share: float
-
-
-def joint_work(each: Sequence[ExpectedWork]) -> ExpectedWork:
-    """Return what several tenants have to do together; the bytes' share is the mean of theirs."""
-    share = sum(work.bytes_share for work in each) / len(each)
-    return ExpectedWork(sum(work.bytes for work in each), sum(work.compute_ps for work in each), share)
 
 
 NOTHING_EXPECTED = ExpectedWork(0, 0, 0.0)
@@ -149,17 +145,21 @@ class ProgressMeter:
         )
 
 
-def expected_work(inputs: Inputs, passes: int) -> ExpectedWork:
-    """What ``passes`` passes have to do."""
+def expected_work(parts: Parts) -> ExpectedWork:
+    """Return what all tenants of a run have to do."""
+    bytes, compute_ps, cost, whole = map(sum, zip(*(_work(*part) for part in parts), strict=True))
+    share = 1.0 if not compute_ps or not whole else cost / whole
+    return ExpectedWork(bytes, compute_ps, share)
+
+
+def _work(inputs: Inputs, passes: int) -> tuple[int, int, float, float]:
+    """Return a tenant's bytes, the computation of its first NPU, and the wall time of its messages, and of all."""
     expected = inputs.expected(passes)
-    size = expected.bytes
-    compute_ps, computations = inputs.job.expected_computation(inputs.ground, passes)
+    compute_ps, computations = inputs.job.expected_computation(inputs.platform, passes)
     # By formula a message costs the same however large it is.
     by_formula = expected.messages * backend_costs(inputs).seconds_per_message
-    cost = by_formula if inputs.packets is None else size * _SECONDS_PER_BYTE
-    whole = cost + computations * _SECONDS_PER_COMPUTATION
-    share = 1.0 if not compute_ps or not whole else cost / whole
-    return ExpectedWork(size, compute_ps, share)
+    cost = by_formula if inputs.packets is None else expected.bytes * _SECONDS_PER_BYTE
+    return expected.bytes, compute_ps, cost, cost + computations * _SECONDS_PER_COMPUTATION
 
 
 def _share(done: int, total: int) -> float:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, whole_number, wrong
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
@@ -22,6 +21,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.registry import takes
 from astra_ns3.scenario.tenant import LARGEST_SEED, Tenant
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
+from astra_ns3.user_code import UserFunction
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
@@ -105,7 +105,7 @@ class RunRequest(Options):
         ),
         group=RECORDS,
     )
-    on_built: Callable[..., Any] | None = option(
+    on_built: UserFunction | None = option(
         None,
         "called with what the backend built, before the first event.",
         Flag(
@@ -147,7 +147,7 @@ class RunRequest(Options):
         elif isinstance(self.record, Iterable):
             names = tuple(self.record)
         else:
-            raise InputError(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
+            raise wrong(f"record is {self.record!r}, expected names of tables: {', '.join(RECORDABLE)}")
         if "all" in names:
             accounts = abilities_of(self.backend).accounts
             every = [name for name in RECORDED if accounts or name != "accounts"]
@@ -179,24 +179,24 @@ class RunRequest(Options):
     def check(self) -> None:
         """Raise InputError for the first argument that is out of range."""
         super().check()
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 1 <= self.seed <= LARGEST_SEED:
-            raise InputError(f"seed is {self.seed!r}, expected a whole number from 1 to {LARGEST_SEED}")
-        if not isinstance(self.end, Limits):
-            raise InputError(f"limits is {self.limits!r}, expected a Limits")
-        if self.on_built is not None and not callable(self.on_built):
-            raise InputError(f"on_built is {self.on_built!r}, expected a function")
-        if self.on_built is not None and isinstance(self.backend, str) and not takes(self.on_built, 1):
-            raise InputError(
-                f"on_built is {shown(self.on_built)}, which can't be called with one argument, the context"
-            )
+        whole_number("seed", self.seed, 1, LARGEST_SEED)
+        refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")
+        refuse(
+            self.on_built is not None and not callable(self.on_built),
+            f"on_built is {self.on_built!r}, expected a function",
+        )
+        refuse(
+            self.on_built is not None and isinstance(self.backend, str) and not takes(self.on_built, 1),
+            f"on_built is {shown(self.on_built)}, which can't be called with one argument, the context",
+        )
         for call in ("update", "finish") if self.progress is not None else ():
-            if not callable(getattr(self.progress, call, None)):
-                raise InputError(f"progress is {shown(self.progress)}, which is no ProgressSink: it has no {call}")
+            refuse(
+                not callable(getattr(self.progress, call, None)),
+                f"progress is {shown(self.progress)}, which is no ProgressSink: it has no {call}",
+            )
         for what in self.record:
             if not isinstance(what, str) or what not in RECORDABLE:
-                raise InputError(
-                    f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}"
-                )
+                raise wrong(f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}")
         _check_output(self.output)
         check_run_name(self.run_name)
         _check_limits(self.end)
@@ -204,20 +204,22 @@ class RunRequest(Options):
 
 def _check_output(output: object) -> None:
     named = os.fspath(output) if isinstance(output, (str, os.PathLike)) else ""
-    if output is not None and (not isinstance(named, str) or not named or "\0" in named):
-        raise InputError(f"output is {output!r}, expected the path of a folder")
+    refuse(
+        output is not None and (not isinstance(named, str) or not named or "\0" in named),
+        f"output is {output!r}, expected the path of a folder",
+    )
 
 
 def check_run_name(name: str) -> None:
     """It becomes part of a file's name and a cell of a table."""
     if isinstance(name, str) and len(os.fsencode(f"{name}{_LONGEST_ENDING}")) > _LONGEST_FILE_NAME_BYTES:
         most = _LONGEST_FILE_NAME_BYTES - len(_LONGEST_ENDING)
-        raise InputError(f"run name {name!r} has {len(os.fsencode(name))} bytes, more than {most}: it names a file")
+        raise wrong(f"run name {name!r} has {len(os.fsencode(name))} bytes, more than {most}: it names a file")
     plain = isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
-    if not plain or "/" in name or name.startswith("."):
-        raise InputError(
-            f"run name {name!r} is not 1 to {_LONGEST_NAME} printable characters without '/' and without '.' in front"
-        )
+    refuse(
+        not plain or "/" in name or name.startswith("."),
+        f"run name {name!r} is not 1 to {_LONGEST_NAME} printable characters without '/' and without '.' in front",
+    )
 
 
 def _check_limits(limits: Limits) -> None:
@@ -226,7 +228,8 @@ def _check_limits(limits: Limits) -> None:
         ("wall time", limits.wall_seconds),
         ("memory", limits.memory_bytes),
     ):
-        if isinstance(limit, bool) or not isinstance(limit, (int, float, type(None))):
-            raise InputError(f"the limit on {name} is {limit!r}, expected a number")
-        if limit is not None and not limit > 0:
-            raise InputError(f"the limit on {name} is {limit}, expected more than 0")
+        refuse(
+            isinstance(limit, bool) or not isinstance(limit, (int, float, type(None))),
+            f"the limit on {name} is {limit!r}, expected a number",
+        )
+        refuse(limit is not None and not limit > 0, f"the limit on {name} is {limit}, expected more than 0")

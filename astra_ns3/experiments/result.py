@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -36,6 +36,7 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS
 
@@ -58,10 +59,8 @@ class Files:
         """Content of the text file ``name``; raises InputError if there is none."""
         if name in self.texts:
             return self.texts[name]
-        try:
+        with failing((OSError, UnicodeDecodeError), f"{self.folder}/{name}: cannot be read"):
             return self.path(name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.folder}/{name}: cannot be read: {error}") from error
 
     def has(self, name: str) -> bool:
         """Whether there is a file ``name``."""
@@ -70,7 +69,7 @@ class Files:
     def path(self, name: str) -> Path:
         """Where the file ``name`` lies; raises InputError if the run has none."""
         if self.folder is None or not (self.folder / name).is_file():
-            raise InputError(f"{self.folder or 'this run'}: there is no {name}; was it recorded?")
+            raise wrong(f"there is no {name}; was it recorded?", self.folder or "this run")
         return self.folder / name
 
 
@@ -80,21 +79,19 @@ def explained(table: RecordedTable) -> str:
     return "\n".join([f"{table.file}: {table.words}.", "", *lines])
 
 
-def saved(path: Path, expected: str) -> tuple[dict[str, Any], Files]:
+def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
     """Return run.json and the files of what is saved in a folder; raises InputError if that isn't of a format."""
     read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
     file = read_from / RUN_FILE
     if not file.is_file():
-        raise InputError(f"{path}: is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}")
-    try:
-        metadata = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{file}: cannot be read: {error}") from error
+        raise wrong(f"is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}", path)
+    with failing((OSError, ValueError), "cannot be read", file):
+        metadata: RunDocument = json.loads(file.read_text(encoding="utf-8"))
     if not isinstance(metadata, dict) or metadata.get("format") != expected:
-        raise InputError(_other_format(path, file, metadata, expected))
+        raise wrong(_other_format(path, file, metadata, expected))
     if metadata.get("format_version") != FORMAT_VERSION:
         found = metadata.get("format_version")
-        raise InputError(f"{file}: format_version is {found!r}, this program reads {FORMAT_VERSION}")
+        raise wrong(f"format_version is {found!r}, this program reads {FORMAT_VERSION}", file)
     return metadata, Files(folder=read_from)
 
 
@@ -147,7 +144,7 @@ class Result:
     """
 
     def __init__(
-        self, metadata: Mapping[str, Any], files: Files, folder: Path | None = None, network: Result | None = None
+        self, metadata: RunDocument, files: Files, folder: Path | None = None, network: Result | None = None
     ) -> None:
         """``folder``: where the run was saved, if it was. ``network``: has the tables that all tenants share."""
         self._metadata = metadata
@@ -179,7 +176,7 @@ class Result:
         return f"<Result {self._metadata['run_name']!r}: {state}, finish {self.finish_ps} ps>"
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> RunDocument:
         """All of run.json: configuration, seed, versions, cost, warnings."""
         return self._metadata
 
@@ -290,10 +287,8 @@ class Result:
             import pandas as pd
 
             text = self._having(name).text(name)
-            try:
+            with failing(ValueError, f"{self._files.folder}/{name}: cannot be read"):
                 frame = pd.read_csv(io.StringIO(text), dtype=_TEXT_COLUMNS, keep_default_na=False, na_values=[""])
-            except ValueError as error:  # pandas' own errors, too
-                raise InputError(f"{self._files.folder}/{name}: cannot be read: {error}") from error
             for column in frame.columns.intersection([*_TEXT_COLUMNS]):
                 frame[column] = frame[column].map(as_given, na_action="ignore")
             unnamed = [column for column in frame.columns if str(column).startswith("Unnamed:")]
@@ -306,7 +301,7 @@ class Result:
             files = self._having(name)
             if not files.has(name):
                 where = self._folder or f"run '{self._metadata['run_name']}'"
-                raise InputError(f"{where}: there is no {name}; was it recorded? expected {table.asked}")
+                raise wrong(f"there is no {name}; was it recorded? expected {table.asked}", where)
             self._frames[name] = Recorded(files.path(name)).frame()
         return self._frames[name]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
@@ -18,7 +18,7 @@ from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.isolated.launching import Launch, Launcher, forked
 from astra_ns3.experiments.isolated.supervisor import Supervisor
-from astra_ns3.experiments.option import explain
+from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
@@ -58,29 +58,21 @@ _RAISES = """Raises:
 """
 
 
+def _result_of(request: RunRequest, result: type[Found]) -> Found:
+    """Return what a run came to; raises its error, with what the run did by then in the error's ``result``."""
+    outcome = execute(request, launcher=served if request.isolated is None else forked)
+    if outcome.error is not None:
+        outcome.error.result = outcome.result
+        raise outcome.error
+    assert isinstance(outcome.result, result)
+    return outcome.result
+
+
 def run_of(
     request: Callable[Asked, RunRequest], result: type[Found], name: str, summary: str
 ) -> Callable[Asked, Found]:
-    """The function ``name`` that plays a request made of its arguments; ``request`` is a class of them."""
-
-    def run(*files: Asked.args, **options: Asked.kwargs) -> Found:
-        try:
-            signature.bind(*files, **options)
-        except TypeError as error:  # in the words of a call of this function, not of the class behind it
-            raise TypeError(f"{name}(): {error}") from None
-        asked = request(*files, **options)
-        outcome = execute(asked, launcher=served if asked.isolated is None else forked)
-        if outcome.error is not None:
-            outcome.error.result = outcome.result
-            raise outcome.error
-        assert isinstance(outcome.result, result)
-        return outcome.result
-
-    assert isinstance(request, type)
-    signature = inspect.signature(request)
-    run.__qualname__ = run.__name__ = name
-    explain(run, request, result.__name__, before=summary, after=_RAISES)
-    return run
+    """Return the function ``name`` that plays a request made of its arguments; ``request`` is a class of them."""
+    return function_of(request, partial(_result_of, result=result), name, result, summary, _RAISES)
 
 
 run = run_of(RunRequest, Result, "run", "Play a training loop over a network and return its times and tables.")

@@ -8,7 +8,6 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
@@ -28,6 +27,7 @@ from astra_ns3.experiments.tables import Table
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.parquet import ParquetTables, reason_of
 from astra_ns3.network.records import RoleTimes, RunRecords
+from astra_ns3.network.run_document import RunDocument
 
 
 class Destination:
@@ -74,7 +74,7 @@ class Destination:
         except OSError:
             return []  # somebody has removed the folder; what can't be written there is told
 
-    def finish(self, document: dict[str, Any], tables: Sequence[Table]) -> tuple[Result, ResultsNotSaved | None]:
+    def finish(self, document: RunDocument, tables: Sequence[Table]) -> tuple[Result, ResultsNotSaved | None]:
         """Write ``tables`` and run.json, if there is an output folder, and return the result.
 
         What can't be written whole stays, as far as it fits, in the temporary folder, which the error names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 
 MOST_APART = 2.0
@@ -15,8 +15,7 @@ MOST_APART = 2.0
 def joint_scales(scale: float, comm_scale: float, compute_scale: float) -> tuple[float, float]:
     """Factors of sizes and of compute times, when ``scale`` multiplies both; raises InputError unless it is above 0."""
     number = isinstance(scale, (int, float)) and not isinstance(scale, bool)
-    if not number or not (isfinite(scale) and scale > 0):
-        raise InputError(f"scale is {scale!r}, expected a number above 0")
+    refuse(not number or not (isfinite(scale) and scale > 0), f"scale is {scale!r}, expected a number above 0")
     return (comm_scale, compute_scale) if scale == 1 else (scale * comm_scale, scale * compute_scale)
 
 

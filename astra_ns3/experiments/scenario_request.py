@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, needed
 from astra_ns3.experiments.request import RunRequest, check_run_name
 from astra_ns3.scenario.tenant import FilePath, Tenant
@@ -35,7 +35,7 @@ class ScenarioRequest(RunRequest):
         super().__post_init__()
         tenants = tuple(self.tenants) if isinstance(self.tenants, Iterable) else ()
         if not tenants or not all(isinstance(tenant, Tenant) for tenant in tenants):
-            raise InputError(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
+            raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         object.__setattr__(self, "tenants", tenants)
         for name in ("workload", "system"):
             object.__setattr__(self, name, getattr(tenants[0], name))
@@ -51,10 +51,8 @@ class ScenarioRequest(RunRequest):
         super().check()
         for tenant, (_, part) in zip(self.tenants, self.parts, strict=True):
             check_run_name(tenant.name)
-            try:
+            with located(f"tenant '{tenant.name}'"):
                 part.check()
-            except InputError as error:
-                raise InputError(f"tenant '{tenant.name}': {error}") from error
 
 
 def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from astra_ns3.experiments.result import Files, Frame, Result, saved
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
 from astra_ns3.experiments.tenants_table import TENANTS
+from astra_ns3.network.run_document import RunDocument
 
 
 class ScenarioResult(Result):
@@ -22,9 +22,7 @@ class ScenarioResult(Result):
 
     tenants_table = Frame(TENANTS, "a row per tenant: its NPUs, and when it started and finished")
 
-    def __init__(
-        self, metadata: Mapping[str, Any], files: Files, folder: Path | None, tenants: Mapping[str, Result]
-    ) -> None:
+    def __init__(self, metadata: RunDocument, files: Files, folder: Path | None, tenants: Mapping[str, Result]) -> None:
         """``tenants``: the result of each, by its name."""
         super().__init__(metadata, files, folder)
         self._tenants = {name: tenant.beside(self) for name, tenant in tenants.items()}

@@ -6,26 +6,25 @@ import json
 import logging
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
+from astra_ns3.experiments.metadata import stop_document
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.experiments.store import SEEDS_FORMAT, RunFolder
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
+from astra_ns3.network.run_document import RunDocument, SeedsDocument
 from astra_ns3.scenario.tenant import LARGEST_SEED
 
 SEEDS_FORMAT_VERSION = 1
 _RUN_LOGGER = "astra_ns3.experiments.run"
-
-Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class SeedsOutcome:
     ``error``: that of Ctrl-C, or of the first run that failed, or None; ``message``: whose it is, and what it says.
     """
 
-    document: Document
+    document: SeedsDocument
     folder: Path | None
     error: AstraNs3Error | None
     message: str
@@ -56,13 +55,13 @@ def execute_seeds(request: RunRequest, count: int) -> SeedsOutcome:
     seeds = _seeds(request, count)
     folder = _folders(request, seeds)
     begun = time.monotonic()
-    runs: list[Document] = []
+    runs: list[SeedsDocument] = []
     failures: list[tuple[str, AstraNs3Error]] = []
-    first: Document = {}
+    first: RunDocument = {}
     with Interruption() as interruption, _each_warning_once():
         for seed in seeds:
             outcome, error = _one(request, seed, may_be_wrong=not runs)
-            first = first or (dict(outcome.result.metadata) if outcome is not None else {})
+            first = first or (outcome.result.metadata if outcome is not None else {})
             runs.append(_run_document(seed, outcome, error))
             if error is not None:
                 failures.append((f"seed {seed}: {error}", error))
@@ -82,13 +81,12 @@ def execute_seeds(request: RunRequest, count: int) -> SeedsOutcome:
 
 
 def _seeds(request: RunRequest, count: int) -> range:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InputError(f"seeds is {count!r}, expected a whole number, at least 1")
+    whole_number("seeds", count, 1)
     request.check()
-    if request.seed + count - 1 > LARGEST_SEED:
-        raise InputError(
-            f"seeds is {count}, and {request.seed} + {count - 1} is above the largest seed, {LARGEST_SEED}"
-        )
+    refuse(
+        request.seed + count - 1 > LARGEST_SEED,
+        f"seeds is {count}, and {request.seed} + {count - 1} is above the largest seed, {LARGEST_SEED}",
+    )
     return range(request.seed, request.seed + count)
 
 
@@ -114,24 +112,23 @@ def _one(request: RunRequest, seed: int, *, may_be_wrong: bool) -> tuple[Outcome
     return outcome, outcome.error
 
 
-def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | None) -> Document:
+def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | None) -> SeedsDocument:
     """What is said of one run; one that had not begun has no times."""
-    metadata = {} if outcome is None else outcome.result.metadata
+    metadata: RunDocument = {} if outcome is None else outcome.result.metadata
     folder = None if outcome is None else outcome.result.folder
-    stopped = {} if error is None else {"kind": type(error).__name__, "message": str(error)}
     return {
         "seed": seed,
         "complete": bool(metadata.get("complete", False)),
         "finish_ps": metadata.get("finish_ps"),
         "exposed_ps": metadata.get("exposed_ps"),
         "folder": None if folder is None else folder.name,
-        "stopped": {**stopped, "exit_status": error.exit_status} if error is not None else None,
+        "stopped": stop_document(error),
     }
 
 
 def _document(
-    request: RunRequest, seeds: range, runs: Sequence[Document], first: Document, wall_seconds: float
-) -> Document:
+    request: RunRequest, seeds: range, runs: Sequence[SeedsDocument], first: RunDocument, wall_seconds: float
+) -> SeedsDocument:
     complete = [run for run in runs if run["complete"]]
     workload = first.get("workload", {})
     return {
@@ -156,7 +153,7 @@ def _document(
     }
 
 
-def _held_fixed(first: Document) -> list[str]:
+def _held_fixed(first: RunDocument) -> list[str]:
     """What chance could draw and the files fix, so that all seeds have it in common; ``first``: a run's run.json."""
     if not abilities_of(first.get("backend")).drawn_paths:
         return []
@@ -170,7 +167,7 @@ def _held_fixed(first: Document) -> list[str]:
     return [] if seed is None else [f"paths: routing.seed is {seed} in the network file"]
 
 
-def _spread(times_ps: Sequence[int]) -> Document | None:
+def _spread(times_ps: Sequence[int]) -> Mapping[str, int | None] | None:
     """Mean, sample standard deviation (None of a single time), least and most; rounded to the picosecond."""
     if not times_ps:
         return None
@@ -183,7 +180,7 @@ def _spread(times_ps: Sequence[int]) -> Document | None:
     }
 
 
-def _write(folder: RunFolder, document: Document) -> ResultsNotSaved | None:
+def _write(folder: RunFolder, document: SeedsDocument) -> ResultsNotSaved | None:
     """Write run.json of all beside the folders of the runs; why it could not be written, if so."""
     try:
         (folder.open() / RUN_FILE).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

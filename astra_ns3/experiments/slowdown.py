@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler, slowdown_of
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.network.records import NpuRecord, RunRecords
 from astra_ns3.units import format_time
 
@@ -24,9 +24,10 @@ def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
             place = "compute_slowdown"
             if isinstance(given, (str, os.PathLike)):
                 place = parse_yaml(read_text(given), os.fspath(given)).place(path)
-            raise InputError(
-                f"{place}: key '{'.'.join(map(str, path))}': found NPU {straggler.npus[-1]}, expected one of {npus}, "
-                f"0 to {npus - 1}"
+            raise wrong(
+                f"key '{'.'.join(map(str, path))}': found NPU {straggler.npus[-1]}, expected one of {npus}, "
+                f"0 to {npus - 1}",
+                place,
             )
     return slowdown
 

@@ -13,7 +13,7 @@ import os
 import shutil
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -93,7 +93,7 @@ class RunFolder:
             self._staging = _new_folder(self._path if inside else self._path.parent, self._path.name)
         except OSError as error:
             self._remove_parents()
-            raise InputError(f"{self._path}: cannot write here: {error.strerror}") from error
+            raise wrong(f"cannot write here: {error.strerror}", self._path) from error
         return self._staging
 
     def commit(self) -> Path:
@@ -103,7 +103,7 @@ class RunFolder:
             staging.rename(self._path)
         elif not self._overwrite and holds_run(self._path):
             self._staging = None
-            raise InputError(f"{self._path}: another run was saved here meanwhile; this one's files are in {staging}")
+            raise wrong(f"another run was saved here meanwhile; this one's files are in {staging}", self._path)
         else:
             self._replace(staging)
         self._staging = None
@@ -153,18 +153,25 @@ class RunFolder:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise InputError(f"{self._path}: cannot write here: {error.strerror}") from error
+            raise wrong(f"cannot write here: {error.strerror}", self._path) from error
         if self._path.is_symlink() and not self._path.exists():
-            raise InputError(f"{self._path}: the output is a link to {self._path.readlink()}, which does not exist")
-        if self._path.exists() and not self._path.is_dir():
-            raise InputError(f"{self._path}: the output must be a folder, and this is a file")
-        if self._path.is_dir() and not self._overwrite and holds_run(self._path):
-            raise InputError(
-                f"{self._path}: the folder holds a run; name another one or use --overwrite (overwrite=True)"
-            )
+            raise wrong(f"the output is a link to {self._path.readlink()}, which does not exist", self._path)
+        refuse(
+            self._path.exists() and not self._path.is_dir(),
+            "the output must be a folder, and this is a file",
+            self._path,
+        )
+        refuse(
+            bool(self._path.is_dir() and not self._overwrite and holds_run(self._path)),
+            "the folder holds a run; name another one or use --overwrite (overwrite=True)",
+            self._path,
+        )
         nearest = next(folder for folder in (self._path, *self._path.parents) if folder.exists())
-        if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-            raise InputError(f"{self._path}: cannot write here: no permission in {nearest}")
+        refuse(
+            not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK),
+            f"cannot write here: no permission in {nearest}",
+            self._path,
+        )
 
     def _make_parents(self) -> None:
         missing = [folder for folder in self._path.parents if not folder.exists()]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar, overload
+from typing import Generic, TypeVar, overload
 
 from astra_ns3.units import PS_PER_US
 
@@ -26,10 +26,10 @@ _APOSTROPHE = "'"
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
-class _Rows(Sequence[Sequence[Cell]]):
+class _Rows(Sequence[Sequence[Cell]], Generic[Row]):
     """A row for each of many things, made when it is asked for."""
 
-    def __init__(self, cells: Sequence[Callable[[Any], Cell]], things: Sequence[Any]) -> None:
+    def __init__(self, cells: Sequence[Callable[[Row], Cell]], things: Sequence[Row]) -> None:
         self._cells, self._things = cells, things
 
     def __len__(self) -> int:
@@ -70,19 +70,21 @@ class Table:
         return "".join(map(_line, chain((self.header,), self.rows)))
 
 
-def inert(cell: Any) -> Any:
+def inert(cell: Row) -> Row | str:
     """Return a cell of a CSV file such that no spreadsheet runs it: behind an apostrophe if it looks like a formula.
 
     Numbers stay as they are; :func:`as_given` undoes it.
     """
-    formula = isinstance(cell, str) and cell.lstrip(_APOSTROPHE).startswith(_FORMULA)
-    return f"{_APOSTROPHE}{cell}" if formula and not _NUMBER.fullmatch(cell) else cell
+    return f"{_APOSTROPHE}{cell}" if isinstance(cell, str) and _hides(cell) and not _NUMBER.fullmatch(cell) else cell
 
 
-def as_given(cell: Any) -> Any:
+def as_given(cell: Row) -> Row | str:
     """Return what :func:`inert` was given."""
-    kept = isinstance(cell, str) and cell.startswith(_APOSTROPHE) and cell.lstrip(_APOSTROPHE).startswith(_FORMULA)
-    return cell[1:] if kept else cell
+    return cell[1:] if isinstance(cell, str) and cell.startswith(_APOSTROPHE) and _hides(cell) else cell
+
+
+def _hides(cell: str) -> bool:
+    return cell.lstrip(_APOSTROPHE).startswith(_FORMULA)
 
 
 def _line(row: Sequence[Cell]) -> str:

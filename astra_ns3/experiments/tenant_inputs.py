@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from astra_ns3.collectives.schedule_files import Tell, silent
-from astra_ns3.experiments.inputs import Inputs, load_inputs, scenario_of
+from astra_ns3.experiments.inputs import Inputs, Parts, load_inputs, scenario_of
 from astra_ns3.experiments.request import RunRequest
 
 
@@ -21,3 +22,8 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         )
     scenario_of(found)
     return tuple(found)
+
+
+def parts_of(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:
+    """Return the inputs of each tenant with how many passes the tenant plays."""
+    return [(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)]

@@ -5,8 +5,9 @@ Definitions and sources are those of :mod:`astra_ns3.workload.models.work`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from astra_ns3.network.run_document import ThroughputDocument
 from astra_ns3.units import PS_PER_SECOND
 
 if TYPE_CHECKING:  # runs without a model need none of it
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # runs without a model need none of it
 _DIGITS = 9
 
 
-def throughput_document(work: IterationWork, npus: int, finish_ps: int, passes: int) -> dict[str, Any]:
+def throughput_document(work: IterationWork, npus: int, finish_ps: int, passes: int) -> ThroughputDocument:
     """Return samples and tokens a second and model FLOP utilisation of a run of ``passes`` iterations on ``npus``.
 
     The time of an iteration is ``finish_ps`` over ``passes``. ``tokens_per_second`` is None where a sample has no

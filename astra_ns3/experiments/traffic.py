@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +122,7 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     sums.largest_packets = max(sums.largest_packets, round(totals[0]))
 
 
-def _sums_of_pairs(schedule: Schedule, bytes: int, served: Served) -> tuple[_Numbers, list[npt.NDArray[Any]]]:
+def _sums_of_pairs(schedule: Schedule, bytes: int, served: Served) -> tuple[_Numbers, list[npt.NDArray[np.int64]]]:
     """Who sends to whom, as in :func:`_between`; packets, bytes over those of a packet, and messages of each pair."""
     if schedule.rotation is not None:
         # Rank by rank, in whose order the pairs are: laid out, all rows may be more than memory holds.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
@@ -17,7 +17,11 @@ from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
+from astra_ns3.experiments.option import function_of
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.network.registry import check_own_control
+from astra_ns3.network.run_document import ForeseenDocument
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import USUAL_POLICIES
@@ -38,13 +42,13 @@ class Validation:
     switches: int
     links: int
     forecast: Forecast
-    in_force: dict[str, Any] | None
+    in_force: JsonObject | None
     """Every number of the transports and of marking, as run.json has them; None without packets."""
     warnings: tuple[str, ...]
-    foreseen: dict[str, Any]
+    foreseen: ForeseenDocument
     """Of a model, as run.json has it: memory by stage, how experts are chosen."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As plain data; numbers of packets only where there are packets."""
         found = asdict(self)
         found["forecast"] = {name: value for name, value in found["forecast"].items() if value is not None}
@@ -74,17 +78,37 @@ def validate(
         hosts=inputs.graph.hosts,
         switches=inputs.graph.switches,
         links=len(inputs.graph.links),
-        forecast=forecast(inputs, options.passes),
+        forecast=forecast([(inputs, options.passes)]),
         in_force=None if inputs.packets is None else in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
-        foreseen=foreseen_document(inputs.job.foreseen(inputs.ground)),
+        foreseen=foreseen_document(inputs.job.foreseen(inputs.platform)),
     )
+
+
+def _forecast_of(request: ScenarioRequest) -> Forecast:
+    """Return what the run of ``request`` will come to; raises InputError."""
+    request.check()
+    load = partial(load_tenants, request)
+    files = (request.network, *(file for tenant in request.tenants for file in (tenant.workload, tenant.system)))
+    if any(map(_may_name_code, files)):
+        try_in_child(load)  # it may call the user's functions
+    return forecast(parts_of(request, load()))
+
+
+forecast_scenario = function_of(
+    ScenarioRequest,
+    _forecast_of,
+    "forecast_scenario",
+    Forecast,
+    "Return what a run of several tenants will send, and a guess of its time and memory; plays nothing.",
+    "Raises:\n    InputError: something given is wrong.\n",
+)
 
 
 def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:
     """What ``run`` would refuse on this machine as it is now, though nothing is wrong with the files."""
     try:
-        check_run_fits(inputs, passes)
+        check_run_fits([(inputs, passes)])
     except InputError as error:
         return [f"run would refuse this here and now: {error}"]
     return []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.network.floor.carried import CarriedBytes
+from astra_ns3.network.floor.carried import CarriedBytes, Launch
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class NetworkBackend(Protocol):
         A message that arrives before its receiver has launched is kept until then.
         """
 
-    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+    def launch_all(self, rows: Sequence[Launch]) -> None:
         """As :meth:`launch`, with the arguments of each in their order."""
         for row in rows:
             self.launch(*row)
@@ -123,8 +123,8 @@ class NetworkBackend(Protocol):
         """
         return self.register_group(npus)
 
-    def delivered_bytes(self) -> int | None:
-        """Bytes of messages, whole or not, that all NPUs have got so far; None if nobody counts them.
+    def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
+        """Return the bytes of messages, whole or not, that ``npus`` (None: all) have got; None if nobody counts them.
 
         They may go down, when a receiver throws away what it had.
         """

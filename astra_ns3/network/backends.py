@@ -45,7 +45,8 @@ class Abilities:
     ``packets``: messages travel as packets where the network has such, so that there are transports, queues, and
     records of all these. ``needs_packets``: it plays no other network. ``accounts``: it tells where a message's time
     went. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance has a say
-    in which paths flows take. ``ideal``: what messages take alone; None where nobody knows.
+    in which paths flows take. ``ideal``: what messages take alone; None where nobody knows. ``words``: how
+    messages travel, for people who choose a backend.
     """
 
     packets: bool = True
@@ -55,6 +56,7 @@ class Abilities:
     drawn_paths: bool = False
     ideal: Callable[[AnyPlan, Compatibility], Ideal | None] = _unknown
     costs: BackendCosts = PACKETS
+    words: str = ""
 
 
 def _of_packets(plan: AnyPlan, _: Compatibility) -> Ideal | None:
@@ -65,7 +67,7 @@ def _of_packets(plan: AnyPlan, _: Compatibility) -> Ideal | None:
 
 def _of_grid(queues: bool) -> Callable[[AnyPlan, Compatibility], Ideal]:
     def ideal(plan: AnyPlan, rules: Compatibility) -> Ideal:
-        from astra_ns3.network.ideal.grid import GridIdeal
+        from astra_ns3.network.ideal.grid_ideal import GridIdeal
 
         return GridIdeal(
             plan.grid,
@@ -79,13 +81,28 @@ def _of_grid(queues: bool) -> Callable[[AnyPlan, Compatibility], Ideal]:
     return ideal
 
 
-_ANALYTICAL = Abilities(packets=False, accounts=False, rules_of_delays=True, ideal=_of_grid(False), costs=BY_FORMULA)
+_ANALYTICAL = Abilities(
+    packets=False,
+    accounts=False,
+    rules_of_delays=True,
+    ideal=_of_grid(False),
+    costs=BY_FORMULA,
+    words="messages never meet",
+)
 
 ABILITIES: Mapping[str, Abilities] = {
     "ns3": Abilities(needs_packets=True, drawn_paths=True, ideal=_of_packets),
     "analytical": _ANALYTICAL,
-    "analytical-queues": replace(_ANALYTICAL, ideal=_of_grid(True), costs=BackendCosts(5.5e-6, 0.75e-6)),
+    "analytical-queues": replace(
+        _ANALYTICAL, ideal=_of_grid(True), costs=BackendCosts(5.5e-6, 0.75e-6), words="a link serves one at a time"
+    ),
 }
+
+
+def backends_in_words() -> str:
+    """Return the names of all backends, with how messages travel on each."""
+    *most, last = (f'"{name}"' + (f" ({each.words})" if each.words else "") for name, each in ABILITIES.items())
+    return f"{', '.join(most)} or {last}"
 
 
 def abilities_of(backend: object) -> Abilities:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 BITS = 63
 PHASE_BITS = 8
@@ -54,8 +54,10 @@ class TenantBits:
     tenants: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.tenants <= 1 << MOST_TENANT_BITS:
-            raise InputError(f"found {self.tenants} tenants, expected 1 to {1 << MOST_TENANT_BITS}")
+        refuse(
+            not 1 <= self.tenants <= 1 << MOST_TENANT_BITS,
+            f"found {self.tenants} tenants, expected 1 to {1 << MOST_TENANT_BITS}",
+        )
 
     @property
     def shift(self) -> int:
@@ -66,7 +68,7 @@ class TenantBits:
         """Return the network's number of a tenant's ``own`` instance; raises InputError if that has too many bits."""
         if own >> self.shift:
             collective = unpack_instance(own)[0]
-            raise InputError(f"collective {collective} has too large a number beside {self.tenants} tenants")
+            raise wrong(f"collective {collective} has too large a number beside {self.tenants} tenants")
         return tenant << self.shift | own
 
     def own(self, instance: int) -> int:

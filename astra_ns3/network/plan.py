@@ -15,19 +15,19 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.grid import NpuGrid, npu_grid
-from astra_ns3.network.outline import network_shape, port_shape, transport_shapes, transport_switches
+from astra_ns3.network.graph_outline import network_outline_of, port_shape, transport_outlines, transport_switches
+from astra_ns3.network.npu_grid import NpuGrid, npu_grid
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.changes import Change, Epoch, epochs
 from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.lossless import largest_wire_bytes
 from astra_ns3.transport.marking import with_marking
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.transports import transports_on
 
@@ -50,7 +50,7 @@ class NetworkPlan:
     slowest: tuple[Link, ...]
     changes: tuple[Change, ...]
     endpoint: EndpointModel
-    shape: NetworkShape
+    shape: NetworkOutline
     transports: Mapping[str, Transport]
 
     @property
@@ -137,20 +137,19 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
     Raises InputError if the topology, a number or a change is impossible.
     """
     if isinstance(config, AnalyticalNetwork):
-        if changes:
-            raise InputError("an analytical network doesn't change: expected no changes, or a network of packets")
+        refuse(bool(changes), "an analytical network doesn't change: expected no changes, or a network of packets")
         return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
     weighted = config.topology.routing.weighted
     tables = _first_tables(graph, changes, weighted) if changes else shortest_paths(graph, weighted=weighted)
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
-    outline = network_shape(graph, slowest)
-    transports = transports_on(config, outline, transport_shapes(config, graph, tables))
+    outline = network_outline_of(graph, slowest)
+    transports = transports_on(config, outline, transport_outlines(config, graph, tables))
     marked = _with_marking(config, graph, tables, transports)
     if marked is not graph:
-        graph, outline = marked, network_shape(marked, slowest)
-        transports = transports_on(config, outline, transport_shapes(config, graph, tables))
+        graph, outline = marked, network_outline_of(marked, slowest)
+        transports = transports_on(config, outline, transport_outlines(config, graph, tables))
     return NetworkPlan(
         config=config,
         graph=graph,
@@ -188,10 +187,10 @@ def _with_marking(
     like = {each.kind: frozenset(each.shape.switches if all_see else ()) for each in ranked}
     largest = largest_wire_bytes(ranked)
     ports = [port_shape(link) for link in graph.links]
-    made: dict[tuple[SwitchShape, str], SwitchConfig] = {}
+    made: dict[tuple[SwitchOutline, str], SwitchConfig] = {}
     found: list[SwitchConfig] = []
     for number, switch in enumerate(graph.switch_configs):
-        shape = SwitchShape(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
+        shape = SwitchOutline(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
         passing = (
             each
             for each in ranked

@@ -8,7 +8,7 @@ from functools import partial
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import check_known, refuse
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
@@ -46,8 +46,7 @@ def native_digest() -> str:
 
 def check_backend_name(name: str) -> None:
     """Raise InputError if no backend has that name."""
-    if name not in BACKENDS:
-        raise InputError(f"backend '{name}' is not one of {', '.join(BACKENDS)}{nearest(name, BACKENDS)}")
+    check_known("backend", name, BACKENDS)
 
 
 def check_backend(name: str, plan: AnyPlan) -> None:
@@ -64,18 +63,19 @@ def check_given(backend: object, given_as: str = "backend") -> None:
     """Raise InputError if ``backend`` is no NetworkBackend; ``given_as`` is how it came here, for the message."""
     lacking = [name for name in _CALLS if not callable(getattr(backend, name, None))]
     npus = getattr(backend, "npus", None)
-    if lacking:
-        raise InputError(f"{given_as} is {shown(backend)}, which is no NetworkBackend: it has no {', '.join(lacking)}")
-    if isinstance(npus, bool) or not isinstance(npus, int) or npus < 1:
-        raise InputError(f"{given_as} is {shown(backend)}, which has {shown(npus)} as npus, expected a whole number")
+    refuse(bool(lacking), f"{given_as} is {shown(backend)}, which is no NetworkBackend: it has no {', '.join(lacking)}")
+    refuse(
+        isinstance(npus, bool) or not isinstance(npus, int) or npus < 1,
+        f"{given_as} is {shown(backend)}, which has {shown(npus)} as npus, expected a whole number",
+    )
 
 
 def check_factory(factory: Callable[..., object]) -> None:
     """Raise InputError if ``factory`` can't be called as a function that makes a backend."""
-    if not takes(factory, 4):
-        raise InputError(
-            f"backend is {shown(factory)}, which can't be called with (network plan, seed, recorder options, on_built)"
-        )
+    refuse(
+        not takes(factory, 4),
+        f"backend is {shown(factory)}, which can't be called with (network plan, seed, recorder options, on_built)",
+    )
 
 
 def takes(function: Callable[..., object], arguments: int) -> bool:
@@ -109,10 +109,8 @@ def _ns3(
 
 
 def _check_ns3(plan: AnyPlan) -> None:
-    if plan.of_packets is None:
-        raise InputError("the network has no packets; use the backend 'analytical'")
-    if plan.endpoint.rendezvous_bytes:
-        raise InputError("the rendezvous protocol needs the backend 'analytical'")
+    refuse(plan.of_packets is None, "the network has no packets; use the backend 'analytical'")
+    refuse(bool(plan.endpoint.rendezvous_bytes), "the rendezvous protocol needs the backend 'analytical'")
 
 
 def _check_analytical(plan: AnyPlan, *, queues: bool) -> None:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.alignment import percent
 from astra_ns3.units import format_time
 
-MOST_ROWS = {"group": 12, "layer": 5}
+Part = Literal["group", "layer"]
+MOST_ROWS: Mapping[Part, int] = {"group": 12, "layer": 5}
 
 
-def exposed_times(metadata: Mapping[str, Any], by: str) -> list[tuple[str, int]]:
+def exposed_times(metadata: RunDocument, by: Part) -> list[tuple[str, int]]:
     """Layers or groups (``by``) and the time that each exposed, the longest first; the last row has all others.
 
     They add up to the exposed time. Empty if nothing was exposed, or the run is of a version that didn't write it.
     """
-    times = {each[by]: 0 for each in metadata.get(f"exposed_by_{by}", ())}
-    for each in metadata.get(f"exposed_by_{by}", ()):
-        times[each[by]] += each["exposed_ps"]
+    times: dict[str, int] = {}
+    for each in metadata.get("exposed_by_layer", ()) if by == "layer" else metadata.get("exposed_by_group", ()):
+        times[each[by]] = times.get(each[by], 0) + each["exposed_ps"]
     rows = sorted(((name, time_ps) for name, time_ps in times.items() if time_ps), key=lambda row: -row[1])
     shown = rows[: MOST_ROWS[by]]
     rest_ps = metadata["exposed_ps"] - sum(time_ps for _, time_ps in shown)
@@ -27,7 +29,7 @@ def exposed_times(metadata: Mapping[str, Any], by: str) -> list[tuple[str, int]]
     return shown
 
 
-def exposed_rows(metadata: Mapping[str, Any], by: str) -> list[tuple[str, str]]:
+def exposed_rows(metadata: RunDocument, by: Part) -> list[tuple[str, str]]:
     """The same, in words."""
     whole_ps = metadata["exposed_ps"]
     return [
@@ -36,6 +38,6 @@ def exposed_rows(metadata: Mapping[str, Any], by: str) -> list[tuple[str, str]]:
     ]
 
 
-def _rest(more: int, by: str) -> str:
+def _rest(more: int, by: Part) -> str:
     """What is left: further rows, or what belongs to none of them."""
     return f"{more} {'other' if more == 1 else 'others'}" if more else f"of no {by}"

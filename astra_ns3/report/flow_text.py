@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from astra_ns3.network.run_document import FlowsDocument, FlowSizesDocument
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 _HEAD = ("flows of", "flows", "p50", "p95", "p99", "slowdown p50", "p95", "p99")
 _SHOWN = ("p50", "p95", "p99")
 
 
-def flow_rows(flows: Mapping[str, Any]) -> list[tuple[str, str]]:
+def flow_rows(flows: FlowsDocument) -> list[tuple[str, str]]:
     """Of the summary's table."""
     rows = [
         ("flows", f"{flows['delivered']:,} of {flows['flows']:,} delivered"),
@@ -22,19 +22,21 @@ def flow_rows(flows: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def flow_numbers(flows: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def flow_numbers(flows: FlowsDocument) -> list[tuple[str, str, str]]:
     """Of the page's top: name, number, and what stands small beside it."""
     numbers = [("flows", f"{flows['delivered']:,}", f"of {flows['flows']:,}")]
     if flows["goodput_bps"] is not None:
         numbers.append(("goodput", format_rate(flows["goodput_bps"]), "first start to last delivery"))
     sizes = flows["all"]
-    for name in _SHOWN if sizes else ():
+    if sizes is None:
+        return numbers
+    for name in _SHOWN:
         slowdown = f"slowdown {sizes['slowdowns'][name]:.4g}" if sizes["slowdowns"] else ""
         numbers.append((f"completion {name}", format_time(sizes["times_ps"][name]), slowdown))
     return numbers
 
 
-def completion_text(flows: Mapping[str, Any]) -> str:
+def completion_text(flows: FlowsDocument) -> str:
     """A line for each class of sizes, and one for all; empty if nothing was delivered."""
     if flows["all"] is None:
         return ""
@@ -51,11 +53,11 @@ def _in_columns(line: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(["", line[0].ljust(widths[0]), *numbers])
 
 
-def _up_to(sizes: Mapping[str, Any]) -> str:
+def _up_to(sizes: FlowSizesDocument) -> str:
     return f"up to {format_bytes(sizes['most_bytes'])}"
 
 
-def _line(sizes: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _line(sizes: FlowSizesDocument, name: str) -> tuple[str, ...]:
     times, slowdowns = sizes["times_ps"], sizes["slowdowns"]
     told = [format_time(times[each]) for each in _SHOWN]
     slower = [f"{slowdowns[each]:.4g}" if slowdowns else "-" for each in _SHOWN]

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from astra_ns3.network.run_document import (
+    ExpertsDocument,
+    FileDocument,
+    ForeseenDocument,
+    MemoryDocument,
+    StageDocument,
+)
 from astra_ns3.report.alignment import percent
 from astra_ns3.units import format_bytes, format_time
 
 _MOST_PARTS = 3
 
 
-def foreseen_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
     """Of the summary's table; none for what is no model."""
     rows = []
     if "memory_by_stage" in metadata:
@@ -24,7 +30,7 @@ def foreseen_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def stage_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+def stage_rows(metadata: ForeseenDocument) -> list[tuple[str, str, str, str]]:
     """Of each stage its name, its peak, when that is, and what there is most of; none for what is no model."""
     memory = metadata.get("memory_by_stage", {"stages": ()})
     return [
@@ -33,7 +39,7 @@ def stage_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _memory(memory: Mapping[str, Any]) -> str:
+def _memory(memory: MemoryDocument) -> str:
     """The fullest stage and what fills it most."""
     fullest = max(memory["stages"], key=lambda stage: int(stage["peak_bytes"]))
     has = "" if memory["capacity_bytes"] is None else f" of {format_bytes(memory['capacity_bytes'])}"
@@ -43,7 +49,7 @@ def _memory(memory: Mapping[str, Any]) -> str:
     return f"{over}{format_bytes(fullest['peak_bytes'])}{has} at most{on}: {_largest(fullest)}"
 
 
-def _largest(stage: Mapping[str, Any]) -> str:
+def _largest(stage: StageDocument) -> str:
     """The parts that fill a stage most."""
     parts = {name.removesuffix("_bytes"): size for name, size in stage.items() if name.endswith("_bytes")}
     del parts["peak"]
@@ -55,11 +61,11 @@ def _where(stage: str) -> str:
     return stage if stage == "servers" else f"stage {stage}"
 
 
-def _losses(losses: Mapping[str, Any], network: Mapping[str, Any] | None) -> str:
+def _losses(losses: Mapping[str, float], network: FileDocument | None) -> str:
     """Return what the device loses of what it and its lines could do; only lines inside nodes lose a share."""
     words = []
     if losses["launch_overhead_ps"]:
-        words.append(f"{format_time(losses['launch_overhead_ps'])} for each operation")
+        words.append(f"{format_time(int(losses['launch_overhead_ps']))} for each operation")
     if losses["scale_up_efficiency"] < 1 and (network is None or "scale_up" in network.get("topology", {})):
         share = f"{1 - losses['scale_up_efficiency']:.0%} of the lines inside nodes"
         words.append(f"{share}, if the network has nodes" if network is None else share)
@@ -68,7 +74,7 @@ def _losses(losses: Mapping[str, Any], network: Mapping[str, Any] | None) -> str
     return "; ".join(words)
 
 
-def _experts(experts: Mapping[str, Any]) -> str:
+def _experts(experts: ExpertsDocument) -> str:
     """The worst layer, all of them, and what was dropped."""
     words = (
         f"the busiest place computes {experts['most_over_mean']:.3g} times the mean in {experts['worst_layer']}, "

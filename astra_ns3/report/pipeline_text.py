@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from astra_ns3.network.run_document import FileDocument
 
 
-def pipeline_rows(workload: Mapping[str, Any]) -> list[tuple[str, str]]:
+def pipeline_rows(workload: FileDocument) -> list[tuple[str, str]]:
     """Of the summary's table, from what run.json says of a workload; none for what has no such pipeline."""
     rows = workload.get("micro_batch_rows")
     if rows is None:

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, required, wrong
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.tables import Records
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.ports import all_ports, port_name
-from astra_ns3.topology.registry import build_graph
 
 _NAME = re.compile(r"(host|switch)(\d+)(?::(\d+))?")
 
@@ -57,7 +57,7 @@ def chosen(known: Iterable[str], select: tuple[str, ...], what: str = "port") ->
     for word in select:
         of_word = [name for name in every if word in (name, name.partition(":")[0])]
         if not of_word:
-            raise InputError(f"{what} '{word}' was not recorded{nearest(word, every)}")
+            raise wrong(f"{what} '{word}' was not recorded{nearest(word, every)}")
         found.update(dict.fromkeys(of_word))
     return list(found)
 
@@ -85,7 +85,5 @@ def _level_name(level: int, way: int) -> str:
 
 
 def _order(port: str) -> tuple[int, int, int]:
-    match = _NAME.fullmatch(port)
-    if match is None:
-        raise InputError(f"'{port}' is not the name of a port")
+    match = required(_NAME.fullmatch(port), f"'{port}' is not the name of a port")
     return int(match[1] == "switch"), int(match[2]), int(match[3] or 0)

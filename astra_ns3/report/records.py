@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.report.tables import Records, how_to_record, recorded
 from astra_ns3.units import PS_PER_US
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 END_TO_END, NPUS, COLLECTIVES, SWITCH = "EndToEnd.csv", "npus.csv", "collectives.csv", "switch.csv"
 _ROWS_IN_A_BATCH = 65_536
 
-Batch = Mapping[str, npt.NDArray[Any]]
+Array = npt.NDArray[Any]  # a column of numbers or of texts
+Batch = Mapping[str, Array]
 
 
 def place_of(run: Records) -> str:
@@ -64,10 +65,10 @@ class Recorded:
             for batch in self._file.iter_batches(_ROWS_IN_A_BATCH, columns=list(columns)):
                 yield {name: _array(batch.column(name).to_pandas()) for name in columns}
 
-    def whole(self, columns: Sequence[str], most_rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
+    def whole(self, columns: Sequence[str], most_rows: int | None = None) -> dict[str, Array]:
         """Return the columns of every k-th row, k such that there are at most ``most_rows``; of all rows if None."""
         step, done = max(1, -(-self.rows // (most_rows or self.rows or 1))), 0
-        parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in columns}
+        parts: dict[str, list[Array]] = {name: [] for name in columns}
         for batch in self.batches(columns):
             for name in columns:
                 parts[name].append(batch[name][-done % step :: step])
@@ -97,10 +98,10 @@ class Recorded:
         try:
             yield
         except Exception as error:
-            raise InputError(f"{self._path}: cannot be read: {' '.join(str(error).split())}") from error
+            raise wrong(f"cannot be read: {' '.join(str(error).split())}", self._path) from error
 
 
-def _array(column: pd.Series[Any]) -> npt.NDArray[Any]:
+def _array(column: npt.ArrayLike) -> Array:
     found = np.asarray(column)
     return found.astype(np.int64, copy=False) if found.dtype.kind in "iu" else found
 
@@ -116,11 +117,11 @@ def needed(run: Records, name: str) -> Recorded:
     found = table_of(run, name)
     if found is None:
         where = run.folder or "this run"
-        raise InputError(f"{where}: {name} were not recorded: run again with {how_to_record(run, name)}")
+        raise wrong(f"{name} were not recorded: run again with {how_to_record(run, name)}", where)
     return found
 
 
-def by_value(column: npt.NDArray[Any]) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:
+def by_value(column: Array) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:
     """Yield each value of a column and the rows that have it, in order."""
     import pandas as pd
 

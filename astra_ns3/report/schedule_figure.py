@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import InputError
+from astra_ns3.errors import ends_in, needing, refuse
 from astra_ns3.report.saving_figure import save_figure
 
 if TYPE_CHECKING:
@@ -30,20 +30,15 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     or if the file can't be written.
     """
     target = os.fspath(path)
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a figure's file ends in {', '.join(SUFFIXES)}")
-    if schedule.messages > MOST_MESSAGES:
-        raise InputError(
-            f"{schedule.name}: {schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); "
-            "take fewer ranks"
-        )
-    try:
+    ends_in("a figure's file", target, SUFFIXES)
+    refuse(
+        schedule.messages > MOST_MESSAGES,
+        f"{schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); take fewer ranks",
+        schedule.name,
+    )
+    with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     rounds = message_rounds(schedule)
     last = int(rounds.max()) + 1 if schedule.messages else 1
     # A fixed salt and no date: the same schedule gives the same file.

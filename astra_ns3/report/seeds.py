@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from astra_ns3.network.run_document import SeedsDocument
 from astra_ns3.report.alignment import aligned, clock
 from astra_ns3.units import format_time
 
 
-def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
+def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
     """The table, for people."""
     first, last = document["seed"], document["seed"] + document["seeds"] - 1
     rows = [("run", str(document["run_name"]))]
@@ -38,7 +38,7 @@ def seeds_text(document: Mapping[str, Any], folder: Path | None) -> str:
     return "\n".join(parts)
 
 
-def _all_alike(document: Mapping[str, Any]) -> bool:
+def _all_alike(document: SeedsDocument) -> bool:
     """Return whether several seeds came to their end, all of them at the same times to the picosecond."""
     spreads = [document[name] for name in ("finish", "exposed")]
     return document["seeds_complete"] > 1 and all(each["minimum_ps"] == each["maximum_ps"] for each in spreads)
@@ -56,5 +56,5 @@ def _spread_text(spread: Mapping[str, int | None] | None) -> str:
     return f"{mean} +- {deviation}  (from {least} to {most})"
 
 
-def _why(run: Mapping[str, Any]) -> str:
+def _why(run: SeedsDocument) -> str:
     return f"{run['stopped']['kind']}: {run['stopped']['message']}"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.run_document import RunDocument, chosen
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import floor_rows
@@ -33,14 +33,11 @@ _COPIED = (
 _IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "device_losses", "throughput")
 _COUNTS = ("messages", "packets", "events")
 
-Metadata = Mapping[str, Any]
 
-
-def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
+def summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
     """What a script wants to know of a run, flat; times in ps, of the reported NPU, but for the last one's finish."""
     return {
-        **{name: metadata[name] for name in _COPIED},
-        **{name: metadata[name] for name in _IF_THERE if name in metadata},
+        **chosen(metadata, (*_COPIED, *_IF_THERE)),
         **metadata["statistics"],
         **{name: metadata["timing"][name] for name in ("wall_seconds", "setup_seconds", "simulation_seconds")},
         "peak_memory_bytes": metadata["memory"]["peak_bytes"],
@@ -49,7 +46,7 @@ def summary(metadata: Metadata, folder: Path | None) -> dict[str, Any]:
     }
 
 
-def run_text(metadata: Metadata, folder: Path | None) -> str:
+def run_text(metadata: RunDocument, folder: Path | None) -> str:
     """The table, for people."""
     parts = [aligned(_rows(metadata))]
     groups = exposed_rows(metadata, "group")
@@ -65,7 +62,7 @@ def run_text(metadata: Metadata, folder: Path | None) -> str:
     return "\n".join(parts)
 
 
-def _rows(metadata: Metadata) -> list[tuple[str, str]]:
+def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
     finish_ps, timing, memory = metadata["finish_ps"], metadata["timing"], metadata["memory"]
     npu, npu_ps = metadata["report_npu"], metadata["compute_ps"] + metadata["exposed_ps"]
     state = "" if metadata["complete"] else "  (incomplete)"

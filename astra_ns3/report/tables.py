@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.run_document import RunDocument
 
 Numbers = npt.NDArray[np.int64]
 
@@ -42,7 +43,7 @@ class Records(Protocol):
     """A run that is over."""
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> RunDocument:
         """All of run.json."""
 
     @property
@@ -75,7 +76,7 @@ class Told(Protocol):
     """A run of which run.json is at hand."""
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> RunDocument:
         """All of run.json."""
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.alignment import number_text
 
 
-def throughput_rows(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
+def throughput_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     """Of the summary's table; none for what is no model, or didn't come to its end."""
     return [(name, f"{value}  ({more})" if more else value) for name, value, more in throughput_numbers(metadata)]
 
 
-def throughput_numbers(metadata: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def throughput_numbers(metadata: RunDocument) -> list[tuple[str, str, str]]:
     """Name, number, and what stands small beside it."""
     found = metadata.get("throughput")
     if found is None:

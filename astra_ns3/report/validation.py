@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.report.alignment import aligned, clock, counted
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.transport.transports import TRANSPORTS
@@ -62,7 +63,8 @@ def _key(name: str) -> str:
     return next((name.removesuffix(ending) for ending in _UNITS if name.endswith(ending)), name)
 
 
-def _with_unit(name: str, value: float) -> str:
+def _with_unit(name: str, value: Json) -> str:
+    assert isinstance(value, (int, float))
     shown = next((show for ending, show in _UNITS.items() if name.endswith(ending)), None)
     return f"{value:g}" if shown is None else shown(int(value))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
 from astra_ns3.topology.changes import Change
@@ -33,7 +33,7 @@ class Tenancy:
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> TenantDocument:
         """Return the same as plain data."""
         return {
             "name": self.name,
@@ -112,14 +112,11 @@ def check_apart(tenants: Sequence[Tenancy]) -> None:
     owner: dict[int, str] = {}
     names: set[str] = set()
     for tenant in tenants:
-        if tenant.name in names:
-            raise InputError(f"two tenants are called '{tenant.name}', expected a name of its own for each")
+        refuse(tenant.name in names, f"two tenants are called '{tenant.name}', expected a name of its own for each")
         names.add(tenant.name)
         for npu in tenant.npus:
             if npu in owner:
-                raise InputError(
-                    f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them"
-                )
+                raise wrong(f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them")
         owner.update(dict.fromkeys(tenant.npus, tenant.name))
 
 
@@ -137,28 +134,30 @@ def tenancy_of(
         npus = range(there)
         dimensions = grid if dimensions is None else dimensions
     _check_npus(name, npus, there)
-    if isinstance(start_ps, bool) or not isinstance(start_ps, int) or start_ps < 0:
-        raise InputError(f"tenant '{name}': start_ps is {start_ps!r}, expected a number of picoseconds, from 0 on")
+    refuse(
+        isinstance(start_ps, bool) or not isinstance(start_ps, int) or start_ps < 0,
+        f"tenant '{name}': start_ps is {start_ps!r}, expected a number of picoseconds, from 0 on",
+    )
     if dimensions is None:
         cut, kept = _cut(npus, grid)
         known = None if bandwidths is None or kept is None else tuple(bandwidths[number] for number in kept)
         return Tenancy(name, tuple(npus), start_ps, cut, known)
-    if prod(dimensions) != len(npus):
-        raise InputError(
-            f"tenant '{name}': dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, it has {len(npus)}"
-        )
+    refuse(
+        prod(dimensions) != len(npus),
+        f"tenant '{name}': dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, it has {len(npus)}",
+    )
     known = None if bandwidths is None or tuple(dimensions) != tuple(grid) else tuple(bandwidths)
     return Tenancy(name, tuple(npus), start_ps, tuple(dimensions), known)
 
 
 def _check_npus(name: str, npus: Sequence[int], there: int) -> None:
     for npu in npus:
-        if isinstance(npu, bool) or not isinstance(npu, int) or not 0 <= npu < there:
-            raise InputError(f"tenant '{name}': NPU {npu!r} is not one of the network's {there}, 0 to {there - 1}")
-    if not npus:
-        raise InputError(f"tenant '{name}' has no NPUs, expected at least one")
-    if len(set(npus)) < len(npus):
-        raise InputError(f"tenant '{name}' has an NPU twice, expected each once")
+        refuse(
+            isinstance(npu, bool) or not isinstance(npu, int) or not 0 <= npu < there,
+            f"tenant '{name}': NPU {npu!r} is not one of the network's {there}, 0 to {there - 1}",
+        )
+    refuse(not npus, f"tenant '{name}' has no NPUs, expected at least one")
+    refuse(len(set(npus)) < len(npus), f"tenant '{name}' has an NPU twice, expected each once")
 
 
 def _cut(npus: Sequence[int], grid: Sequence[int]) -> tuple[tuple[int, ...], list[int] | None]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener, PendingMessage
+from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.instance import TenantBits
 
 Stop = Callable[[], None]
@@ -54,7 +55,7 @@ class TenantNetwork(NetworkBackend):
         """Start a rank's part of a phase now."""
         self._network.launch(self._npus[npu], schedule, group, self._bits.of(self._tenant, instance), bytes)
 
-    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+    def launch_all(self, rows: Sequence[Launch]) -> None:
         """Start many ranks' parts, in their order."""
         npus, tenant, of = self._npus, self._tenant, self._bits.of
         self._network.launch_all(
@@ -70,6 +71,10 @@ class TenantNetwork(NetworkBackend):
         if self._stopped_ps is not None:
             return self._stopped_ps
         return max(self._network.now_ps() - self._start_ps, 0)
+
+    def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
+        """Return the bytes of messages that some of the tenant's ranks, or all, have got."""
+        return self._network.delivered_bytes(self._npus if npus is None else [self._npus[rank] for rank in npus])
 
     @property
     def end_ps(self) -> int | None:

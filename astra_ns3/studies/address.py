@@ -19,7 +19,8 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.errors import failing
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.hooks import HookFile
@@ -46,7 +47,12 @@ class Addresses:
 
     def __init__(self) -> None:
         """What this program is, is read at once."""
-        self._program = {"format": _FORMAT, "code": code_digest(), "native": native_digest(), "versions": _versions()}
+        self._program: JsonObject = {
+            "format": _FORMAT,
+            "code": code_digest(),
+            "native": native_digest(),
+            "versions": _versions(),
+        }
         self._configs: dict[int, tuple[AnyConfig, str, dict[str, str]]] = {}
         self._files: dict[str, dict[str, str]] = {}
         self._taken: dict[str, str] = {}
@@ -63,7 +69,7 @@ class Addresses:
             if one.name not in (*FILES, *_LABELS)
         }
         hook = request.on_built
-        content = {
+        content: JsonObject = {
             **self._program,
             "files": {name: self._config(getattr(request, name)) for name in FILES},
             "options": options,
@@ -71,7 +77,7 @@ class Addresses:
         }
         return _digest(content), self._taken
 
-    def _option(self, option: Option, value: Any) -> Any:
+    def _option(self, option: Option, value: Any) -> Json:
         """An option's value, or the content of the file that it names."""
         if isinstance(value, ComputeSlowdown):
             return value.document()
@@ -90,7 +96,7 @@ class Addresses:
         self._taken.update(known[2])
         return known[1]
 
-    def _stripped(self, value: Any) -> Any:
+    def _stripped(self, value: Json) -> Json:
         """``value`` with the content of a file in the place of its path."""
         if isinstance(value, Mapping):
             key = _KEYS_OF_FILES.get(str(value.get("kind")))
@@ -115,7 +121,7 @@ class Addresses:
             return self._content(value)
         return [self._content(value), "on_built"] if value.endswith(_PYTHON) else value
 
-    def _parameters(self, value: Any) -> Any:
+    def _parameters(self, value: Json) -> Json:
         """What an own topology is given: words that are paths of files count with the content."""
         if isinstance(value, Mapping):
             return {name: self._parameters(each) for name, each in value.items()}
@@ -146,10 +152,8 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
     resolved = path.resolve()
     if resolved in seen:
         return seen
-    try:
+    with failing(OSError, "cannot be read", path):
         content = seen[resolved] = resolved.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     text = content.decode("utf-8", errors="replace")
     if path.suffix == _PYTHON:
         beside = imported_files(text, resolved.parent)
@@ -161,7 +165,7 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
     return seen
 
 
-def _number(kind: type, value: Any) -> Any:
+def _number(kind: type, value: Json) -> Json:
     """``value``, as the option has it: 1 and 1.0 are one scale."""
     return float(value) if kind is float and isinstance(value, int) else value
 
@@ -182,5 +186,5 @@ def _versions() -> dict[str, str]:
     return {name: found.get(name, "") for name in _VERSIONS}
 
 
-def _digest(content: Any) -> str:
+def _digest(content: Json) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
 
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.columns import columns_of, short_key
@@ -19,6 +19,8 @@ from astra_ns3.studies.keys import as_text, is_key, why_no_key
 from astra_ns3.studies.sources import summary_of
 
 Label = str | int | float
+Values = Mapping[str, "Json"] | Sequence["Json"]
+"""The values of an axis as a study's file has them: labels with changes, or the values alone."""
 PRODUCT, ONE_AT_A_TIME, TOGETHER = "product", "one-at-a-time", "together"
 
 
@@ -51,7 +53,7 @@ def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, Preset
         if other not in part.axes:
             place = study.document.place(("presets", preset[0], "parts", name, "axes", other) if preset else ())
             allowed = f"part '{name}' has {', '.join(part.axes) or 'no axes'}{nearest(other, part.axes)}"
-            raise InputError(f"{place}: axis '{other}' is not one of the part's: {allowed}")
+            raise wrong(f"axis '{other}' is not one of the part's: {allowed}", place)
     found = []
     for key, values in part.axes.items():
         path: KeyPath = ("parts", name, "axes", key)
@@ -63,60 +65,64 @@ def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, Preset
     return tuple(found)
 
 
-def _instead(study: Study, axis: Axis, values: Any, others: Any, path: KeyPath) -> Axis:
+def _instead(study: Study, axis: Axis, values: Values, others: Values, path: KeyPath) -> Axis:
     """The axis with a preset's values: labels of those that it has, or values of its own."""
     labels = {value.label: value for value in axis.values}
     if isinstance(values, Mapping) and not isinstance(others, Mapping):
+        chosen = []
         for place, label in enumerate(others):
             if not isinstance(label, (str, int, float)) or label not in labels:
                 words = f"'{as_text(label)}' is not one of {', '.join(map(as_text, labels))}"
                 near = nearest(as_text(label), map(as_text, labels))
-                raise InputError(f"{study.document.place((*path, place))}: axis '{axis.key}': {words}{near}")
-        return Axis(axis.name, axis.key, tuple(labels[label] for label in others))
+                raise wrong(f"axis '{axis.key}': {words}{near}", study.document.place((*path, place)))
+            chosen.append(labels[label])
+        return Axis(axis.name, axis.key, tuple(chosen))
     return _axis(study, axis.key, axis.name, others, path)
 
 
-def _axis(study: Study, key: str, column: str, values: Any, path: KeyPath) -> Axis:
+def _axis(study: Study, key: str, column: str, values: Values, path: KeyPath) -> Axis:
     if isinstance(values, Mapping):
         found = [_labelled(study, key, str(label), value, (*path, label)) for label, value in values.items()]
-    elif not is_key(key) and all(isinstance(value, Mapping) and value for value in values):
-        found = [_labelled(study, key, _made_label(value), value, (*path, n)) for n, value in enumerate(values)]
+    elif not is_key(key) and len(changes := [each for each in values if isinstance(each, Mapping) and each]) == len(
+        values
+    ):
+        found = [_labelled(study, key, _made_label(each), each, (*path, n)) for n, each in enumerate(changes)]
     else:
         if not is_key(key):
-            raise InputError(f"{study.document.place(path)}: axis '{key}' with a list of values {why_no_key(key)}")
+            raise wrong(f"axis '{key}' with a list of values {why_no_key(key)}", study.document.place(path))
         found = [
             AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, place))),))
             for place, value in enumerate(values)
         ]
     known: set[Label] = set()
     for label in (value.label for value in found):
-        if label in known:
-            raise InputError(f"{study.document.place(path)}: axis '{key}' has two values '{as_text(label)}'")
+        refuse(label in known, f"axis '{key}' has two values '{as_text(label)}'", study.document.place(path))
         known.add(label)
     return Axis(column, key, tuple(found))
 
 
-def _labelled(study: Study, key: str, label: str, value: Any, path: KeyPath) -> AxisValue:
+def _labelled(study: Study, key: str, label: str, value: Json, path: KeyPath) -> AxisValue:
     """A label with changes; or, on an axis that is a key itself, with its value."""
     if not isinstance(value, Mapping):
-        if not is_key(key):
-            raise InputError(
-                f"{study.document.place(path)}: '{label}' of axis '{key}' is {shown(value)}, expected changes"
-            )
+        refuse(
+            not is_key(key),
+            f"'{label}' of axis '{key}' is {shown(value)}, expected changes",
+            study.document.place(path),
+        )
         return AxisValue(label, (Change(key, value, study.document.line(path)),))
     for changed in value:
         if not is_key(str(changed)):
-            raise InputError(f"{study.document.place((*path, changed))}: key '{changed}' {why_no_key(str(changed))}")
+            raise wrong(f"key '{changed}' {why_no_key(str(changed))}", study.document.place((*path, changed)))
     changes = tuple(Change(str(each), what, study.document.line((*path, each))) for each, what in value.items())
     return AxisValue(label, changes)
 
 
-def _made_label(changes: Mapping[Any, Any]) -> str:
+def _made_label(changes: Mapping[str, Json]) -> str:
     """What a value without a label is called: its changed keys with their values, ``tensor 4, pipeline 2``."""
     return ", ".join(f"{short_key(str(key))} {_label(str(key), value)}" for key, value in changes.items())
 
 
-def _label(key: str, value: Any) -> Label:
+def _label(key: str, value: Json) -> Label:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
     return summary_of(value) if key in FILES else as_text(value)
@@ -145,5 +151,5 @@ def combined(axes: Sequence[Axis], combine: str, where: str) -> Iterator[Choice]
         counts = {axis.key: len(axis.values) for axis in axes}
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{key} {count}" for key, count in counts.items())
-            raise InputError(f"{where}: axes that go together need equally many values, found {said}")
+            raise wrong(f"axes that go together need equally many values, found {said}", where)
         yield from zip(*(axis.values for axis in axes), strict=True) if axes else [()]

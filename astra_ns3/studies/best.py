@@ -5,20 +5,17 @@ Only points of one model are compared, for whose sequences or images a second me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
-from astra_ns3.studies.figures.data import DONE, label_text, why_not
+from astra_ns3.studies.figures.data import DONE, Place, Row, label_text, why_not
 from astra_ns3.workload.models.workload import ModelWorkload
 
 _CRITERIA = ("tokens_per_second", "samples_per_second")
 """The first that all points have."""
 _SEVERAL = 2
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ def best_of(part: Part, points: Sequence[Point], rows: Sequence[Row]) -> Best | 
     own = [(point, row) for point, row in zip(points, rows, strict=True) if point.part == part.name]
     axes = [axis.name for axis in part.axes]
     measure = next((name for name in _CRITERIA if _all_have(name, [row for _, row in own])), None)
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[Place, list[Row]] = {}
     for _, row in own:
         groups.setdefault(tuple(row[axis] for axis in axes), []).append(row)
     if measure is None or len(groups) < _SEVERAL or not _of_one_model([point for point, _ in own]):

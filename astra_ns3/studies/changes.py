@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from astra_ns3.config.core.changing import Setting
+from astra_ns3.config.core.plain import Json
 from astra_ns3.studies.keys import option_named
 
 
@@ -15,7 +15,7 @@ class Change:
     """A value for what ``key`` names; ``line`` of the study's file, 0: unknown."""
 
     key: str
-    value: Any
+    value: Json
     line: int = 0
 
     @property

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from astra_ns3.config.core.placing import names_files
 from astra_ns3.config.topology.own import OwnTopology
@@ -35,7 +34,7 @@ def check_points(points: Iterable[Point]) -> None:
 
     Of points that differ in size alone, one is tried; those with code of the user's are tried where they are played.
     """
-    known: set[Any] = set()
+    known: set[Hashable] = set()
     wrong: dict[str, None] = {}
     for point in points:
         kind = _kind(point.request)
@@ -53,13 +52,13 @@ def check_points(points: Iterable[Point]) -> None:
 def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
     """What points will take, by address; none of those with code of the user's. Raises InputError."""
     found: dict[str, PointForecast] = {}
-    alike: dict[Any, PointForecast | None] = {}
+    alike: dict[Hashable, PointForecast | None] = {}
     for point in points:
         request = point.request
         kind = (_kind(request), *(getattr(request, name) for name in _OF_NO_CONSEQUENCE))
         if kind not in alike:
             inputs = _inputs(request)
-            guess = None if inputs is None else forecast(inputs, request.passes)
+            guess = None if inputs is None else forecast([(inputs, request.passes)])
             alike[kind] = None if guess is None else PointForecast(guess.warm_seconds, guess.memory_bytes)
         known = alike[kind]
         if known is not None:
@@ -67,7 +66,7 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
     return found
 
 
-def _kind(request: RunRequest) -> tuple[Any, ...]:
+def _kind(request: RunRequest) -> tuple[Hashable, ...]:
     """All that decides whether a run can be built, as something to look up; the points keep their files alive."""
     names = [one.name for one in options_of(Options) if one.name not in _OF_NO_CONSEQUENCE]
     return (*(id(getattr(request, name)) for name in FILES), *(getattr(request, name) for name in names))

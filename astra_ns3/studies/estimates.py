@@ -98,6 +98,6 @@ def _forecast(request: RunRequest) -> float | None:
     """None where the inputs are refused, which is the run's affair."""
     try:
         inputs = load_inputs(request.workload, request.system, request.network, request)
-        return float(forecast(inputs, request.passes).warm_seconds)
+        return float(forecast([(inputs, request.passes)]).warm_seconds)
     except AstraNs3Error:
         return None

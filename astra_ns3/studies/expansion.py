@@ -8,7 +8,8 @@ from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -16,7 +17,7 @@ from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
 from astra_ns3.studies.changes import Change, in_force
 from astra_ns3.studies.figures.check import check_figure
-from astra_ns3.studies.figures.data import AxisView, View
+from astra_ns3.studies.figures.data import AxisView, Row, View
 from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
 from astra_ns3.studies.keys import FILE_OPTIONS, as_text, option_named
@@ -41,7 +42,7 @@ class Point:
     """SHA-256 of each file of users' code that the address holds, by path."""
 
     @property
-    def coordinates(self) -> dict[str, Any]:
+    def coordinates(self) -> dict[str, Label]:
         """Part, axes and seed."""
         return {"part": self.part, **self.labels, "seed": self.seed}
 
@@ -65,7 +66,7 @@ class Part:
         """Its title, or its name."""
         return self.config.title or self.name
 
-    def view(self, rows: Iterable[Mapping[str, Any]] = (), layers: Iterable[Mapping[str, Any]] = ()) -> View:
+    def view(self, rows: Iterable[Row] = (), layers: Iterable[Row] = ()) -> View:
         """The part as figures see it, with the rows of all parts' points and layers."""
         return View(
             self.name,
@@ -108,7 +109,7 @@ class _Draft:
     limits: StudyLimits
 
     @property
-    def coordinates(self) -> dict[str, Any]:
+    def coordinates(self) -> dict[str, Label]:
         return {"part": self.part, **self.labels, "seed": self.seed}
 
 
@@ -134,8 +135,7 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
     kept = [draft for draft in drafts if wanted(draft.coordinates)]
-    if not kept:
-        raise InputError(f"{study.document.source}: no point has all of {', '.join(only)}")
+    refuse(not kept, f"no point has all of {', '.join(only)}", study.document.source)
     played = tuple(part for part in parts if any(draft.part == part.name for draft in kept))
     points, warnings = _points(study, kept)
     for one in played:
@@ -150,7 +150,7 @@ def _preset(study: Study, name: str) -> tuple[str, PresetConfig]:
         return name, presets[name]
     if name != USUAL_PRESET:
         allowed = ", ".join(presets) or "none: the file has no presets"
-        raise InputError(f"{study.document.source}: preset '{name}' is not one of {allowed}{nearest(name, presets)}")
+        raise wrong(f"preset '{name}' is not one of {allowed}{nearest(name, presets)}", study.document.source)
     return "", PresetConfig()
 
 
@@ -188,10 +188,10 @@ def _check_count(part: Part, seeds: int, place: str) -> None:
     if count > MOST_POINTS:
         sizes = ", ".join(f"{axis.name} {len(axis.values)}" for axis in part.axes)
         said = f"{sizes}, seed {seeds}" if sizes else f"seed {seeds}"
-        raise InputError(f"{place}: {count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'")
+        raise wrong(f"{count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'", place)
 
 
-def _changes(study: Study, base: Mapping[str, Any], path: tuple[str, ...]) -> list[Change]:
+def _changes(study: Study, base: Mapping[str, Json], path: tuple[str, ...]) -> list[Change]:
     return [Change(key, value, study.document.line((*path, key))) for key, value in base.items()]
 
 
@@ -200,24 +200,27 @@ def _check_apart(changes: list[Change], place: str, labels: Mapping[str, Label])
     said: dict[str, Change] = {}
     for change in changes:
         before = said.setdefault(change.meaning, change)
-        if before.value != change.value:
-            raise InputError(f"{place}: two of the axes {', '.join(labels)} set '{change.key}' to different values")
+        refuse(
+            before.value != change.value,
+            f"two of the axes {', '.join(labels)} set '{change.key}' to different values",
+            place,
+        )
 
 
 def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
     sources, addresses = Sources(study.document.source, study.folder), Addresses()
     points: list[Point] = []
     warnings: dict[str, None] = {}
-    wrong: dict[str, None] = {}
+    refused: dict[str, None] = {}
     for draft in drafts:
         try:
             request, said = _request(study, sources, draft)
             points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
             warnings.update(dict.fromkeys(said))
         except InputError as error:
-            wrong[str(error)] = None
-    if wrong:
-        raise all_of(list(wrong))
+            refused[str(error)] = None
+    if refused:
+        raise all_of(list(refused))
     return points, tuple(warnings)
 
 
@@ -225,19 +228,20 @@ def all_of(messages: list[str]) -> InputError:
     """One error of several, in one line."""
     told = messages[1:_MOST_TOLD]
     more = f" (and {len(messages) - 1} more: {'; '.join(told)})" if told else ""
-    return InputError(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
+    return wrong(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
 
 
 def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest, list[str]]:
     """The run of a point, and what to warn of."""
     options = {meaning: change for meaning, change in draft.changes.items() if file_of(change.key) is None}
-    values: dict[str, Any] = {
+    values: dict[str, Any] = {  # what RunRequest takes by name
         name: _value(study, name, change) for name, change in options.items() if name not in FILES
     }
     warnings: list[str] = []
     for kind in FILES:
-        if kind not in options:
-            raise InputError(f"{study.document.place(('parts', draft.part))}: key '{kind}' is missing: name a file")
+        refuse(
+            kind not in options, f"key '{kind}' is missing: name a file", study.document.place(("parts", draft.part))
+        )
         changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
         source = sources.get(kind, options[kind], changes)
         values[kind] = source.config
@@ -248,7 +252,7 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
         request = RunRequest(**values, seed=draft.seed, limits=draft.limits.limits)
         request.check()
     except InputError as error:
-        raise InputError(f"{_blamed(study, str(error), options)}: {error}") from error
+        raise wrong(f"{error}", _blamed(study, str(error), options)) from error
     return request, warnings
 
 

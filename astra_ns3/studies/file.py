@@ -24,7 +24,7 @@ from astra_ns3.config.core.model import (
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import STUDY, told_apart
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse
 from astra_ns3.network.api import Limits
 from astra_ns3.scenario.tenant import LARGEST_SEED
 from astra_ns3.studies.columns import RESERVED, columns_of
@@ -248,8 +248,10 @@ def read_study(given: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
     if isinstance(given, Mapping):
         document = Document("study", dict(given))
         return Study(validated(StudyConfig, document), document, Path.cwd(), "")
-    if not isinstance(given, (str, os.PathLike)):
-        raise InputError(f"the study is {shown(given)}, expected the path of a file or a mapping as in one")
+    refuse(
+        not isinstance(given, (str, os.PathLike)),
+        f"the study is {shown(given)}, expected the path of a file or a mapping as in one",
+    )
     with told_apart(given, STUDY):
         text = read_text(given)
         document = parse_yaml(text, os.fspath(given))

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+
+from astra_ns3.config.core.plain import JsonObject
 
 BEGUN = "begun"
 ENDED = "ended"
@@ -37,7 +38,7 @@ class Journal:
         finally:
             os.close(file)
 
-    def entries(self) -> Iterator[dict[str, Any]]:
+    def entries(self) -> Iterator[JsonObject]:
         """All that was written down by anybody, each with ``process``; in order of time."""
         found = []
         for file in sorted(self._folder.glob("*.jsonl")):
@@ -52,4 +53,4 @@ class Journal:
 
     def attempts(self) -> Counter[str]:
         """How often each point was begun, by address."""
-        return Counter(entry["address"] for entry in self.entries() if entry["what"] == BEGUN)
+        return Counter(str(entry["address"]) for entry in self.entries() if entry["what"] == BEGUN)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import nearest
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.option import options_of
@@ -62,7 +62,7 @@ def why_no_key(key: str) -> str:
     )
 
 
-def as_text(value: Any) -> str:
+def as_text(value: Json) -> str:
     """A value as a label: as one writes it in a study."""
     if value is None:
         return "none"

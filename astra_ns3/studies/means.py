@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from astra_ns3.studies.figures.data import DONE
+from astra_ns3.studies.figures.data import DONE, Place, Row
 from astra_ns3.studies.measures import MEASURES
 
-Row = Mapping[str, Any]
 DEVIATION = "_deviation"
 """Ending of the column of a measure's standard deviation."""
 _SEVERAL = 2
@@ -19,13 +17,13 @@ MEAN_COLUMNS = tuple(
 )
 
 
-def mean_rows(rows: Iterable[Row], axes: Sequence[str]) -> list[dict[str, Any]]:
+def mean_rows(rows: Iterable[Row], axes: Sequence[str]) -> list[Row]:
     """Return a row for each part and combination of ``axes``: how many seeds, how they ended, means and deviations.
 
     A deviation is that of a sample, over n - 1; None of fewer than two numbers. Only points that are done count.
     ``fits`` is False if one of the points doesn't fit.
     """
-    groups: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[Place, list[Row]] = {}
     for row in rows:
         groups.setdefault((row["part"], *(row[axis] for axis in axes)), []).append(row)
     found = []
@@ -44,7 +42,7 @@ def has_several_seeds(means: Iterable[Row]) -> bool:
     return any(row["seeds"] >= _SEVERAL for row in means)
 
 
-def _spread(name: str, values: Sequence[Any]) -> dict[str, Any]:
+def _spread(name: str, values: Sequence[float]) -> Row:
     if name == "fits":
         return {name: all(values) if values else None}
     if len(values) < _SEVERAL:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.experiments.listing.columns import at
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.records import table_of
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
 
+_CAPACITY = "memory_by_stage.capacity_bytes"
 _FLOW_COLUMNS = ("start_ps", "end_ps", "ideal_ps")
 
 
@@ -25,8 +27,8 @@ class _Run:
 
     def __init__(self, result: Result) -> None:
         self._result = result
-        self.metadata: Mapping[str, Any] = result.metadata
-        self.statistics: Mapping[str, Any] = result.metadata.get("statistics", {})
+        self.metadata: Mapping[str, Any] = result.metadata  # its numbers are read by their dotted keys
+        self.statistics: Mapping[str, int | float] = result.metadata.get("statistics", {})
 
     def has(self, name: str) -> bool:
         """Whether the run has such a file."""
@@ -61,12 +63,14 @@ class _Run:
         return [float(frame[name].mean()) for name in frame.columns if name.endswith("_percent") and len(frame)]
 
 
-def _total(key: str, unit: int = 1) -> Callable[[_Run], Measure]:
-    """A number of run.json, over ``unit``."""
+def _number(path: str, over: int = 1, times: int = 1) -> Callable[[_Run], Measure]:
+    """What a dotted key of run.json leads to, times ``times``, over ``over``; None if there is no number."""
 
     def measure(run: _Run) -> Measure:
-        value = run.metadata.get(key)
-        return None if value is None else value if unit == 1 else value / unit
+        value = at(run.metadata, path)
+        if not isinstance(value, (int, float)):
+            return None
+        return value if over == times == 1 else value * times / over
 
     return measure
 
@@ -77,16 +81,6 @@ def _statistic(*names: str) -> Callable[[_Run], Measure]:
     def measure(run: _Run) -> Measure:
         found = [run.statistics[name] for name in names if run.statistics.get(name) is not None]
         return sum(found) if found else None
-
-    return measure
-
-
-def _cost(group: str, key: str) -> Callable[[_Run], Measure]:
-    """What the run took of the machine."""
-
-    def measure(run: _Run) -> Measure:
-        value: Measure = run.metadata.get(group, {}).get(key)
-        return value
 
     return measure
 
@@ -129,39 +123,14 @@ def _utilisation(run: _Run) -> Measure:
     return sum(run.dimensions) / len(run.dimensions) if run.dimensions else None
 
 
-def _throughput(key: str, unit: float = 1) -> Callable[[_Run], Measure]:
-    """A number of a model's run, times ``unit``."""
-
-    def measure(run: _Run) -> Measure:
-        value = run.metadata.get("throughput", {}).get(key)
-        return None if value is None else value if unit == 1 else value * unit
-
-    return measure
-
-
-def _floor(key: str, unit: int = 1) -> Callable[[_Run], Measure]:
-    """What run.json says of the floor, over ``unit``; None of a run that has none."""
-
-    def measure(run: _Run) -> Measure:
-        value = (run.metadata.get("floor") or {}).get(key)
-        return None if value is None else value if unit == 1 else value / unit
-
-    return measure
-
-
 def _npu_memory(run: _Run) -> Measure:
     """Of the stage that has most."""
     stages = run.metadata.get("memory_by_stage", {}).get("stages", ())
     return max((int(stage["peak_bytes"]) for stage in stages), default=None)
 
 
-def _npu_capacity(run: _Run) -> Measure:
-    capacity: Measure = run.metadata.get("memory_by_stage", {}).get("capacity_bytes")
-    return capacity
-
-
 def _fits(run: _Run) -> Measure:
-    needed, capacity = _npu_memory(run), _npu_capacity(run)
+    needed, capacity = _npu_memory(run), _number(_CAPACITY)(run)
     return None if needed is None or capacity is None else needed <= capacity
 
 
@@ -177,28 +146,30 @@ class MeasureKind:
 
 
 MEASURES: Mapping[str, MeasureKind] = {
-    "finish_us": MeasureKind("when the last NPU finished", "us", _total("finish_ps", PS_PER_US)),
-    "compute_us": MeasureKind("computing, of the reported NPU", "us", _total("compute_ps", PS_PER_US)),
-    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _total("exposed_ps", PS_PER_US)),
-    "floor_us": MeasureKind("least time in which the lines can carry the bytes", "us", _floor("time_ps", PS_PER_US)),
-    "of_floor": MeasureKind("finish over that least time; below 1 no network is so fast", "", _floor("share")),
+    "finish_us": MeasureKind("when the last NPU finished", "us", _number("finish_ps", PS_PER_US)),
+    "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US)),
+    "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US)),
+    "floor_us": MeasureKind(
+        "least time in which the lines can carry the bytes", "us", _number("floor.time_ps", PS_PER_US)
+    ),
+    "of_floor": MeasureKind("finish over that least time; below 1 no network is so fast", "", _number("floor.share")),
     "tokens_per_second": MeasureKind(
-        "tokens a second of all NPUs, of a model whose samples have tokens", "", _throughput("tokens_per_second")
+        "tokens a second of all NPUs, of a model whose samples have tokens", "", _number("throughput.tokens_per_second")
     ),
     "samples_per_second": MeasureKind(
-        "samples a second of all NPUs, of a model", "", _throughput("samples_per_second")
+        "samples a second of all NPUs, of a model", "", _number("throughput.samples_per_second")
     ),
     "model_flop_utilisation_percent": MeasureKind(
         "model FLOPs of an iteration, without what is computed again, over NPUs x peak of the device x time of the "
         "iteration; empty without a peak",
         "%",
-        _throughput("model_flop_utilisation", 100),
+        _number("throughput.model_flop_utilisation", times=100),
     ),
     "npu_memory_bytes": MeasureKind("memory that the fullest NPU needs, of a model", "B", _npu_memory),
-    "npu_memory_capacity_bytes": MeasureKind("memory that an NPU has, of a model", "B", _npu_capacity),
+    "npu_memory_capacity_bytes": MeasureKind("memory that an NPU has, of a model", "B", _number(_CAPACITY)),
     "fits": MeasureKind("whether the fullest NPU has the memory that it needs: True or False", "", _fits),
-    "npus": MeasureKind("NPUs", "", _total("npus")),
-    "collectives": MeasureKind("collectives", "", _total("collectives")),
+    "npus": MeasureKind("NPUs", "", _number("npus")),
+    "collectives": MeasureKind("collectives", "", _number("collectives")),
     "messages": MeasureKind("messages sent", "", _statistic("messages")),
     "packets": MeasureKind("packets, of TCP those received, of RoCE data packets sent", "", _statistic("packets")),
     "retransmissions": MeasureKind("segments or packets sent again", "", _statistic("retransmissions")),
@@ -224,9 +195,9 @@ MEASURES: Mapping[str, MeasureKind] = {
         _utilisation,
     ),
     "events": MeasureKind("events of the simulation", "", _statistic("events")),
-    "setup_wall_seconds": MeasureKind("wall time until the first event", "s", _cost("timing", "setup_seconds")),
-    "run_wall_seconds": MeasureKind("wall time of the run", "s", _cost("timing", "wall_seconds")),
-    "peak_memory_bytes": MeasureKind("highest resident memory", "B", _cost("memory", "peak_bytes")),
+    "setup_wall_seconds": MeasureKind("wall time until the first event", "s", _number("timing.setup_seconds")),
+    "run_wall_seconds": MeasureKind("wall time of the run", "s", _number("timing.wall_seconds")),
+    "peak_memory_bytes": MeasureKind("highest resident memory", "B", _number("memory.peak_bytes")),
 }
 """By the name of its column."""
 COSTS = ("setup_wall_seconds", "run_wall_seconds", "peak_memory_bytes")

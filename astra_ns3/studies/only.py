@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, wrong
+from astra_ns3.studies.figures.data import Label
 from astra_ns3.studies.keys import as_text
 
-Coordinates = Mapping[str, Any]
+Coordinates = Mapping[str, Label]
 """Of a point: its part, the label of each axis, its seed."""
 
 
@@ -17,18 +17,16 @@ def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[
 
     ``keys``: the column of an axis by its key. Raises InputError for an axis or a value that no point has.
     """
-    known: dict[str, dict[str, Any]] = {}
+    known: dict[str, dict[str, Label]] = {}
     for point in points:
         for axis, value in point.items():
             known.setdefault(axis, {})[as_text(value)] = value
-    wanted: dict[str, set[Any]] = {}
+    wanted: dict[str, set[Label]] = {}
     for word in [only] if isinstance(only, str) else only:
         name, equals, text = _split(str(word), (*known, *keys))
         axis = name if name in known else keys.get(name, name)
         if not equals or axis not in known:
-            raise InputError(
-                f"only '{word}': expected AXIS=VALUE, AXIS one of {', '.join(known)}{nearest(name, known)}"
-            )
+            raise wrong(f"only '{word}': expected AXIS=VALUE, AXIS one of {', '.join(known)}{nearest(name, known)}")
         wanted.setdefault(axis, set()).add(_value(str(word), axis, text, known[axis]))
     return lambda point: all(point.get(axis) in values for axis, values in wanted.items())
 
@@ -39,7 +37,7 @@ def _split(word: str, names: Iterable[str]) -> tuple[str, str, str]:
     return word.partition("=") if meant is None else (meant, "=", word[len(meant) + 1 :])
 
 
-def _value(word: str, axis: str, text: str, values: Mapping[str, Any]) -> Any:
+def _value(word: str, axis: str, text: str, values: Mapping[str, Label]) -> Label:
     if text in values:
         return values[text]
     for value in values.values():
@@ -47,7 +45,7 @@ def _value(word: str, axis: str, text: str, values: Mapping[str, Any]) -> Any:
             return value
     shown = list(values)[:20]
     more = f" and {len(values) - 20} more" if len(values) > 20 else ""
-    raise InputError(f"only '{word}': {axis} is one of {', '.join(shown)}{more}{nearest(text, values)}")
+    raise wrong(f"only '{word}': {axis} is one of {', '.join(shown)}{more}{nearest(text, values)}")
 
 
 def _number(text: str) -> float | None:

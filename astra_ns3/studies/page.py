@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 from astra_ns3.experiments.versions import versions
 from astra_ns3.report.alignment import clock, counted
 from astra_ns3.report.page.markup import Markup, escaped, joined, table, tag
 from astra_ns3.studies.expansion import Part
-from astra_ns3.studies.figures.data import DONE, label_text
+from astra_ns3.studies.figures.data import DONE, Row, label_text
 from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.result import StudyResult
@@ -78,10 +77,7 @@ def _failures(result: StudyResult) -> Markup:
     failures = result.failures
     if not failures:
         return Markup("")
-    lines = [
-        tag("li", tag("b", name), f": {(outcome.error or {}).get('message', 'not complete')}")
-        for name, outcome in failures
-    ]
+    lines = [tag("li", tag("b", name), f": {outcome.message or 'not complete'}") for name, outcome in failures]
     return tag("div", tag("b", f"{counted(len(failures), 'run', 'runs')} failed"), tag("ul", *lines), class_="warnings")
 
 
@@ -104,9 +100,7 @@ def _tables(result: StudyResult, part: Part) -> list[Markup]:
     return [_table(part, means, "seeds", "status", lambda row: Markup(escaped(row["status"]))), points]
 
 
-def _table(
-    part: Part, rows: Sequence[dict[str, Any]], seed: str, last: str, last_cell: Callable[[dict[str, Any]], Markup]
-) -> Markup:
+def _table(part: Part, rows: Sequence[Row], seed: str, last: str, last_cell: Callable[[Row], Markup]) -> Markup:
     measures, axes = shown_measures(part, rows), [axis.name for axis in part.axes]
     head = [*axes, seed, *(_heading(name) for name in measures), last]
     body = [
@@ -126,7 +120,7 @@ def _heading(measure: str) -> str:
     return heading if not unit or measure.endswith(f"_{unit}") else f"{heading} ({unit})"
 
 
-def _run(row: dict[str, Any]) -> Markup:
+def _run(row: Row) -> Markup:
     """A link to the point's folder, or why there are no numbers."""
     if row["status"] != DONE:
         return Markup(escaped(row["status"]))

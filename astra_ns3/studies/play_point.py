@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.request import RunRequest
@@ -19,6 +18,7 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.kind import kind_of
 from astra_ns3.experiments.servers.warm_server import ServedChild, WarmServer
+from astra_ns3.network.run_document import StopDocument
 from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.store import Store
@@ -75,8 +75,8 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
     ours = isinstance(error, AstraNs3Error)
     told = str(error) if ours else f"{type(error).__name__}: {error}"
     status = error.exit_status if isinstance(error, AstraNs3Error) else 1
-    document = {"kind": type(error).__name__, "message": told, "exit_status": status}
-    return PointOutcome(task.address, FAILED, document, {}, cost, asdict(task.request.end))
+    stopped: StopDocument = {"kind": type(error).__name__, "message": told, "exit_status": status}
+    return PointOutcome(task.address, FAILED, stopped, {}, cost, asdict(task.request.end))
 
 
 def _left_behind(task: PointTask, store: Store, begun: float) -> PointOutcome | None:
@@ -167,7 +167,7 @@ def _is_of_the_store(error: BaseException | None, store: Store) -> bool:
 
 def _measured(task: PointTask, result: Result, child: ServedChild | None, begun: float) -> PointOutcome:
     """Raises what reading the run's files raises, if the run came to its end."""
-    error: Mapping[str, Any] | None = result.metadata["stopped"]
+    error = result.metadata["stopped"]
     try:
         measures = measures_of(result)
     except Exception:

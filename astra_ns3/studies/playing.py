@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupted, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.servers.kind import kind_of
 from astra_ns3.studies.code_version import code_version
@@ -100,10 +100,12 @@ def _outcomes(
 
 
 def _check(jobs: int | None, scheduler: str | None) -> None:
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise InputError(f"jobs is {jobs!r}, expected a whole number, at least 1")
-    if jobs is not None and scheduler is not None:
-        raise InputError("jobs is the number of local workers, and scheduler names those of a cluster: leave one out")
+    if jobs is not None:
+        whole_number("jobs", jobs, 1)
+    refuse(
+        jobs is not None and scheduler is not None,
+        "jobs is the number of local workers, and scheduler names those of a cluster: leave one out",
+    )
 
 
 def _stands(known: Mapping[str, PointOutcome], task: PointTask, retry_failed: bool) -> bool:

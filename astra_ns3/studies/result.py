@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.best import Best, best_of
 from astra_ns3.studies.expansion import Expansion, Part
-from astra_ns3.studies.figures.data import View
+from astra_ns3.studies.figures.data import Row, View
 from astra_ns3.studies.means import MEAN_COLUMNS, mean_rows
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.tables import FAILED, LAYER_COLUMNS, framed, layer_rows, point_folder, study_rows
@@ -43,7 +43,7 @@ class StudyResult:
         return tuple(dict.fromkeys(axis.name for part in self.expansion.parts for axis in part.axes))
 
     @cached_property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """A row a point, as plain data."""
         return study_rows(self.expansion.points, self.outcomes, self.folder, self.axes)
 
@@ -53,7 +53,7 @@ class StudyResult:
         return framed(self.rows, ("part", *self.axes, "seed", "status", *MEASURES, "address", "error"))
 
     @cached_property
-    def mean_rows(self) -> list[dict[str, Any]]:
+    def mean_rows(self) -> list[Row]:
         """A row for all points that differ in nothing but their seed, as plain data."""
         return mean_rows(self.rows, self.axes)
 
@@ -69,7 +69,7 @@ class StudyResult:
         return {name: best for name, best in found.items() if best is not None}
 
     @cached_property
-    def layer_rows(self) -> list[dict[str, Any]]:
+    def layer_rows(self) -> list[Row]:
         """A row a layer of each point that is done, as plain data."""
         return layer_rows(self.expansion.points, self.outcomes, self.folder)
 
@@ -102,7 +102,7 @@ class StudyResult:
         found = [key for key in known if key == name or key.partition("/")[2] == name]
         if len(found) != 1:
             why = "is of several parts" if found else "is none of the study's"
-            raise InputError(f"figure '{name}' {why}, expected one of {', '.join(known)}{nearest(name, known)}")
+            raise wrong(f"figure '{name}' {why}, expected one of {', '.join(known)}{nearest(name, known)}")
         part, figure = known[found[0]]
         return drawn(self.view(part), part.config.figures[figure])
 
@@ -112,6 +112,8 @@ class StudyResult:
 
     def result(self, row: int) -> Result:
         """The run of a row of :attr:`frame`; raises InputError if it was not played to its end, or not at all."""
-        if not 0 <= row < len(self.expansion.points):
-            raise InputError(f"row {row} is not one of {len(self.expansion.points)}, from 0 on")
+        refuse(
+            not 0 <= row < len(self.expansion.points),
+            f"row {row} is not one of {len(self.expansion.points)}, from 0 on",
+        )
         return Result.load(point_folder(self.folder, self.expansion.points[row].address))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from astra_ns3.studies.best import Best, below_floor
 from astra_ns3.studies.expansion import Part
-from astra_ns3.studies.figures.data import why_not
+from astra_ns3.studies.figures.data import Row, why_not
 from astra_ns3.studies.figures.table import number, spread_text
 from astra_ns3.studies.means import DEVIATION
 from astra_ns3.studies.measures import MEASURES
@@ -16,8 +15,6 @@ _USUAL = ("finish_us", "compute_us", "exposed_us")
 _OF_MODELS = ("tokens_per_second", "samples_per_second", "model_flop_utilisation_percent", "npu_memory_bytes", "fits")
 """Shown where a row has them."""
 _MOST_TOLD = 8
-
-Row = Mapping[str, Any]
 
 
 def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
@@ -23,7 +23,7 @@ from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.workers.cluster import Security
 from astra_ns3.studies.writing import write_study
 
-Given = str | os.PathLike[str] | Mapping[str, Any]
+Given = str | os.PathLike[str] | Mapping[str, Json]
 Told = Callable[[PointOutcome], object]
 _RESULTS = Path("results")
 _LOG = logging.getLogger(__name__)

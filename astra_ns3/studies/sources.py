@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.changing import changed
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import names_files, placed
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, located, of_type, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
@@ -92,12 +92,14 @@ class Sources:
         return self._read[key]
 
     def _file(self, kind: str, chosen: Change) -> Source:
-        if not isinstance(chosen.value, str):
-            raise InputError(f"{self._place(chosen)}: key '{chosen.key}' is {chosen.value!r}, expected a path")
-        path = os.path.normpath(self._folder / chosen.value)
+        words = f"key '{chosen.key}' is {chosen.value!r}, expected a path"
+        path = os.path.normpath(self._folder / of_type(chosen.value, str, words, self._place(chosen)))
         is_prefix = kind == "workload" and is_chakra(Path(path))
-        if not os.path.lexists(path) and not is_prefix:
-            raise InputError(f"{self._place(chosen)}: key '{chosen.key}': {path}: no such file")
+        refuse(
+            not os.path.lexists(path) and not is_prefix,
+            f"key '{chosen.key}': {path}: no such file",
+            self._place(chosen),
+        )
         here = os.path.relpath(path)
         source = _READERS[kind](here if not here.startswith("..") else path)
         return self._absolute(source)
@@ -120,15 +122,13 @@ class Sources:
             from astra_ns3.config.network.packet_network import parse_network
 
             return Source(parse_network(data, source))
-        raise InputError(f"{source}: key '{chosen.key}': found a mapping, expected the path of a workload file")
+        raise wrong(f"key '{chosen.key}': found a mapping, expected the path of a workload file", source)
 
     def _made(self, read: Source, changes: list[Change]) -> Source:
         lines: dict[KeyPath, int]
-        try:
+        with located(self._place(changes[0])):
             settings = [change.setting for change in changes]
             data, lines = changed(given_of(read.config), document_of(read.config), settings, self._folder)
-        except InputError as error:
-            raise InputError(f"{self._place(changes[0])}: {error}") from error
         known = {path: line for path, line in lines.items() if line}
         for path, line in list(known.items()):  # what is wrong with a group is what was changed in it
             for length in range(len(path)):
@@ -139,6 +139,6 @@ class Sources:
         return f"{self._study}:{change.line}" if change.line else self._study
 
 
-def summary_of(value: Any) -> str:
+def summary_of(value: Json) -> str:
     """A value of a file's key as a label: a path without folders and ending."""
     return Path(value).stem if isinstance(value, str) else str(value)

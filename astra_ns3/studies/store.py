@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.errors import failing, wrong
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
@@ -64,7 +64,9 @@ class Store:
         folder = self.point_folder(outcome.address)
         folder.mkdir(parents=True, exist_ok=True)
         beside = folder / f".{POINT_FILE}.{os.getpid()}"
-        beside.write_text(json.dumps(asdict(outcome), indent=2, default=_plain) + "\n", encoding="utf-8")
+        beside.write_text(
+            json.dumps(asdict(outcome), indent=2, default=lambda number: number.item()) + "\n", encoding="utf-8"
+        )
         beside.replace(folder / POINT_FILE)
 
     def clear(self, address: str) -> None:
@@ -103,11 +105,9 @@ class Store:
 
         Raises InputError if another one does, or if the store can't be written.
         """
-        try:
+        with failing(OSError, "cannot write here", self.folder):
             self.points.mkdir(parents=True, exist_ok=True)
             file = os.open(self.folder / _STUDY_FILE, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise InputError(f"{self.folder}: cannot write here: {error.strerror}") from error
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,9 +115,9 @@ class Store:
                 if error.errno in _WITHOUT_LOCKS:
                     _LOG.warning("%s: files can't be locked here: see that no two studies use this folder", self.folder)
                 elif isinstance(error, BlockingIOError):
-                    raise InputError(f"{self.folder}: another study is played here{_whose(file)}") from error
+                    raise wrong(f"another study is played here{_whose(file)}", self.folder) from error
                 else:
-                    raise InputError(f"{self.folder}: cannot be locked: {error.strerror}") from error
+                    raise wrong(f"cannot be locked: {error.strerror}", self.folder) from error
             mark = uuid.uuid4().hex
             text = json.dumps({"study": mark, "host": socket.gethostname(), "pid": os.getpid()})
             os.ftruncate(file, 0)
@@ -149,7 +149,7 @@ def read_outcome(file: Path) -> PointOutcome | None:
         return None
 
 
-def outcome_of(document: Any) -> PointOutcome | None:
+def outcome_of(document: Json) -> PointOutcome | None:
     """The outcome that was written as ``document``; None if it is none, or one of another version's."""
     if not isinstance(document, dict):
         return None
@@ -179,11 +179,6 @@ def _are_numbers(found: object) -> bool:
     return isinstance(found, dict) and all(value is None or isinstance(value, int | float) for value in found.values())
 
 
-def _plain(value: Any) -> Any:
-    """A number of NumPy's as Python's."""
-    return value.item()
-
-
 def _locked(path: Path, while_waiting: Callable[[], object]) -> int:
     """An open file that is locked, and is the one that lies at ``path`` now: whoever held it before has removed it."""
     while True:
@@ -209,7 +204,7 @@ def _locked(path: Path, while_waiting: Callable[[], object]) -> int:
         os.close(file)
 
 
-def _study_document(file: Path) -> dict[str, object]:
+def _study_document(file: Path) -> JsonObject:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.studies.expansion import Point
+from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.store import ADDRESS_LETTERS, Store
@@ -18,6 +19,7 @@ from astra_ns3.units import PS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.api.extensions import ExtensionArray
 
 DONE, FAILED, NOT_PLAYED = "done", "failed", "not played"
 _PASSES = {"fwd": "forward", "wg": "weight_gradient", "ig": "input_gradient"}
@@ -30,7 +32,7 @@ def point_folder(store: Path, address: str) -> Path:
 
 def study_rows(
     points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path, axes: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """A row a point: part, axes, seed, status, measures, folder, error. ``axes``: the columns of all parts."""
     rows = []
     for point in points:
@@ -44,16 +46,16 @@ def study_rows(
                 "status": NOT_PLAYED if outcome is None else outcome.status,
                 **{name: measures.get(name) for name in MEASURES},
                 "address": point.address[:ADDRESS_LETTERS],
-                "error": None if outcome is None or outcome.error is None else outcome.error["message"],
+                "error": None if outcome is None else outcome.message,
             }
         )
     return rows
 
 
-def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path) -> list[dict[str, Any]]:
+def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], store: Path) -> list[Row]:
     """A row a layer of each point that is done, of the reported NPU, all passes."""
-    rows: list[dict[str, Any]] = []
-    known: dict[str, list[dict[str, Any]]] = {}
+    rows: list[Row] = []
+    known: dict[str, list[Row]] = {}
     for point in points:
         outcome = outcomes.get(point.address)
         if outcome is None or outcome.status != DONE:
@@ -64,18 +66,18 @@ def layer_rows(points: Sequence[Point], outcomes: Mapping[str, PointOutcome], st
     return rows
 
 
-def _layers_of_sound(folder: Path) -> list[dict[str, Any]]:
+def _layers_of_sound(folder: Path) -> list[Row]:
     """The layers of a finished point. Raises InputError, with the way out, if its run is damaged."""
     try:
         return _layers_of(folder)
     except InputError as error:
-        wrong = str(error)
+        damage = str(error)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error) as error:
-        wrong = f"{folder}: the run's files are damaged: {type(error).__name__}: {error}"
-    raise InputError(f"{wrong}; delete {folder}, and the next study plays the point again")
+        damage = f"{folder}: the run's files are damaged: {type(error).__name__}: {error}"
+    raise wrong(f"{damage}; delete {folder}, and the next study plays the point again")
 
 
-def _layers_of(folder: Path) -> list[dict[str, Any]]:
+def _layers_of(folder: Path) -> list[Row]:
     result = Result.load(folder)
     exposed = {row["layer"]: row["exposed_ps"] / PS_PER_US for row in result.metadata["exposed_by_layer"]}
     rows = []
@@ -103,14 +105,14 @@ LAYER_COLUMNS = (
 )
 
 
-def framed(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+def framed(rows: Sequence[Row], columns: Sequence[str]) -> pd.DataFrame:
     """Rows as a DataFrame; whole numbers stay whole where some are missing, labels of several kinds become text."""
     import pandas as pd
 
     return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in columns})
 
 
-def _column(values: list[Any]) -> Any:
+def _column(values: list[Any]) -> ExtensionArray | list[str | None]:
     import pandas as pd
 
     kinds = {type(value) for value in values if value is not None}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import Unplayed as Unplayed
+from astra_ns3.network.run_document import StopDocument
 
 
 class UnfitWorker(InputError):
@@ -46,14 +46,19 @@ class PointOutcome:
     address: str
     status: str
     """"done", or "failed"."""
-    error: Mapping[str, Any] | None
+    error: StopDocument | None
     """Of a failed point: ``kind``, ``message`` and ``exit_status``, as in run.json's ``stopped``."""
     measures: Mapping[str, Measure]
     """One number for each name of :mod:`astra_ns3.studies.measures` that the run has; of a failed point what it did."""
     cost: Mapping[str, float]
     """``wall_seconds`` of the whole point, ``run_seconds`` of the run in it, ``cpu_seconds`` and ``peak_bytes`` of its
     process."""
-    limits: Mapping[str, Any]
+    limits: Mapping[str, int | float | None]
     """Those in force when it was played."""
     measured_with: str = ""
     """Digest of the code that made the measures; empty: not known."""
+
+    @property
+    def message(self) -> str | None:
+        """Why the point failed; None of one that didn't."""
+        return None if self.error is None else self.error["message"]

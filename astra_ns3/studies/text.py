@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from astra_ns3.experiments.costs import PROGRAM_SECONDS
 from astra_ns3.report.alignment import aligned, clock, counted, table
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
-from astra_ns3.studies.figures.data import DONE, label_text
+from astra_ns3.studies.figures.data import DONE, Row, label_text
 from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
@@ -33,7 +32,7 @@ def study_text(result: StudyResult) -> str:
     rows.append(("played", f"{result.played} now, {there} were there, {len(failures)} failed"))
     parts = [aligned(rows), *(_part_text(result, part) for part in expansion.parts)]
     if failures:
-        lines = [(name, str((outcome.error or {}).get("message"))) for name, outcome in failures[:_MOST_FAILURES]]
+        lines = [(name, str(outcome.message)) for name, outcome in failures[:_MOST_FAILURES]]
         more = f"\n  and {len(failures) - _MOST_FAILURES} more" if len(failures) > _MOST_FAILURES else ""
         parts.append(f"failed\n{aligned(lines, indent='  ')}{more}")
     parts.append(aligned([("page", str(result.folder / "index.html")), ("table", str(result.folder / "study.csv"))]))
@@ -54,7 +53,7 @@ def _part_text(result: StudyResult, part: Part) -> str:
     return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"
 
 
-def _why_none(row: Mapping[str, Any]) -> str:
+def _why_none(row: Row) -> str:
     return row["status"] if row["status"] != DONE else "-"
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from functools import partial
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.system.groups import register_group
@@ -121,7 +121,7 @@ class ArrivalMessages:
     def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> _Message:
         """The message that one end belongs to: the first that lacks this end, or a new one."""
         if request.source == request.destination:
-            raise InputError(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
+            raise wrong(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
         key = request.source, request.destination, request.tag, request.bytes
         waiting = self._half_posted.get(key)
         if waiting and (waiting[0].sent is None) == posted_by_sender:

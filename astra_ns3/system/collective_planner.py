@@ -7,13 +7,14 @@ among the queues of a dimension and between the two trees, and what the policy t
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from dataclasses import replace
+from functools import cache
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.system.chunking import chunk_sizes, chunks_of_one_size
 from astra_ns3.system.communicator import Communicator
@@ -25,20 +26,10 @@ from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.route import ChunkToRoute, Route
 from astra_ns3.system.uneven import uneven_phases
 
-
-class PlannedPhase(NamedTuple):
-    """``queue``: its number in its dimension; ``turn``: which of the schedules that chunks alternate between."""
-
-    phase: Phase
-    queue: int
-    turn: int
-    anticlockwise: bool
+Chunk = tuple[Phase, ...]
 
 
-Chunk = tuple[PlannedPhase, ...]
-
-
-def ground_of(
+def system_and_grid_of(
     config: SystemConfig, world: Grid, communicator: Communicator | None, rules: Compatibility
 ) -> tuple[SystemConfig, Grid]:
     """The system and the grid for a communicator's collectives; one with a grid of its own keeps it."""
@@ -67,7 +58,8 @@ class CollectivePlanner:
         self._next_queue = [0] * len(grid.sizes)
         self._tree_turns: Counter[tuple[CollectiveKind, int]] = Counter()
         self._phases: dict[tuple[CollectiveKind, int, Route], tuple[Phase, ...]] = {}
-        self._turns: dict[Phase, int] = {}
+        self._turns = cache(turns)
+        self._in_turn = cache(_in_turn)
         # Large tables take long to hash: found by their id, and kept, since a dead one's may be used again.
         self._uneven_phases: dict[tuple[int, int, tuple[int, ...]], tuple[Parts | None, list[Phase]]] = {}
 
@@ -128,20 +120,23 @@ class CollectivePlanner:
         """Give each phase the next queue of its dimension, and a tree if it runs on one."""
         return tuple(self._take_turns(kind, phase) for phase in phases)
 
-    def _take_turns(self, kind: CollectiveKind, phase: Phase) -> PlannedPhase:
+    def _take_turns(self, kind: CollectiveKind, phase: Phase) -> Phase:
         dimension = phase.dimensions[0]
         queues = self._config.num_queues_per_dimension
         queue = self._next_queue[dimension]
         self._next_queue[dimension] = (queue + 1) % queues
-        turn, among = 0, self._turns.get(phase)
-        if among is None:
-            among = self._turns[phase] = turns(phase)
+        turn, among = 0, self._turns(phase)
         if among > 1:
             turn = self._tree_turns[kind, dimension] % among
             self._tree_turns[kind, dimension] += 1
-        return PlannedPhase(phase, queue, turn, queues > 1 and queue >= queues // 2)
+        if not queue and not turn:
+            return phase
+        return self._in_turn(phase, queue, turn, anticlockwise=queues > 1 and queue >= queues // 2)
+
+
+def _in_turn(phase: Phase, queue: int, turn: int, *, anticlockwise: bool) -> Phase:
+    return replace(phase, queue=queue, turn=turn, anticlockwise=anticlockwise)
 
 
 def _check_chunks(request: CollectiveRequest, chunks: int) -> None:
-    if chunks > MOST_CHUNKS:
-        raise InputError(f"{request.bytes} bytes make {chunks} chunks, more than {MOST_CHUNKS}")
+    refuse(chunks > MOST_CHUNKS, f"{request.bytes} bytes make {chunks} chunks, more than {MOST_CHUNKS}")

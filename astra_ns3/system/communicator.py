@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 _T = TypeVar("_T")
 _MOST_SHOWN = 4
@@ -35,11 +35,13 @@ class Communicator:
 
     def __init__(self, ranks: Sequence[int], name: str = "", sizes: Sequence[int] | None = None) -> None:
         ranks = tuple(ranks)
-        if not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0:
-            raise InputError(f"a communicator of NPUs {_listed(ranks)}: expected at least one, each once, from 0 on")
+        refuse(
+            not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0,
+            f"a communicator of NPUs {_listed(ranks)}: expected at least one, each once, from 0 on",
+        )
         if sizes is not None and prod(sizes) != len(ranks):
             grid = "x".join(map(str, sizes))
-            raise InputError(f"a communicator of {len(ranks)} NPUs: a grid of {grid} has {prod(sizes)}")
+            raise wrong(f"a communicator of {len(ranks)} NPUs: a grid of {grid} has {prod(sizes)}")
         object.__setattr__(self, "ranks", ranks)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "sizes", None if sizes is None else tuple(sizes))

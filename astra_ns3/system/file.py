@@ -16,7 +16,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SYSTEM, told_apart
 from astra_ns3.config.system import ALGORITHMS, POLICIES, SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, refuse, wrong
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
 from astra_ns3.system.policies import USUAL_POLICIES
@@ -62,9 +62,12 @@ def _parse_text(text: str, source: str) -> Document:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         key, colon, value = (part.strip() for part in line.partition(":"))
-        if not colon or not key or not value or len(value.split()) != 1:
-            raise InputError(f"{source}:{number}: found {shown(line.strip())}, expected 'key: value'")
+        refuse(
+            not colon or not key or not value or len(value.split()) != 1,
+            f"found {shown(line.strip())}, expected 'key: value'",
+            Where(source, number),
+        )
         if key in data:
-            raise InputError(f"{source}:{number}: key '{key}' stands twice (first on line {lines[(key,)]})")
+            raise wrong(f"key '{key}' stands twice (first on line {lines[(key,)]})", Where(source, number))
         data[key], lines[(key,)] = value, number
     return Document(source, data, lines)

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.communicator import Communicator, PerNpu, per_npu
 
@@ -35,7 +35,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if self.bandwidths is not None and len(self.bandwidths) != len(self.sizes):
-            raise InputError(f"{len(self.bandwidths)} bandwidths are given for {len(self.sizes)} dimensions")
+            raise wrong(f"{len(self.bandwidths)} bandwidths are given for {len(self.sizes)} dimensions")
 
     @cached_property
     def npus(self) -> int:
@@ -87,7 +87,7 @@ class Grid:
             return self
         ranks = communicator.ranks
         if max(ranks) >= self.npus:
-            raise InputError(f"{communicator}: there are {self.npus} NPUs, 0 to {self.npus - 1}")
+            raise wrong(f"there are {self.npus} NPUs, 0 to {self.npus - 1}", str(communicator))
         if communicator.sizes is not None:
             return self._own_grid(communicator, communicator.sizes)
         coordinates = np.unravel_index(ranks, self.sizes[::-1])[::-1]
@@ -101,7 +101,7 @@ class Grid:
 
     def _own_grid(self, communicator: Communicator, sizes: tuple[int, ...]) -> Grid:
         if len(sizes) != len(self.sizes):
-            raise InputError(f"{communicator}: its grid has {len(sizes)} dimensions, the system's {len(self.sizes)}")
+            raise wrong(f"its grid has {len(sizes)} dimensions, the system's {len(self.sizes)}", str(communicator))
         return Grid(sizes, self.bandwidths, communicator)
 
     def ring_of(self, communicator: Communicator) -> Grid:
@@ -112,7 +112,7 @@ class Grid:
     def check_dimensions(self, dimensions: Collection[int] | None) -> None:
         """Raise InputError if a collective can't be cut over ``dimensions`` here."""
         if self.flat and dimensions is not None:
-            raise InputError(
+            raise wrong(
                 f"a collective over dimensions {tuple(dimensions)} in {self.communicator}: its NPUs are no part of the "
                 "grid in ascending order, so expected a collective over all of them"
             )

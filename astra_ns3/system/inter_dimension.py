@@ -12,7 +12,7 @@ from functools import partial
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.offline_greedy import OfflineGreedy
 from astra_ns3.system.own_policies import find_policy, is_own
@@ -82,9 +82,7 @@ def _checked(name: str, policy: Callable[..., object]) -> RoutePolicy:
     def route(chunk: ChunkToRoute) -> Route:
         order = policy(chunk)
         if not isinstance(order, (tuple, list)) or sorted(order) != list(chunk.dimensions):
-            raise InputError(
-                f"policy '{name}' gave {order!r}, expected the dimensions {chunk.dimensions} in some order"
-            )
+            raise wrong(f"policy '{name}' gave {order!r}, expected the dimensions {chunk.dimensions} in some order")
         return Route(tuple(order), chunk.bytes)
 
     return route

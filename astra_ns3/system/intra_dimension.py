@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.task import Task
 
@@ -82,7 +82,7 @@ def _checked(name: str, rule: JoinRule) -> JoinRule:
     def join(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task) -> int:
         place = rule(tuple(running), tuple(waiting), newcomer)
         if not isinstance(place, int) or not 0 <= place <= len(waiting):
-            raise InputError(f"policy '{name}' gave {place!r}, expected a place in the line: 0 to {len(waiting)}")
+            raise wrong(f"policy '{name}' gave {place!r}, expected a place in the line: 0 to {len(waiting)}")
         return place
 
     return join

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
-from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, PlannedPhase, ground_of
+from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
+from astra_ns3.system.launches import LaunchTable, ScheduleNumbers
 from astra_ns3.system.own_policies import find_policy
 from astra_ns3.system.policies import POLICIES, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest
@@ -28,10 +28,6 @@ class _Plans(NamedTuple):
     planner: CollectivePlanner
     table: LaunchTable
     roles: frozenset[int]
-
-    def launch(self, planned: PlannedPhase) -> Launch:
-        """What is handed to the network for a phase."""
-        return self.table.launch(planned.phase, planned.turn, anticlockwise=planned.anticlockwise)
 
 
 class CollectiveMaker:
@@ -64,8 +60,8 @@ class CollectiveMaker:
         plans = self._plans_of(request.communicator)
         planner = CollectivePlanner(plans.config, plans.grid, self._compatibility, self._grid.npus)
         for chunk in planner.chunks(request, time_ps=0):
-            for planned in chunk:
-                plans.launch(planned)
+            for phase in chunk:
+                plans.table.launch(phase)
 
     def make(self, index: int, request: CollectiveRequest, now_ps: int) -> Collective:
         """The collective number ``index``; without data or partners it has no tasks, but even so uses up a priority."""
@@ -76,8 +72,8 @@ class CollectiveMaker:
         collective = Collective(
             index,
             request,
-            algorithm="_".join(planned.phase.algorithm for planned in phases),
-            group_ranks=plans.grid.ranks_in({d for planned in phases for d in planned.phase.dimensions}),
+            algorithm="_".join(phase.algorithm for phase in phases),
+            group_ranks=plans.grid.ranks_in({d for phase in phases for d in phase.dimensions}),
         )
         first_tasks = [
             self._first_task(plans, collective, number, chunk, priority) for number, chunk in enumerate(chunks)
@@ -88,7 +84,7 @@ class CollectiveMaker:
     def _plans_of(self, communicator: Communicator | None) -> _Plans:
         if communicator not in self._plans:
             rules = self._compatibility
-            config, grid = ground_of(self._config, self._grid, communicator, rules)
+            config, grid = system_and_grid_of(self._config, self._grid, communicator, rules)
             is_part = grid.npus < self._grid.npus
             planner = CollectivePlanner(config, grid, rules, self._grid.npus)
             table = LaunchTable(self._network, config, grid, rules, self._schedules, is_part=is_part)
@@ -107,7 +103,7 @@ class CollectiveMaker:
         policy = self._usual_policy if request.policy is None else find_policy(request.policy, POLICIES)
         answer = policy(self._counter, request)
         if not isinstance(answer, tuple) or len(answer) != 2 or not all(isinstance(part, int) for part in answer):
-            raise InputError(
+            raise wrong(
                 f"policy '{request.policy or self._config.scheduling_policy}' gave {answer!r}, "
                 "expected a priority and the counter after it"
             )
@@ -118,12 +114,11 @@ class CollectiveMaker:
         """The chunk's phases as a chain of tasks, built from its end."""
         following: Task | None = None
         for place in reversed(range(len(chunk))):
-            planned = chunk[place]
-            phase = planned.phase
-            launch = plans.launch(planned)
+            phase = chunk[place]
+            launch = plans.table.launch(phase)
             following = Task(
                 instance=pack_instance(collective.index, number, place),
-                queue=launch.dimension * self._config.num_queues_per_dimension + planned.queue,
+                queue=launch.dimension * self._config.num_queues_per_dimension + phase.queue,
                 priority=priority,
                 kind=phase.kind,
                 bytes=max(phase.bytes, phase.left_bytes),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.floor.carried import Launch
 
-_Row = tuple[int, int, int, int, int]
 _Timer = tuple[int, int, Callable[[int], None]]
 _place = itemgetter(0)
 
@@ -23,9 +23,14 @@ class LaunchBuffer:
     def __init__(self, network: NetworkBackend) -> None:
         self._network = network
         self._launch_all = getattr(network, "launch_all", self._one_by_one)  # a user's backend may lack it
-        self._kept: list[tuple[int, _Row]] | None = None
+        self._kept: list[tuple[int, Launch]] | None = None
         self._timers: list[tuple[int, _Timer]] = []
         self.place = 0
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what comes is kept."""
+        return self._kept is not None
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """As :meth:`NetworkBackend.launch`, now or later in this moment."""
@@ -56,6 +61,6 @@ class LaunchBuffer:
         for _, timer in timers:
             self._network.call_later(*timer)
 
-    def _one_by_one(self, rows: Sequence[_Row]) -> None:
+    def _one_by_one(self, rows: Sequence[Launch]) -> None:
         for row in rows:
             self._network.launch(*row)

@@ -91,19 +91,12 @@ class LaunchTable:
         self._reducing_all: dict[int, tuple[Schedule, Schedule]] = {}
         self._groups = GroupTable(network, grid, own_delay_ps)
         self._schedules = schedules
-        self._launches: dict[tuple[Phase, int, bool], Launch] = {}
+        self.launch = cache(self._launch)
 
-    def launch(self, phase: Phase, turn: int, *, anticlockwise: bool) -> Launch:
-        """The launch of a phase; ``turn``: which of the schedules between which chunks alternate."""
-        key = phase, turn, anticlockwise
-        launch = self._launches.get(key)
-        if launch is None:
-            launch = self._launches[key] = self._build(phase, turn, anticlockwise)
-        return launch
-
-    def _build(self, phase: Phase, turn: int, anticlockwise: bool) -> Launch:
+    def _launch(self, phase: Phase) -> Launch:
+        """Return the launch of a phase."""
         ranks = self._grid.ranks_in(phase.dimensions)
-        schedule = self._played(phase, schedule_of(phase, ranks, turn, anticlockwise=anticlockwise))
+        schedule = self._played(phase, schedule_of(phase, ranks))
         bytes = phase.bytes
         # An all-gather's messages are what a rank brings, whole (semantics 4).
         truncates = self._truncates and cuts_in_ranks(phase.algorithm) and phase.uneven is None
@@ -130,11 +123,12 @@ class LaunchTable:
         return self._reducing_all[id(schedule)][1]
 
 
-def schedule_of(phase: Phase, ranks: int, turn: int, *, anticlockwise: bool = False, tell: Tell = silent) -> Schedule:
+def schedule_of(phase: Phase, ranks: int, tell: Tell = silent) -> Schedule:
     """The schedule that a group of ``ranks`` plays in a phase; raises InputError. ``tell``: see :func:`lookup`."""
     if phase.uneven is not None:
         return phase.uneven
-    return lookup(phase.kind, _fitting(phase.algorithm, ranks), ranks, turn, anticlockwise=anticlockwise, tell=tell)
+    algorithm = _fitting(phase.algorithm, ranks)
+    return lookup(phase.kind, algorithm, ranks, phase.turn, anticlockwise=phase.anticlockwise, tell=tell)
 
 
 def turns(phase: Phase) -> int:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import LayerDetail
@@ -106,8 +106,8 @@ class SystemLayer:
 
     @property
     def plays_alike(self) -> bool:
-        """Whether nothing is decided, and nobody asks, of each NPU by itself but of those that are observed."""
-        apart = self._mismatched, self._barrier, self._jitter, self._watcher, self._journal
+        """Whether nothing is decided of each NPU by itself but of those that are observed; a journal only writes."""
+        apart = self._mismatched, self._barrier, self._jitter, self._watcher
         return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
 
     @property
@@ -399,5 +399,7 @@ class SystemLayer:
 
 def _check(network: NetworkBackend, dimensions: Sequence[int]) -> None:
     """Raise InputError for what can't be run at all."""
-    if prod(dimensions) != network.npus:
-        raise InputError(f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}")
+    refuse(
+        prod(dimensions) != network.npus,
+        f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
+    )

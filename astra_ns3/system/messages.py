@@ -14,7 +14,7 @@ from dataclasses import replace
 from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError, ProgramMismatch
+from astra_ns3.errors import ProgramMismatch, wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.system.history import MESSAGE_ALGORITHM, History
@@ -134,9 +134,9 @@ class Messages:
 
     def _check(self, request: MessageRequest) -> None:
         if request.source == request.destination:
-            raise InputError(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
+            raise wrong(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
         if request.bytes < 1:
-            raise InputError(f"the message tagged {request.tag!r} has {request.bytes} bytes, expected at least 1")
+            raise wrong(f"the message tagged {request.tag!r} has {request.bytes} bytes, expected at least 1")
 
     def _launch(self, message: _Message, npu: int, phase: int) -> None:
         """Start what ``npu`` does of an invitation, which goes from the destination, or of the message itself."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.route import ChunkToRoute, Route
 
@@ -32,8 +32,10 @@ class OfflineGreedy:
     """``flexible``: a chunk is as large as evens out the loads. ``gathers_upwards``: see the option of that name."""
 
     def __init__(self, grid: Grid, *, flexible: bool, gathers_upwards: bool) -> None:
-        if grid.bandwidths is None and len(grid.wide) > 1:
-            raise InputError("themis needs the bandwidth of each dimension, and this network doesn't tell it")
+        refuse(
+            grid.bandwidths is None and len(grid.wide) > 1,
+            "themis needs the bandwidth of each dimension, and this network doesn't tell it",
+        )
         speeds = grid.bandwidths or (1.0,) * len(grid.sizes)
         self._sizes = grid.sizes
         self._speeds = [speed / speeds[0] for speed in speeds]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar, cast
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, wrong
 from astra_ns3.user_code import FORM, guarded, load_part, user_part
 
 _Policy = TypeVar("_Policy")
@@ -27,5 +27,5 @@ def find_policy(name: str, registry: Mapping[str, _Policy]) -> _Policy:
     own = user_part(name)
     if own is None:
         allowed = f"{', '.join(registry)}, {FORM}"
-        raise InputError(f"policy '{name}' is not one of {allowed}{nearest(name, registry)}")
+        raise wrong(f"policy '{name}' is not one of {allowed}{nearest(name, registry)}")
     return cast(_Policy, guarded(load_part(own, "policy"), own))

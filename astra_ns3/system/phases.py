@@ -16,7 +16,7 @@ from astra_ns3.config.core.algorithm_names import is_flat
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.route import Route
 
@@ -30,7 +30,8 @@ class Phase:
     """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm.
 
     Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``uneven``: the
-    schedule of an all-to-all with counts, whose blocks ``bytes`` are a multiple of.
+    schedule of an all-to-all with counts, whose blocks ``bytes`` are a multiple of. ``queue``: its number in its
+    dimension; ``turn``: which of the schedules that chunks alternate between.
     """
 
     dimensions: tuple[int, ...]
@@ -39,6 +40,9 @@ class Phase:
     bytes: int
     left_bytes: int
     uneven: Schedule | None = None
+    queue: int = 0
+    turn: int = 0
+    anticlockwise: bool = False
 
 
 class PhasePlanner:
@@ -103,11 +107,11 @@ class PhasePlanner:
         """A reduce-scatter or all-gather of an all-reduce."""
         own = self._compatibility.all_reduce_uses_own_algorithms
         algorithms = self.algorithms(CollectiveKind.ALL_REDUCE if own else kind)
-        if is_flat(algorithms[0]):
-            raise InputError(
-                f"key '{_NAMES[kind]}-implementation': found '{algorithms[0]}', but an all-reduce by 'localBWAware' "
-                "needs one algorithm for each dimension there"
-            )
+        refuse(
+            bool(is_flat(algorithms[0])),
+            f"key '{_NAMES[kind]}-implementation': found '{algorithms[0]}', but an all-reduce by 'localBWAware' "
+            "needs one algorithm for each dimension there",
+        )
         return self._phase((dimension,), kind, algorithms[dimension], bytes)
 
     def _phase(self, dimensions: tuple[int, ...], kind: CollectiveKind, algorithm: str, bytes: int) -> Phase:

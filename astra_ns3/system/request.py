@@ -21,7 +21,7 @@ class CollectiveRequest:
     them. The k-th request of a communicator is the same on all members, but for its label; with a ``key``, the k-th of
     that key. ``counts``: of an all-to-all that isn't even, the bytes that each place of its group has for each, a row
     per sender; ``bytes`` is then what the one has, its own share included, who has most. ``group``: what waiting for it
-    is told under, see :func:`group_words`.
+    is told under, see :func:`group_words`. A program that yields a request issues it.
     """
 
     kind: CollectiveKind

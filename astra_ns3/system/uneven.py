@@ -14,7 +14,7 @@ from typing import NamedTuple
 from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.phases import Phase
 from astra_ns3.system.request import CollectiveRequest
@@ -56,22 +56,24 @@ def uneven_phases(
     """
     counts = request.counts
     assert counts is not None
-    if request.kind is not CollectiveKind.ALL_TO_ALL:
-        raise InputError(f"{request.kind.name.lower()} with counts: only an all_to_all can have them")
+    refuse(
+        request.kind is not CollectiveKind.ALL_TO_ALL,
+        f"{request.kind.name.lower()} with counts: only an all_to_all can have them",
+    )
     check_parts(counts, ranks)
     if request.bytes != most_bytes(counts):
-        raise InputError(
+        raise wrong(
             f"all_to_all of {request.bytes} bytes with counts: expected the {most_bytes(counts)} bytes of the place "
             "that has most, its own share included"
         )
     names = [algorithms[place] for place in dimensions] if len(algorithms) > max(dimensions) else algorithms[:1]
     for name in names:
         parsed = parse_name(name)
-        if parsed.base != "direct" or parsed.window is not None:
-            raise InputError(
-                f"key 'all-to-all-implementation': found '{name}', but an all_to_all with counts (uneven experts) runs "
-                "as 'direct' only, over all dimensions at once"
-            )
+        refuse(
+            parsed.base != "direct" or parsed.window is not None,
+            f"key 'all-to-all-implementation': found '{name}', but an all_to_all with counts (uneven experts) runs "
+            "as 'direct' only, over all dimensions at once",
+        )
     phases: list[Phase] = []
     for units, unit_bytes in uneven_chunks(counts, splits):
         if not are_sent(units):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.topology.distances import Groups, common_groups, distances_to_groups, host_groups, unreachable_hosts
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import RouteTables, tables_by_groups
@@ -133,13 +133,11 @@ def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
         _check_state(change)
         for name, value in change.state.named().items():
             before = asked.setdefault((change.time_ps, change.target, name), value)
-            if before != value:
-                raise InputError(f"{change}: {name} is both {before} and {value}")
+            refuse(before != value, f"{name} is both {before} and {value}", str(change))
 
 
 def _check_target(graph: Graph, change: Change) -> None:
-    if change.time_ps < 0:
-        raise InputError(f"change of {change.target} at {change.time_ps} ps: a time is 0 or more")
+    refuse(change.time_ps < 0, f"change of {change.target} at {change.time_ps} ps: a time is 0 or more")
     match change.target:
         case LinkTarget(number):
             there = len(graph.links)
@@ -150,23 +148,22 @@ def _check_target(graph: Graph, change: Change) -> None:
     if not 0 <= number < there:
         kind = str(change.target).split()[0]
         expected = f"0..{there - 1}" if there else f"none: there is no {kind}"
-        raise InputError(f"{change}: there is no such {kind}, expected {expected}")
+        raise wrong(f"there is no such {kind}, expected {expected}", str(change))
 
 
 def _check_state(change: Change) -> None:
     state = change.state
     asked = state.named()
-    if not asked:
-        raise InputError(f"{change}: nothing changes, expected one of {', '.join(f.name for f in fields(State))}")
+    refuse(not asked, f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
     if not isinstance(change.target, LinkTarget) and set(asked) != {"up"}:
         named = ", ".join(name for name in asked if name != "up")
-        raise InputError(f"{change}: {named} is of links only, expected up")
+        raise wrong(f"{named} is of links only, expected up", str(change))
     if state.rate_bps is not None and state.rate_bps <= 0:
-        raise InputError(f"{change}: rate_bps is {state.rate_bps}, expected above 0 (or up: false)")
+        raise wrong(f"rate_bps is {state.rate_bps}, expected above 0 (or up: false)", str(change))
     if state.delay_ps is not None and state.delay_ps < 0:
-        raise InputError(f"{change}: delay_ps is {state.delay_ps}, expected 0 or more")
+        raise wrong(f"delay_ps is {state.delay_ps}, expected 0 or more", str(change))
     if state.error_rate is not None and not 0 <= state.error_rate < 1:
-        raise InputError(f"{change}: error_rate is {state.error_rate}, expected 0 or more and below 1 (or up: false)")
+        raise wrong(f"error_rate is {state.error_rate}, expected 0 or more and below 1 (or up: false)", str(change))
 
 
 def _values(state: State) -> list[tuple[str, object]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.topology.counts import BYTES_PER_COST, BYTES_PER_ROUTE, check_routes_fit
 from astra_ns3.topology.graph import Graph
 
@@ -172,9 +172,9 @@ def no_way(graph: Graph, source: int, destination: int) -> InputError:
         reached |= beyond
         edge.extend(beyond)
     if destination not in reached:
-        return InputError(f"{lost}: no links lead there")
-    return InputError(
-        f"{lost}: no way over switches alone, and hosts do not forward unless the topology says 'forwarding: hosts'"
+        return wrong("no links lead there", lost)
+    return wrong(
+        "no way over switches alone, and hosts do not forward unless the topology says 'forwarding: hosts'", lost
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.base import TopologyBase
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.units import LARGEST_INTEGER
 
@@ -33,11 +33,11 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
     links = [replace(link, a=inside.get(link.a, link.a), b=inside.get(link.b, link.b)) for link in graph.links]
     for host in hosts:
         rate_bps = sum(graph.links[port.link].rate_bps for port in graph.ports[host])
-        if rate_bps > LARGEST_INTEGER:
-            raise InputError(
-                f"topology: the links of host {host}, which forwards, have {rate_bps} b/s together, expected at most "
-                f"{LARGEST_INTEGER}"
-            )
+        refuse(
+            rate_bps > LARGEST_INTEGER,
+            f"topology: the links of host {host}, which forwards, have {rate_bps} b/s together, expected at most "
+            f"{LARGEST_INTEGER}",
+        )
         base = LinkConfig.model_construct(rate_bps=rate_bps, delay_ps=0, error_rate=0.0)
         wire = said.injection.of(base)
         links.append(Link(host, inside[host], wire.rate_bps, wire.delay_ps, wire.error_rate, INJECTION))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.kinds import default_local
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, whole_number, wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import a_kind_of
 
@@ -44,11 +44,14 @@ class Link:
     def check(self, number: int) -> None:
         """Raise InputError, which names the link's number, for a field that is of another kind than said."""
         for name in ("a", "b", "rate_bps", "delay_ps", "cost"):
-            _check_whole(f"link {number}: {name}", getattr(self, name), 0, LARGEST_INTEGER)
-        if isinstance(self.error_rate, bool) or not isinstance(self.error_rate, (int, float)):
-            raise InputError(f"link {number}: error_rate is {self.error_rate!r}, expected a number")
-        if not isinstance(self.kind, str) or not self.kind:
-            raise InputError(f"link {number}: kind is {self.kind!r}, expected a word")
+            whole_number(f"link {number}: {name}", getattr(self, name), 0, LARGEST_INTEGER)
+        refuse(
+            isinstance(self.error_rate, bool) or not isinstance(self.error_rate, (int, float)),
+            f"link {number}: error_rate is {self.error_rate!r}, expected a number",
+        )
+        refuse(
+            not isinstance(self.kind, str) or not self.kind, f"link {number}: kind is {self.kind!r}, expected a word"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,18 @@ class Graph:
         self._fill_in()
         for number, link in enumerate(self.links):
             self._check_link(number, link)
-        if any(not 0 <= host < self.hosts for host in self.npu_host):
-            raise InputError(f"an NPU is on a host that does not exist; there are {self.hosts}")
-        if len(self.switch_buffer_bytes) != self.switches:
-            raise InputError(f"found {len(self.switch_buffer_bytes)} switch buffers for {self.switches} switches")
-        if len(self.switch_configs) != self.switches:
-            raise InputError(f"found {len(self.switch_configs)} switch descriptions for {self.switches} switches")
+        refuse(
+            any(not 0 <= host < self.hosts for host in self.npu_host),
+            f"an NPU is on a host that does not exist; there are {self.hosts}",
+        )
+        refuse(
+            len(self.switch_buffer_bytes) != self.switches,
+            f"found {len(self.switch_buffer_bytes)} switch buffers for {self.switches} switches",
+        )
+        refuse(
+            len(self.switch_configs) != self.switches,
+            f"found {len(self.switch_configs)} switch descriptions for {self.switches} switches",
+        )
 
     def _fill_in(self) -> None:
         """Give what was left out its value."""
@@ -133,53 +142,54 @@ class Graph:
 
     def _check_link(self, number: int, link: Link) -> None:
         if not (0 <= link.a < self.nodes and 0 <= link.b < self.nodes) or link.a == link.b:
-            raise InputError(f"link {number} joins nodes {link.a} and {link.b}, expected two of 0..{self.nodes - 1}")
+            raise wrong(f"link {number} joins nodes {link.a} and {link.b}, expected two of 0..{self.nodes - 1}")
         if link.rate_bps <= 0 or link.delay_ps < 0:
-            raise InputError(f"link {number} has rate {link.rate_bps} b/s and delay {link.delay_ps} ps")
+            raise wrong(f"link {number} has rate {link.rate_bps} b/s and delay {link.delay_ps} ps")
         if not 0 <= link.error_rate < 1:
-            raise InputError(f"link {number} has error rate {link.error_rate}, expected 0 or more and below 1")
+            raise wrong(f"link {number} has error rate {link.error_rate}, expected 0 or more and below 1")
         if not 1 <= link.cost <= MOST_COST:
-            raise InputError(f"link {number} has cost {link.cost}, expected 1 to {MOST_COST}")
+            raise wrong(f"link {number} has cost {link.cost}, expected 1 to {MOST_COST}")
 
     def check(self) -> None:
         """Raise InputError for what a graph made by hand may have wrong, and ours can't have."""
         for name in ("hosts", "switches"):
-            _check_whole(name, getattr(self, name), 0, MOST_LINKS)
-        if len(self.links) > MOST_LINKS:
-            raise InputError(f"has {len(self.links)} links, expected at most {MOST_LINKS}")
+            whole_number(name, getattr(self, name), 0, MOST_LINKS)
+        refuse(len(self.links) > MOST_LINKS, f"has {len(self.links)} links, expected at most {MOST_LINKS}")
         for number, link in enumerate(self.links):
-            if not isinstance(link, Link):
-                raise InputError(f"link {number} is {a_kind_of(link)}, expected a Link")
+            refuse(not isinstance(link, Link), f"link {number} is {a_kind_of(link)}, expected a Link")
             link.check(number)
-        if not len(self.npu_host):
-            raise InputError("places no NPU: npu_host is empty")
+        refuse(not len(self.npu_host), "places no NPU: npu_host is empty")
         for host in self.npu_host:
-            _check_whole("an entry of npu_host", host, 0, self.hosts - 1)
+            whole_number("an entry of npu_host", host, 0, self.hosts - 1)
         self._check_dimensions()
         self._check_switches()
 
     def _check_dimensions(self) -> None:
         npus = len(self.npu_host)
         for size in self.dimensions:
-            _check_whole("an entry of dimensions", size, 1, npus)
-        if prod(self.dimensions) != npus:
-            raise InputError(f"dimensions {list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {npus}")
-        if not all(isinstance(rate, (int, float)) and isfinite(rate) and rate > 0 for rate in self.bandwidths):
-            raise InputError(f"bandwidths are {self.bandwidths}, expected a number above 0 for each dimension")
+            whole_number("an entry of dimensions", size, 1, npus)
+        refuse(
+            prod(self.dimensions) != npus,
+            f"dimensions {list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {npus}",
+        )
+        refuse(
+            not all(isinstance(rate, (int, float)) and isfinite(rate) and rate > 0 for rate in self.bandwidths),
+            f"bandwidths are {self.bandwidths}, expected a number above 0 for each dimension",
+        )
         _check_length("bandwidths", self.bandwidths, len(self.dimensions))
         for kind, dimension in self.link_dimensions:
-            _check_whole(f"link_dimensions: '{kind}'", dimension, 0, len(self.dimensions) - 1)
+            whole_number(f"link_dimensions: '{kind}'", dimension, 0, len(self.dimensions) - 1)
 
     def _check_switches(self) -> None:
         for config in self.switch_configs:
-            if not isinstance(config, SwitchConfig):
-                raise InputError(f"switch_configs have {a_kind_of(config)}, expected SwitchConfig")
+            refuse(
+                not isinstance(config, SwitchConfig), f"switch_configs have {a_kind_of(config)}, expected SwitchConfig"
+            )
         for size in self.switch_buffer_bytes:
-            _check_whole("an entry of switch_buffer_bytes", size, 1, LARGEST_INTEGER)
+            whole_number("an entry of switch_buffer_bytes", size, 1, LARGEST_INTEGER)
         if self.nic_buffer_bytes is not None:
-            _check_whole("nic_buffer_bytes", self.nic_buffer_bytes, 1, LARGEST_INTEGER)
-        if not isinstance(self.local, LinkConfig):
-            raise InputError(f"local is {a_kind_of(self.local)}, expected a LinkConfig")
+            whole_number("nic_buffer_bytes", self.nic_buffer_bytes, 1, LARGEST_INTEGER)
+        refuse(not isinstance(self.local, LinkConfig), f"local is {a_kind_of(self.local)}, expected a LinkConfig")
         _check_length("switch_levels", self.switch_levels, self.switches)
         _check_length("switch_names", self.switch_names, self.switches)
         _check_length("host_boxes", self.host_boxes, self.hosts)
@@ -219,10 +229,4 @@ class Graph:
 
 
 def _check_length(name: str, values: Sequence[object], count: int) -> None:
-    if values and len(values) != count:
-        raise InputError(f"{name} has {len(values)} entries, expected {count} or none")
-
-
-def _check_whole(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most}")
+    refuse(bool(values and len(values) != count), f"{name} has {len(values)} entries, expected {count} or none")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from astra_ns3.config.topology.kinds import OwnTopology
-from astra_ns3.errors import InputError
+from astra_ns3.errors import of_type
 from astra_ns3.topology.graph import Graph
 from astra_ns3.user_code import a_kind_of
 
@@ -13,8 +13,9 @@ from astra_ns3.user_code import a_kind_of
 def own_graph(config: OwnTopology) -> Graph:
     """What the function gave, which was checked then; raises InputError if it is no Graph."""
     graph = config.built()
-    if not isinstance(graph, Graph):
-        raise InputError(f"{config.part}: gave {a_kind_of(graph)}, expected a Graph (astra_ns3.topology.graph)")
+    graph = of_type(
+        graph, Graph, f"gave {a_kind_of(graph)}, expected a Graph (astra_ns3.topology.graph)", str(config.part)
+    )
     named = ((kind, config.dimension_of(kind)) for kind in dict.fromkeys(link.kind for link in graph.links))
     return replace(
         graph,

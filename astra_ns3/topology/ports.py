@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.topology.graph import Graph
 
 _NAME = re.compile(r"(host|switch)([0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
@@ -33,14 +33,12 @@ def resolve_port(graph: Graph, name: str) -> tuple[int, int]:
     """Node and port that ``name`` stands for; raises InputError if the network has no such port."""
     match = _NAME.fullmatch(name)
     if match is None or (match[1] == "switch" and match[3] is None):
-        raise InputError(f"'{name}' is not a port: write 'host3' (a host's NIC) or 'switch0:3' (port 3 of switch 0)")
+        raise wrong(f"'{name}' is not a port: write 'host3' (a host's NIC) or 'switch0:3' (port 3 of switch 0)")
     kind, number, port = match[1], int(match[2]), int(match[3] or 0)
     nodes, first = (graph.hosts, 0) if kind == "host" else (graph.switches, graph.hosts)
-    if number >= nodes:
-        raise InputError(f"port '{name}': there is no {kind} {number}, expected 0 to {nodes - 1}")
+    refuse(number >= nodes, f"port '{name}': there is no {kind} {number}, expected 0 to {nodes - 1}")
     ports = len(graph.ports[first + number])
-    if port >= ports:
-        raise InputError(f"port '{name}': {kind} {number} has ports 0 to {ports - 1}")
+    refuse(port >= ports, f"port '{name}': {kind} {number} has ports 0 to {ports - 1}")
     return first + number, port
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.base import TopologyBase, default_local
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.topology.graph import MOST_LINKS, Graph, Link
 
 
@@ -31,7 +31,7 @@ class Wiring:
     def switches(self, count: int, config: SwitchConfig, level: int, name: str) -> int:
         """So many alike; the first one's node."""
         if count + len(self.configs) > MOST_LINKS:
-            raise InputError(f"topology: has more than {MOST_LINKS} switches; look at its counts")
+            raise wrong(f"topology: has more than {MOST_LINKS} switches; look at its counts")
         first = self.hosts + len(self.configs)
         for number in range(count):
             self.switch(config, level, f"{name} {number}")
@@ -40,7 +40,7 @@ class Wiring:
     def join(self, a: int, b: int, link: LinkConfig, kind: str, cost: int = 1) -> None:
         """A link of class ``kind``."""
         if len(self.links) == MOST_LINKS:
-            raise InputError(f"topology: has more than {MOST_LINKS} links; look at its counts")
+            raise wrong(f"topology: has more than {MOST_LINKS} links; look at its counts")
         self.links.append(Link(a, b, link.rate_bps, link.delay_ps, link.error_rate, kind, cost))
 
     def graph(

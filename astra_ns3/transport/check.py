@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.transport.lossless import check_lossless, largest_frame_bytes, largest_wire_bytes
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Transport
 
 
-def check_transports(network: NetworkConfig, shape: NetworkShape, transports: Mapping[str, Transport]) -> list[str]:
+def check_transports(network: NetworkConfig, shape: NetworkOutline, transports: Mapping[str, Transport]) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
 
     ``shape``: the outline of all. ``transports``: by kind.
@@ -24,7 +24,7 @@ def check_transports(network: NetworkConfig, shape: NetworkShape, transports: Ma
     return warnings
 
 
-def _cut_through_warnings(largest: int, shape: NetworkShape) -> Iterator[str]:
+def _cut_through_warnings(largest: int, shape: NetworkOutline) -> Iterator[str]:
     """Switches that wait for as many bytes of a frame as the largest has."""
     for head in sorted({switch.config.cut_through_bytes or 0 for switch in shape.switches}):
         if head >= largest:

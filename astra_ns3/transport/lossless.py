@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from math import ceil
 
 from astra_ns3.config.topology.switch import PfcConfig
-from astra_ns3.errors import InputError
-from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+from astra_ns3.errors import refuse, wrong
+from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND, format_rate
 
@@ -38,7 +38,7 @@ def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int
     return on_the_line + FRAMES_IN_FLIGHT * largest_wire_bytes + PAUSE_WIRE_BYTES
 
 
-def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int) -> int:
+def port_headroom_bytes(pfc: PfcConfig, port: PortOutline, largest_wire_bytes: int) -> int:
     """Headroom of each lossless priority of a port: as given, by a factor of rate x delay, or the exact sum."""
     if pfc.headroom_bytes is not None:
         return pfc.headroom_bytes
@@ -47,7 +47,7 @@ def port_headroom_bytes(pfc: PfcConfig, port: PortShape, largest_wire_bytes: int
     return headroom_bytes(port.rate_bps, port.delay_ps, largest_wire_bytes)
 
 
-def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
+def lossless_bytes(switch: SwitchOutline, largest_wire_bytes: int) -> int:
     """What headroom and reserve of all ports and lossless priorities take of a switch's buffer."""
     pfc = switch.config.pfc
     if pfc is None:
@@ -56,27 +56,27 @@ def lossless_bytes(switch: SwitchShape, largest_wire_bytes: int) -> int:
     return len(pfc.priorities) * sum(each)
 
 
-def check_lossless(transports: Collection[Transport], shape: NetworkShape) -> None:
+def check_lossless(transports: Collection[Transport], shape: NetworkOutline) -> None:
     """Raise InputError if a switch has no room for a frame beside what PFC keeps, or would never let one in."""
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for switch in shape.switches:
         size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
-        if needed and needed + largest > size:
-            raise InputError(
-                f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
-                f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
-            )
+        refuse(
+            bool(needed and needed + largest > size),
+            f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
+            f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom",
+        )
         for each in transports:
             _check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
 
 
-def _check_entrance(switch: SwitchShape, priority: int, frame: int, largest_wire_bytes: int) -> None:
+def _check_entrance(switch: SwitchOutline, priority: int, frame: int, largest_wire_bytes: int) -> None:
     """Raise InputError if a frame isn't let into the empty switch, so that it would be lost for ever."""
     pfc, share = switch.config.pfc, switch.config.alpha
     shared = switch.config.buffer_bytes - lossless_bytes(switch, largest_wire_bytes)
     if pfc is None or priority not in pfc.priorities:
         if share is not None and frame > int(share * shared):
-            raise InputError(
+            raise wrong(
                 f"key 'topology.switch.alpha': a frame of {frame} bytes is never let in: alpha {share:g} of {shared} "
                 f"shared is {int(share * shared)}; raise alpha or buffer"
             )
@@ -84,7 +84,7 @@ def _check_entrance(switch: SwitchShape, priority: int, frame: int, largest_wire
     for port in switch.ports:
         headroom, alpha = port_headroom_bytes(pfc, port, largest_wire_bytes), pfc.alpha_of(port.rate_bps)
         if max(0, frame - pfc.reserve_bytes) > min(shared, int(alpha * shared)) and frame > headroom:
-            raise InputError(
+            raise wrong(
                 f"key 'topology.switch.pfc': a frame of {frame} bytes is never let in by a port of "
                 f"{format_rate(port.rate_bps)}: reserve is {pfc.reserve_bytes}, alpha {alpha:g} of {shared} shared "
                 f"{int(alpha * shared)}, headroom {headroom}; raise one of them"

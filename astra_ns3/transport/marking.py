@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from astra_ns3.config.topology.switch import EcnConfig, EcnRate, SwitchConfig
 from astra_ns3.transport.lossless import lossless_bytes
-from astra_ns3.transport.network_outline import SwitchShape
+from astra_ns3.transport.network_outline import SwitchOutline
 from astra_ns3.transport.transport import Transport
 from astra_ns3.units import PS_PER_SECOND
 
@@ -24,7 +24,7 @@ UNDERFLOW_SHARE = 7
 """Of rate x round trip a seventh keeps the line busy."""
 
 
-def with_marking(switch: SwitchShape, transport: Transport, largest_wire_bytes: int) -> SwitchConfig:
+def with_marking(switch: SwitchOutline, transport: Transport, largest_wire_bytes: int) -> SwitchConfig:
     """The switch with thresholds for the rates of its ports and that transport.
 
     ``largest_wire_bytes``: of any frame on the network.
@@ -37,7 +37,7 @@ def with_marking(switch: SwitchShape, transport: Transport, largest_wire_bytes: 
     return switch.config.model_copy(update={"ecn": tuple(entries)})
 
 
-def queue_before_pause(switch: SwitchShape, rate_bps: int, wire_bytes: int, priority: int) -> int:
+def queue_before_pause(switch: SwitchOutline, rate_bps: int, wire_bytes: int, priority: int) -> int:
     """The longest queue that one ingress port of that rate can build before it is paused, or has its share.
 
     With q bytes of the shared part S in use, a queue may have alpha (S - q): q is alpha S / (1 + alpha).

@@ -9,7 +9,7 @@ from astra_ns3.config.topology.switch import SwitchConfig
 
 
 @dataclass(frozen=True, order=True)
-class PortShape:
+class PortOutline:
     """One direction of a link."""
 
     rate_bps: int
@@ -18,15 +18,15 @@ class PortShape:
 
 
 @dataclass(frozen=True)
-class SwitchShape:
+class SwitchOutline:
     """A switch and all its ports."""
 
     config: SwitchConfig
-    ports: tuple[PortShape, ...]
+    ports: tuple[PortOutline, ...]
 
 
 @dataclass(frozen=True)
-class NetworkShape:
+class NetworkOutline:
     """A network in outline; switches that are alike stand once.
 
     ``path``: the links, in order, of a shortest path between two hosts that takes as long as any. ``host_ports``: the
@@ -36,9 +36,9 @@ class NetworkShape:
 
     npus: int
     npus_per_host: int
-    switches: tuple[SwitchShape, ...]
-    host_ports: tuple[PortShape, ...]
-    path: tuple[PortShape, ...]
+    switches: tuple[SwitchOutline, ...]
+    host_ports: tuple[PortOutline, ...]
+    path: tuple[PortOutline, ...]
     nic_buffer_bytes: int | None = None
     cut_through: tuple[int, ...] = ()
 

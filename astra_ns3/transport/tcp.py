@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
-from astra_ns3.errors import InputError
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.errors import refuse, wrong
+from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import (
     Frames,
     SharedByFlows,
@@ -71,16 +72,18 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     segment_bytes = transport.segment_bytes or transport.mtu_bytes - headers
     if segment_bytes + headers > transport.mtu_bytes:
         # IP would cut each packet in two without a word, and the second fragment costs as much as a packet.
-        raise InputError(
+        raise wrong(
             f"key 'transport.segment': {segment_bytes} bytes and {headers} of headers and options are more than "
             f"the MTU, {transport.mtu_bytes}; the largest segment is {transport.mtu_bytes - headers}"
         )
-    if transport.window_bytes < segment_bytes:
-        raise InputError(
-            f"key 'transport.window': {transport.window_bytes} bytes do not hold one segment of {segment_bytes}"
-        )
-    if transport.congestion_control == DCTCP and transport.ecn is False:
-        raise InputError("key 'transport.ecn': found off, expected on (or absent): DCTCP cannot work without ECN")
+    refuse(
+        transport.window_bytes < segment_bytes,
+        f"key 'transport.window': {transport.window_bytes} bytes do not hold one segment of {segment_bytes}",
+    )
+    refuse(
+        transport.congestion_control == DCTCP and transport.ecn is False,
+        "key 'transport.ecn': found off, expected on (or absent): DCTCP cannot work without ECN",
+    )
     return TcpParameters(
         type_id=f"ns3::Tcp{transport.congestion_control}",
         window_bytes=transport.window_bytes,
@@ -101,7 +104,7 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     )
 
 
-def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
+def base_round_trip_ps(parameters: TcpParameters, shape: NetworkOutline) -> int:
     """From the first bit of a full segment sent to the last bit of its ACK received, nothing else on the network."""
     packets = (
         tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
@@ -110,7 +113,7 @@ def base_round_trip_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
     return shape.idle_round_trip_ps(*map(wire_bytes, packets))
 
 
-def longest_drain_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
+def longest_drain_ps(parameters: TcpParameters, shape: NetworkOutline) -> int:
     """The time a port needs for the longest queue it can have: every window towards one host, or the buffer.
 
     The same number of windows can stand in the queue of one host's NIC, whose buffer is its own.
@@ -123,18 +126,18 @@ def longest_drain_ps(parameters: TcpParameters, shape: NetworkShape) -> int:
     return queued * transmission_ps(wire_bytes(packet), shape.slowest_bps)
 
 
-def _check_buffers(parameters: TcpParameters, shape: NetworkShape) -> None:
+def _check_buffers(parameters: TcpParameters, shape: NetworkOutline) -> None:
     largest = frame_bytes(parameters.mtu_bytes)
     switches = {switch.config.buffer_bytes for switch in shape.switches}
     for key, sizes in (("topology.switch.buffer", switches), ("topology.nic.buffer", {shape.nic_buffer_bytes})):
         for size in sizes:
-            if size is not None and size < largest:
-                raise InputError(
-                    f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)"
-                )
+            refuse(
+                size is not None and size < largest,
+                f"key '{key}': {size} bytes do not hold one frame of {largest} (MTU and Ethernet header)",
+            )
 
 
-def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]:
+def _timer_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:
     warnings = []
     min_rto, granularity = format_time(parameters.min_rto_ps), format_time(parameters.clock_granularity_ps)
     if parameters.min_rto_ps < parameters.clock_granularity_ps:
@@ -167,7 +170,7 @@ def _timer_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]
     return warnings
 
 
-def _window_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str]:
+def _window_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     window_ps = segments(parameters.window_bytes, parameters.segment_bytes) * transmission_ps(
         wire_bytes(packet), shape.slowest_bps
@@ -182,7 +185,7 @@ def _window_warnings(parameters: TcpParameters, shape: NetworkShape) -> list[str
     ]
 
 
-def _ecn_warnings(parameters: TcpParameters, switch: SwitchShape) -> list[str]:
+def _ecn_warnings(parameters: TcpParameters, switch: SwitchOutline) -> list[str]:
     marking = {switch.config.ecn_of(port.rate_bps) for port in switch.ports}
     lowest = min((ecn.kmin_bytes for ecn in marking if ecn is not None), default=None)
     if lowest is None:
@@ -223,7 +226,7 @@ class Tcp(Transport):
     parameters: TcpParameters
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Tcp:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Tcp:
         """Return TCP with these keys on a network; raises InputError for what no socket could do."""
         assert isinstance(keys, TcpTransport)
         parameters = tcp_parameters(keys)
@@ -263,19 +266,19 @@ class Tcp(Transport):
             warnings += _ecn_warnings(parameters, switch)
         return list(dict.fromkeys(warnings))
 
-    def in_force(self) -> dict[str, Any]:
+    def in_force(self) -> JsonObject:
         """Return every number as plain data."""
         return asdict(self.parameters)
 
     @staticmethod
-    def told(numbers: Mapping[str, Any]) -> Told:
+    def told(numbers: Mapping[str, Json]) -> Told:
         """Return the congestion control, and the numbers that decide most."""
-        control, ecn = numbers["type_id"].removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
+        control, ecn = str(numbers["type_id"]).removeprefix("ns3::Tcp"), "on" if numbers["ecn"] else "off"
         return ("TCP", f"{control}, ECN {ecn}"), {name: numbers[name] for name in _TOLD}
 
     def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:
         """Return all numbers."""
-        return self.in_force()
+        return asdict(self.parameters)
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return the connection of two NPUs."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.transports.base import TransportKeys
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 
 Sizes = npt.NDArray[np.int64]
 Frames = list[tuple[Sizes, Sizes]]
 """Groups of frames, one behind the other: of each message how many there are, and their size on the line."""
-Told = tuple[tuple[str, str], Mapping[str, float]]
+Told = tuple[tuple[str, str], Mapping[str, Json]]
 """A line for people, and numbers below it, with their units in their names."""
 
 
@@ -79,7 +80,7 @@ class Transport(ABC):
     pauses_watched: ClassVar[bool] = True
 
     keys: TransportKeys
-    shape: NetworkShape
+    shape: NetworkOutline
     base_round_trip_ps: int
     largest_frame_bytes: int
     largest_wire_bytes: int
@@ -98,7 +99,7 @@ class Transport(ABC):
 
     @classmethod
     @abstractmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Transport:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Transport:
         """Return the transport of these keys on a network; raises InputError for what no network could carry."""
 
     @property
@@ -123,12 +124,12 @@ class Transport(ABC):
         """
 
     @abstractmethod
-    def in_force(self) -> dict[str, Any]:
+    def in_force(self) -> JsonObject:
         """Return every number as plain data, as run.json has them."""
 
     @staticmethod
     @abstractmethod
-    def told(numbers: Mapping[str, Any]) -> Told:
+    def told(numbers: Mapping[str, Json]) -> Told:
         """Return what people are told of numbers as :meth:`in_force` gives them."""
 
     def shared_by_flows(self) -> SharedByFlows | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.roce import Roce
 from astra_ns3.transport.tcp import Tcp
 from astra_ns3.transport.transport import Transport
@@ -14,7 +14,7 @@ TRANSPORTS: Mapping[str, type[Transport]] = {each.kind: each for each in (Tcp, R
 
 
 def transports_on(
-    network: NetworkConfig, shape: NetworkShape, shapes: Mapping[str, NetworkShape] | None = None
+    network: NetworkConfig, shape: NetworkOutline, shapes: Mapping[str, NetworkOutline] | None = None
 ) -> dict[str, Transport]:
     """Return the transports of a network by kind, in the order of :data:`TRANSPORTS`.
 

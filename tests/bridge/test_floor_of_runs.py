@@ -43,6 +43,7 @@ def test_chunks_that_never_meet_are_faster_than_the_line_and_the_run_says_so(
     below, above = tmp_path / "below", tmp_path / "above"
     result = all_reduce(chunks, "analytical", below)
     floor = result.metadata["floor"]
+    assert floor is not None
     assert (floor["time_ps"], floor["bytes"]) == (LEAST_PS, 2 * (NPUS - 1) * (BYTES // NPUS))
     assert floor["share"] == pytest.approx(result.finish_ps / LEAST_PS, abs=1e-6)
     assert floor["share"] == pytest.approx(share, rel=0.2)
@@ -61,8 +62,11 @@ def test_chunks_that_never_meet_are_faster_than_the_line_and_the_run_says_so(
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "ns3"])
 def test_one_chunk_at_a_time_takes_the_lines_time_at_least(backend: str) -> None:
     result = all_reduce(1, backend)
-    assert result.metadata["floor"]["time_ps"] == LEAST_PS
-    assert result.metadata["floor"]["share"] >= 1
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert floor["time_ps"] == LEAST_PS
+    assert floor["share"] is not None
+    assert floor["share"] >= 1
     assert "below the floor" not in run_text(result.metadata, None)
     assert not any("floor" in line for line in result.metadata["warnings"])
 
@@ -89,7 +93,9 @@ def test_an_all_to_all_over_a_line_to_each_npu_is_as_fast_as_these_allow(backend
         backend=backend,
     )
     floor = result.metadata["floor"]
+    assert floor is not None
     assert floor["time_ps"] == round((1 << 20) / BYTES_PER_NS * 1000)
+    assert floor["share"] is not None
     assert 1 <= floor["share"] < 1.01
     assert result.metadata["warnings"] == []
 
@@ -102,4 +108,7 @@ def test_a_ring_used_both_ways_is_not_below_its_floor_where_links_are_played() -
         network=AnalyticalNetwork(grid=(ring,)),
         backend="analytical-queues",
     )
-    assert 1 <= result.metadata["floor"]["share"] < 1.01
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert 1 <= floor["share"] < 1.01

@@ -68,7 +68,10 @@ def test_a_flow_alone_over_roce_has_slowdown_1_whatever_its_size() -> None:
     assert [end - start for start, end, _ in rows(result)] == [ideal for _, _, ideal in rows(result)]
     alone = 2 * ENDPOINT_PS + 2 * LINE_PS + 1_001 * PACKET_PS - 1_000 * PACKET_PS  # both lines, a packet of a full one
     assert rows(result)[2][2] == alone + PACKET_PS
-    assert result.metadata["flows"]["all"]["slowdowns"]["max"] == 1.0
+    of_all = result.metadata["flows"]["all"]
+    assert of_all is not None
+    assert of_all["slowdowns"] is not None
+    assert of_all["slowdowns"]["max"] == 1.0
 
 
 def test_the_ideal_is_what_the_native_half_says_besides_the_endpoints() -> None:
@@ -101,7 +104,10 @@ def test_two_flows_through_one_line_take_twice_the_time_of_one() -> None:
     ends = sorted(end for _, end, _ in rows(result))
     assert ends[1] == last
     assert last - ends[0] <= PACKET_PS  # they took turns
-    slowdowns = result.metadata["flows"]["all"]["slowdowns"]
+    of_all = result.metadata["flows"]["all"]
+    assert of_all is not None
+    slowdowns = of_all["slowdowns"]
+    assert slowdowns is not None
     assert slowdowns["max"] == pytest.approx(2, rel=0.01)
 
 

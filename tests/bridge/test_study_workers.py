@@ -130,7 +130,7 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path: Path) -> None:
     with study_process(mark, store.folder, 6, policy) as process:
         wait_until(lambda: begun(store), "a point that is played")
         (entry, *_) = store.journal.entries()
-        os.kill(int(entry["process"].rpartition("-")[2]), signal.SIGKILL)
+        os.kill(int(str(entry["process"]).rpartition("-")[2]), signal.SIGKILL)
         assert process.wait() == 0
     tasks = points(store, 6, policy)
     assert [outcome.status for outcome in played(tasks, store, jobs=1).values()] == ["done"] * 6

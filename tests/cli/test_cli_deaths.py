@@ -210,7 +210,9 @@ def test_one_signal_to_a_run_that_is_under_way_saves_what_is_done(
     result = saved(tmp_path / "out")
     assert result.finish_ps > 0
     assert len(result.queues) > 0
-    assert result.metadata["stopped"]["kind"] == "Interrupted"
+    stopped = result.metadata["stopped"]
+    assert stopped is not None
+    assert stopped["kind"] == "Interrupted"
 
 
 def test_a_signal_that_is_ignored_at_the_start_stays_ignored(words: list[str], tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ def test_a_run_that_stops_early_has_its_exit_status_and_its_files(
     assert (document["exit_status"], document["kind"], document["complete"]) == (status, kind, False)
     assert message in document["error"]
     assert f"astra-ns3: error: {document['error']}" in finished.err.splitlines()
-    assert astra_ns3.Result.load(tmp_path / "out").metadata["stopped"]["kind"] == kind
+    stopped = astra_ns3.Result.load(tmp_path / "out").metadata["stopped"]
+    assert stopped is not None
+    assert stopped["kind"] == kind
 
 
 @pytest.mark.parametrize(

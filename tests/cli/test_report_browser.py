@@ -14,6 +14,7 @@ from support.studies import expanded, outcome_of, study_of
 import astra_ns3
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Files
+from astra_ns3.network.run_document import MemoryDocument, StopDocument
 from astra_ns3.report.figures.figure import Axis, Curve, Panel
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.page import write_report
@@ -65,7 +66,12 @@ def with_memory(folder: Path, **options: int) -> astra_ns3.Result:
     result = recorded_run(folder, **options)
     parts = {"weights_bytes": 480_800_000, "gradients_bytes": 480_800_000, "optimizer_bytes": 180_300_000}
     stages = [{"stage": str(stage), "peak_bytes": 1_245_000_000, "when": "head", **parts} for stage in range(2)]
-    told = {"capacity_bytes": 80 * 10**9, "stages": stages}
+    told: MemoryDocument = {
+        "capacity_bytes": 80 * 10**9,
+        "peak_bytes": 1_245_000_000,
+        "fits": True,
+        "stages": stages,
+    }
     return astra_ns3.Result({**result.metadata, "memory_by_stage": told}, Files(folder=result.folder), result.folder)
 
 
@@ -86,9 +92,10 @@ def test_the_page_of_a_study_fits_a_narrow_screen(tmp_path: Path) -> None:
     part = {"axes": {"comm_scale": [1, 2]}, "title": "a" * 90}
     points = expanded(study_of(one=part)).points
     message = "/".join(["no-file-of-this-name"] * 9)
+    stopped: StopDocument = {"kind": "InputError", "message": message, "exit_status": 2}
     outcomes = {
         points[0].address: outcome_of(points[0], finish_us=1e6),
-        points[1].address: PointOutcome(points[1].address, "failed", {"message": message}, {}, {}, {}),
+        points[1].address: PointOutcome(points[1].address, "failed", stopped, {}, {}, {}),
     }
     picture = Picture("one", "finish", '<svg viewBox="0 0 900 300" width="900pt" height="300pt"></svg>')
     file = tmp_path / "index.html"

@@ -56,7 +56,7 @@ def test_the_bytes_delivered_are_in_the_end_those_planned(name: str) -> None:
     built = create_backend(backend, plan_network(network, EndpointModel()), seed=1, recorder=RecorderOptions())
     try:
         driver = TrainingDriver(built, inputs.system, small_dlrm(), PASSES, dimensions=network.dimensions)
-        meter = ProgressMeter(driver, built, expected_work(inputs, PASSES), 0.0)
+        meter = ProgressMeter(driver, built, expected_work([(inputs, PASSES)]), 0.0)
         assert meter.read(0, 0, 0.0).fraction == 0
         driver.run(Limits())
         progress = meter.read(built.now_ps(), 0, 0.0)

@@ -81,4 +81,6 @@ def test_a_deadlock_is_an_error_that_names_npu_layer_collective_chunk_and_messag
         assert part in message
     saved = astra_ns3.Result.load(tmp_path / "out")
     assert not saved.complete
-    assert saved.metadata["stopped"]["kind"] == "SimulationStalled"
+    stopped = saved.metadata["stopped"]
+    assert stopped is not None
+    assert stopped["kind"] == "SimulationStalled"

@@ -12,6 +12,7 @@ import astra_ns3
 from astra_ns3 import Result, Tenant
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.workload import Workload
+from astra_ns3.network.run_document import chosen
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 
@@ -55,12 +56,12 @@ def _other() -> Workload:
     return parse_workload("DATA\n1\nonly -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 30000 0\n", "other.txt")
 
 
-def _same(tenant: Result, alone: Result, *but: str) -> None:
+def _same(tenant: Result, alone: Result) -> None:
     """Every table of one is that of the other; those of its ports may be named otherwise."""
     assert tenant.folder is not None
     assert alone.folder is not None
-    names = {file.name for file in alone.folder.iterdir()} - OF_THE_NETWORK - {"run.json", *but}
-    assert {file.name for file in tenant.folder.iterdir()} == {*names, "run.json", *but}
+    names = {file.name for file in alone.folder.iterdir()} - OF_THE_NETWORK - {"run.json"}
+    assert {file.name for file in tenant.folder.iterdir()} == {*names, "run.json"}
     for name in names:
         if name.endswith(".csv"):
             assert (tenant.folder / name).read_text("utf-8") == (alone.folder / name).read_text("utf-8"), name
@@ -68,8 +69,12 @@ def _same(tenant: Result, alone: Result, *but: str) -> None:
             one, other = (getattr(result, name.removesuffix(".parquet")) for result in (tenant, alone))
             assert len(one)
             assert one.drop(columns="port", errors="ignore").equals(other.drop(columns="port", errors="ignore")), name
-    for key in ("complete", "finish_ps", "compute_ps", "exposed_ps", "exposed_by_layer", "collectives", "chunks"):
-        assert tenant.metadata[key] == alone.metadata[key], key
+    times = ("complete", "finish_ps", "compute_ps", "exposed_ps", "exposed_by_layer")
+    one_run, other_run = (
+        chosen(result.metadata, (*times, "report_npu", "collectives", "chunks")) for result in (tenant, alone)
+    )
+    assert one_run == other_run
+    assert one_run
 
 
 @pytest.mark.parametrize(("backend", "transport"), NETWORKS)
@@ -80,21 +85,21 @@ def test_two_tenants_without_shared_links_play_as_each_does_alone(
     workload = _workload(kind, tmp_path)
     record = [word for word in RECORDS[kind] if backend == "ns3" or word != "accounts"]
     options: dict[str, Any] = {"backend": backend, "record": record}
-    result = astra_ns3.run_scenario(
-        network=_network(transport, 2 * OWN, backend),
-        tenants=[
-            Tenant("one", range(OWN), workload, small_system(), seed=1),
-            Tenant("other", OTHERS, _other(), small_system(), passes=3, start_ps=3_000_017, seed=1),
+    together: dict[str, Any] = {
+        "network": _network(transport, 2 * OWN, backend),
+        "tenants": [
+            Tenant("one", range(OWN), workload, small_system(), seed=1, report_npu=2),
+            Tenant("other", OTHERS, _other(), small_system(), passes=3, start_ps=3_000_017, seed=1, report_npu=5),
         ],
-        output=tmp_path / "together",
         **options,
-    )
+    }
+    result = astra_ns3.run_scenario(output=tmp_path / "together", **together)
     own = {"network": _network(transport, OWN, backend), "system": small_system(), **options}
-    one = astra_ns3.run(workload=workload, run_name="one", output=tmp_path / "one", **own)
-    other = astra_ns3.run(workload=_other(), passes=3, run_name="other", output=tmp_path / "other", **own)
-    # Bytes of a flow on its way are the network's to count, and it counts those of all tenants.
-    _same(result.tenants["one"], one, *(["goodput.csv"] if kind == "flows" else []))
+    one = astra_ns3.run(workload=workload, run_name="one", report_npu=2, output=tmp_path / "one", **own)
+    other = astra_ns3.run(workload=_other(), passes=3, run_name="other", report_npu=5, output=tmp_path / "other", **own)
+    _same(result.tenants["one"], one)
     _same(result.tenants["other"], other)
+    assert astra_ns3.forecast_scenario(**together).messages == result.metadata["statistics"]["messages"]
     assert result.finish_ps == max(one.finish_ps, 3_000_017 + other.finish_ps)
     if "accounts" in record:
         explained = (astra_ns3.explain(each).text() for each in (result.tenants["one"], one))

@@ -14,7 +14,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.system.file import parse_system
-from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 TOLERANCE_NS = 1e-3

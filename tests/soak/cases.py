@@ -10,9 +10,9 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.routing import ROUTING_KINDS
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.tcp import TcpTransport
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
-from astra_ns3.topology.registry import build_graph
 from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files

@@ -39,8 +39,8 @@ def problems_of_explanation(result: Result) -> list[str]:
     """What is wrong with the explanation of a run with its timeline that came to its end, each one line."""
     metadata = result.metadata
     found = []
-    for by in ("layer", "group"):
-        together_ps = sum(each["exposed_ps"] for each in metadata[f"exposed_by_{by}"])
+    for by, rows in (("layer", metadata["exposed_by_layer"]), ("group", metadata["exposed_by_group"])):
+        together_ps = sum(each["exposed_ps"] for each in rows)
         if together_ps != metadata["exposed_ps"]:
             found.append(f"exposed by {by} makes {together_ps} ps, and in all it is {metadata['exposed_ps']}")
     if not metadata["finish_ps"]:

@@ -65,10 +65,10 @@ class Outcome:
 
 
 def play(case: Case) -> Outcome:
-    """Play a case; if it says so, again with onlookers."""
+    """Play a case; if it says so, or if it records anything, again with other onlookers and nothing recorded."""
     begin = time.perf_counter()
     outcome = _played(case, Auditor())
-    if case.look and outcome.numbers is not None:
+    if (case.look or case.record) and outcome.numbers is not None:
         finish_ps = outcome.numbers["finish_ps"]
         looks = [random.Random(case.seed).randrange(finish_ps + 1) for _ in range(LOOKS)]
         again = _played(replace(case, record=(), network=_unobserved(case.network)), Auditor(looks_ps=looks))

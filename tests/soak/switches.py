@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.network.outline import network_shape
+from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.lossless import largest_wire_bytes, port_headroom_bytes
-from astra_ns3.transport.network_outline import PortShape
+from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.transports import transports_on
 from soak.draw import Draw
 from soak.topologies import PLACE_BYTES
@@ -68,7 +68,7 @@ def draw_heads(draw: Draw, places: Sequence[Drawn], packet_bytes: int) -> None:
 def draw_buffers(draw: Draw, places: Sequence[Drawn], graph: Graph, config: NetworkConfig, packet_bytes: int) -> None:
     """Give each place its buffer: what headrooms and reserves keep, and something to share."""
     packets = draw.between(1.2, 12) if draw.chance(0.93) else draw.between(12, 1000)
-    largest = largest_wire_bytes(transports_on(config, network_shape(graph)).values())
+    largest = largest_wire_bytes(transports_on(config, network_outline_of(graph)).values())
     for number, place in enumerate(places):
         mine = [
             switch
@@ -89,6 +89,6 @@ def kept_bytes(graph: Graph, switch: int, largest_wire_bytes: int) -> int:
     if pfc is None:
         return 0
     links = [graph.links[port.link] for port in graph.ports[graph.hosts + switch]]
-    shapes = [PortShape(link.rate_bps, link.delay_ps) for link in links]
+    shapes = [PortOutline(link.rate_bps, link.delay_ps) for link in links]
     each = sum(port_headroom_bytes(pfc, shape, largest_wire_bytes) + pfc.reserve_bytes for shape in shapes)
     return len(pfc.priorities) * each

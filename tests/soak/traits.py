@@ -12,11 +12,11 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 from astra_ns3.transport.lossless import port_headroom_bytes
-from astra_ns3.transport.network_outline import PortShape
+from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.roce.parameters import roce_frames
 from soak.case import Case, network_of, write_files
 
@@ -97,7 +97,7 @@ def _is_safe(graph: Graph, roce: RoceTransport, priorities: set[int]) -> bool:
         if switch.pfc is None or not priorities <= set(switch.pfc.priorities):
             return False
         for port in graph.ports[graph.hosts + number]:
-            shape = PortShape(graph.links[port.link].rate_bps, graph.links[port.link].delay_ps)
+            shape = PortOutline(graph.links[port.link].rate_bps, graph.links[port.link].delay_ps)
             exact = switch.pfc.model_copy(update={"headroom_bytes": None, "headroom_factor": None})
             if port_headroom_bytes(switch.pfc, shape, largest) < port_headroom_bytes(exact, shape, largest):
                 return False

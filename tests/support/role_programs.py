@@ -10,7 +10,7 @@ from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.records import Label
 from astra_ns3.playing.loops.loops import Loop
 from astra_ns3.playing.loops.steps import Steps
-from astra_ns3.playing.programs.operations import Compute, Issue, Operation, Program, Receive, Send, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Operation, Program, Receive, Send, Wait, WaitAny
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
@@ -32,9 +32,9 @@ def collective(
     bytes: int = 1000,
     kind: CollectiveKind = CollectiveKind.ALL_REDUCE,
     **more: object,
-) -> Issue:
+) -> CollectiveRequest:
     label = Label(0, "layer", "forward")
-    return Issue(CollectiveRequest(kind, bytes, label, communicator=communicator, **more))  # type: ignore[arg-type]
+    return CollectiveRequest(kind, bytes, label, communicator=communicator, **more)  # type: ignore[arg-type]
 
 
 def wait(*steps: int) -> Await:
@@ -100,7 +100,7 @@ def pipeline(micro_batches: int, npus: int, bytes: int, *, rendezvous: bool = Fa
                 yield Wait(handle)  # type: ignore[arg-type]
             label = Label(number, 0, "weight gradient")
             request = CollectiveRequest(CollectiveKind.ALL_REDUCE, bytes, label, communicator=role.communicator)
-            reduced = yield Issue(request)
+            reduced = yield request
             yield Wait(reduced)  # type: ignore[arg-type]
 
     return Loop(program, lambda workload, grid: {"first": range(npus), "last": range(npus, 2 * npus)})

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from astra_ns3.experiments.result import Result
+from astra_ns3.network.run_document import StopDocument
 from astra_ns3.studies.expansion import Expansion, Point, expand
 from astra_ns3.studies.file import read_study
 from astra_ns3.studies.task import PointOutcome
@@ -43,7 +44,9 @@ def expanded(study: Mapping[str, Any], preset: str = "laptop", only: Sequence[st
 
 def outcome_of(point: Point, status: str = "done", **measures: float) -> PointOutcome:
     """How a point ended that nobody played."""
-    error = None if status == "done" else {"kind": "LimitReached", "message": "too long", "exit_status": 4}
+    error: StopDocument | None = (
+        None if status == "done" else {"kind": "LimitReached", "message": "too long", "exit_status": 4}
+    )
     return PointOutcome(point.address, status, error, measures, {"wall_seconds": 1.0}, {})
 
 

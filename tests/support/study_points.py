@@ -89,7 +89,8 @@ def begun(store: Store) -> dict[str, int]:
     found: dict[str, int] = {}
     for entry in store.journal.entries():
         if entry["what"] == "begun":
-            found[entry["address"]] = found.get(entry["address"], 0) + 1
+            address = str(entry["address"])
+            found[address] = found.get(address, 0) + 1
     return found
 
 

@@ -23,10 +23,10 @@ from astra_ns3.config.training_plan import (
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
 from astra_ns3.playing.player.programs_driver import ProgramsDriver
-from astra_ns3.playing.programs.operations import Compute, Issue, Receive, Send, Wait
+from astra_ns3.playing.programs.operations import Compute, Receive, Send, Wait
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.file import parse_system
-from astra_ns3.system.request import Handle, MessageRequest
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from support.fake_backend import FakeBackend
 
 SHORT = {"forward": "f", "input gradient": "i", "weight gradient": "w", "recompute": "again"}
@@ -109,10 +109,9 @@ def trace(programs: TrainingPrograms, stage: int = 0) -> list[str]:
             steps.append(f"compute {_named(operation.label)}")
         elif isinstance(operation, Wait):
             steps.append(f"{'tail' if operation.tail else 'wait'} {_named(operation.handle.request.label)}")
-        elif isinstance(operation, Issue):
-            request = operation.request
-            steps.append(f"issue {_named(request.label)} {request.kind.value} {request.bytes}")
-            answer = Handle(0, 0, request, 0, done=False)
+        elif isinstance(operation, CollectiveRequest):
+            steps.append(f"issue {_named(operation.label)} {operation.kind.value} {operation.bytes}")
+            answer = Handle(0, 0, operation, 0, done=False)
         elif isinstance(operation, Send | Receive):
             steps.append(f"{type(operation).__name__.lower()} {_named(operation.label)}")
             message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)

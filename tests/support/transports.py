@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.transport.check import check_transports
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transports import transports_on
 
 
-def checked(network: NetworkConfig, shape: NetworkShape, shapes: Mapping[str, NetworkShape] | None = None) -> list[str]:
+def checked(
+    network: NetworkConfig, shape: NetworkOutline, shapes: Mapping[str, NetworkOutline] | None = None
+) -> list[str]:
     """What is warned of; ``shapes``: what the transport of a kind travels over."""
     return check_transports(network, shape, transports_on(network, shape, shapes))

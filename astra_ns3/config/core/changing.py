@@ -10,24 +10,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.placing import placed
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.yaml_document import parse_yaml
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 
 EVERY = "*"
 """Instead of a layer, or of another entry of a list: all of them."""
 _LONGEST_SHOWN = 40
-_Group = dict[str, JsonValue] | list[JsonValue]
+_Group = dict[str, Json] | list[Json]
 
 
 class Setting(NamedTuple):
     """A value for what ``keys`` lead to from the top of a file; ``line`` of the file that says so, 0: unknown."""
 
     keys: tuple[str, ...]
-    value: JsonValue
+    value: Json
     line: int = 0
 
     @property
@@ -36,36 +35,38 @@ class Setting(NamedTuple):
         return ".".join(self.keys).replace("-", "_")
 
 
-def settings_of(texts: Iterable[str]) -> dict[str, JsonValue]:
+def settings_of(texts: Iterable[str]) -> dict[str, Json]:
     """Return the values, as YAML reads them, of words ``KEY=VALUE``, by key.
 
     Raises InputError if one has another form, or a key stands twice.
     """
-    found: dict[str, JsonValue] = {}
+    found: dict[str, Json] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             shown = text[:_LONGEST_SHOWN]
-            raise InputError(f"--set is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
+            raise wrong(f"--set is '{shown}', expected KEY=VALUE, such as network.topology.link.rate=400Gbps")
         key = key.strip()
-        if key.replace("-", "_") in {known.replace("-", "_") for known in found}:
-            raise InputError(f"--set {key}: the key is given twice")
+        refuse(
+            key.replace("-", "_") in {known.replace("-", "_") for known in found},
+            f"--set {key}: the key is given twice",
+        )
         document = parse_yaml(f"value: {value}", f"--set {key}").data
         if not isinstance(document, dict) or set(document) != {"value"}:
-            raise InputError(f"--set {key}: found more than one value")
+            raise wrong(f"--set {key}: found more than one value")
         found[key] = document["value"]
     return found
 
 
 def changed(
-    given: Mapping[str, JsonValue], full: dict[str, JsonValue], settings: Iterable[Setting], folder: Path
-) -> tuple[dict[str, JsonValue], dict[KeyPath, int]]:
+    given: Mapping[str, Json], full: dict[str, Json], settings: Iterable[Setting], folder: Path
+) -> tuple[dict[str, Json], dict[KeyPath, int]]:
     """Return ``given`` with other values of some keys, and on which line each changed key stands.
 
     ``full``: the same with all defaults, for the names and kinds of groups that ``given`` leaves out. ``folder``: where
     paths begin. Short keys are changed first, so a group may be replaced and then changed. Raises InputError.
     """
-    data: dict[str, JsonValue] = copy.deepcopy(dict(given))
+    data: dict[str, Json] = copy.deepcopy(dict(given))
     lines: dict[KeyPath, int] = {}
     for setting in sorted(settings, key=lambda setting: (len(setting.keys), setting.meaning)):
         for path in _set(data, full, list(setting.keys), (), setting.value, folder):
@@ -73,9 +74,7 @@ def changed(
     return data, lines
 
 
-def _set(
-    data: _Group, full: JsonValue, keys: list[str], path: KeyPath, value: JsonValue, folder: Path
-) -> list[KeyPath]:
+def _set(data: _Group, full: Json, keys: list[str], path: KeyPath, value: Json, folder: Path) -> list[KeyPath]:
     """Set what ``keys`` lead to from ``data``, which stands at ``path``; the paths that were set."""
     if isinstance(data, list):
         return _set_in_list(data, full, keys, path, value, folder)
@@ -92,23 +91,23 @@ def _set(
     return _set(inner, below, rest, here, value, folder)
 
 
-def _name(key: str, data: Mapping[str, JsonValue], full: JsonValue) -> str:
+def _name(key: str, data: Mapping[str, Json], full: Json) -> str:
     """The key as the file spells it, ``-`` and ``_`` alike."""
     names = (*data, *(full if isinstance(full, dict) else ()))
     plain = key.replace("-", "_")
     return key if key in names else next((name for name in names if name.replace("-", "_") == plain), key)
 
 
-def _check_may_be_a_group(value: JsonValue, full: JsonValue, path: KeyPath, keys: list[str]) -> None:
+def _check_may_be_a_group(value: Json, full: Json, path: KeyPath, keys: list[str]) -> None:
     """Raise InputError for keys below a word or a number that stands for no group."""
     plain = isinstance(value, (str, int, float)) and not isinstance(value, bool)
     if plain and not isinstance(full, (dict, list)):
         dotted = ".".join(map(str, path))
         message = f"key '{'.'.join((dotted, *keys))}': '{dotted}' is {value!r}, expected a group of keys"
-        raise InputError(message)
+        raise wrong(message)
 
 
-def _group(value: JsonValue, full: JsonValue) -> _Group:
+def _group(value: Json, full: Json) -> _Group:
     """A group for keys to be set in, where the file has none: of the kind that is in force."""
     if isinstance(full, list):
         return copy.deepcopy(full)
@@ -118,7 +117,7 @@ def _group(value: JsonValue, full: JsonValue) -> _Group:
 
 
 def _set_in_list(
-    data: list[JsonValue], full: JsonValue, keys: list[str], path: KeyPath, value: JsonValue, folder: Path
+    data: list[Json], full: Json, keys: list[str], path: KeyPath, value: Json, folder: Path
 ) -> list[KeyPath]:
     places, rest = _entries(data, keys, path)
     found: list[KeyPath] = []
@@ -137,7 +136,7 @@ def _set_in_list(
     return found
 
 
-def _has(entry: JsonValue, keys: list[str]) -> bool:
+def _has(entry: Json, keys: list[str]) -> bool:
     """Whether a size for all layers means this one: only passes with a collective have one."""
     if keys[-1] != "bytes" or len(keys) != 2 or not isinstance(entry, dict):
         return True
@@ -145,7 +144,7 @@ def _has(entry: JsonValue, keys: list[str]) -> bool:
     return not isinstance(part, dict) or part.get("collective") is not None
 
 
-def _entries(data: list[JsonValue], keys: list[str], path: KeyPath) -> tuple[list[int], list[str]]:
+def _entries(data: list[Json], keys: list[str], path: KeyPath) -> tuple[list[int], list[str]]:
     """The entries of a list that the first keys name: all, one by its number, or by its name, which may have dots."""
     if keys[0] == EVERY:
         return list(range(len(data))), keys[1:]
@@ -158,6 +157,6 @@ def _entries(data: list[JsonValue], keys: list[str], path: KeyPath) -> tuple[lis
         return [int(keys[0])], keys[1:]
     known = [name for name in names if name]
     allowed = f"0 to {len(data) - 1}, {EVERY}" + (f", or a name: {', '.join(known[:8])}" if known else "")
-    raise InputError(
+    raise wrong(
         f"key '{'.'.join(map(str, path))}': has no entry '{keys[0]}', expected {allowed}{nearest(keys[0], known)}"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import unknown
 
 
 class CollectiveKind(str, Enum):
@@ -35,5 +35,5 @@ def parse_kind(word: str) -> CollectiveKind:
     plain = "".join(letter for letter in word.upper() if letter not in "_- ")
     if plain not in names:
         allowed = [kind.name.lower() for kind in CollectiveKind]
-        raise InputError(f"collective '{word[:40]}' is not one of {', '.join(allowed)}{nearest(word, allowed)}")
+        raise unknown("collective", word, allowed)
     return names[plain]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import one_of
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,4 @@ PRESETS: Mapping[str, Compatibility] = MappingProxyType(
 
 def preset(name: str) -> Compatibility:
     """The options of a preset; raises InputError for an unknown name."""
-    if name not in PRESETS:
-        raise InputError(f"compat: found '{name}', allowed: {', '.join(PRESETS)}{nearest(name, PRESETS)}")
-    return PRESETS[name]
+    return one_of("compat", name, PRESETS)

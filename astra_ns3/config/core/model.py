@@ -26,7 +26,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.mistakes import UNKNOWN_KEYS, document_path, every_error
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
@@ -125,7 +125,7 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
     others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:]]
     told = "; ".join(other.split("; allowed")[0] for other in others[:_MOST_TOLD])
     left = "; ..." if others[_MOST_TOLD:] else ""
-    raise InputError(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
+    raise wrong(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
 
 
 def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:

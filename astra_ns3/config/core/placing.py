@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.document import KeyPath
+from astra_ns3.config.core.plain import Json
 from astra_ns3.user_code import user_part
 
 _PATH = ("topology", "path")
 """Of the graph's file in a network."""
 
 
-def placed(value: JsonValue, folder: Path, path: KeyPath = ()) -> Any:
+def placed(value: Json, folder: Path, path: KeyPath = ()) -> Any:
     """Return ``value`` with the relative paths of users' code, schedules and graphs in it as seen from ``folder``."""
     if isinstance(value, Mapping):
         return {key: placed(each, folder, (*path, key)) for key, each in value.items()}
@@ -36,7 +35,7 @@ def placed(value: JsonValue, folder: Path, path: KeyPath = ()) -> Any:
     return value
 
 
-def names_files(value: JsonValue) -> bool:
+def names_files(value: Json) -> bool:
     """Whether there is a path of such a file in ``value``."""
     here = Path("/")
     return bool(placed(value, here) != placed(value, here / "elsewhere"))

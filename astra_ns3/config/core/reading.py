@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, refuse, wrong
 
 LARGEST_FILE_BYTES = 64 * 1024 * 1024
 """A configuration file is small; this keeps a wrong path (a trace, a device) from filling the memory."""
+
+
+@contextmanager
+def reading_file(path: str) -> Iterator[None]:
+    """Raise InputError if the file is missing, no regular file, or can't be read inside."""
+    try:
+        if Path(path).exists() and not Path(path).is_file():
+            raise wrong(f"is {'a folder, ' if Path(path).is_dir() else ''}not a file", path)
+        yield
+    except FileNotFoundError as error:
+        raise wrong("no such file", path) from error
+    except (OSError, ValueError) as error:
+        raise wrong(f"cannot be read: {getattr(error, 'strerror', None) or error}", path) from error
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -17,25 +32,19 @@ def read_text(path: str | os.PathLike[str]) -> str:
     Raises InputError naming the file if it is missing, unreadable, no regular file, too large, not text or empty.
     """
     name = os.fspath(path)
-    try:
-        if Path(name).exists() and not Path(name).is_file():
-            raise InputError(f"{name}: is {'a folder, ' if Path(name).is_dir() else ''}not a file")
-        with Path(name).open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except FileNotFoundError as error:
-        raise InputError(f"{name}: no such file") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{name}: cannot be read: {reason}") from error
-    if len(content) > LARGEST_FILE_BYTES:
-        raise InputError(f"{name}: is larger than {LARGEST_FILE_BYTES} bytes, so it is no configuration file")
+    with reading_file(name), Path(name).open("rb") as file:
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    refuse(
+        len(content) > LARGEST_FILE_BYTES,
+        f"is larger than {LARGEST_FILE_BYTES} bytes, so it is no configuration file",
+        name,
+    )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{name}:{line}: is not UTF-8 text") from error
+        raise wrong("is not UTF-8 text", Where(name, line)) from error
     if "\0" in text:
-        raise InputError(f"{name}:{text.count(chr(10), 0, text.index(chr(0))) + 1}: is not text (a zero byte)")
-    if not text.strip():
-        raise InputError(f"{name}: is empty")
+        raise wrong("is not text (a zero byte)", Where(name, text.count(chr(10), 0, text.index(chr(0))) + 1))
+    refuse(not text.strip(), "is empty", name)
     return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Where, wrong
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Row:
 
     def error(self, message: str) -> InputError:
         """What is wrong, behind file and line."""
-        return InputError(f"{self.source}:{self.number}: {message}")
+        return wrong(f"{message}", Where(self.source, self.number))
 
     def integer(self, column: int, what: str, smallest: int, largest: int) -> int:
         """The whole number in ``column``; 19 digits hold every allowed one."""

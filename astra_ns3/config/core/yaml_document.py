@@ -11,7 +11,7 @@ import re
 import yaml
 
 from astra_ns3.config.core.document import Document, KeyPath
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, wrong
 
 _TAG = "tag:yaml.org,2002:"
 _DECIMAL_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
@@ -33,13 +33,13 @@ def parse_yaml(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}" if mark else source
-        raise InputError(f"{place}: is not valid YAML: {error.problem or error.context}") from error
+        raise wrong(f"is not valid YAML: {error.problem or error.context}", place) from error
     except yaml.YAMLError as error:
-        raise InputError(f"{source}: is not valid YAML: {' '.join(str(error).split())}") from error
+        raise wrong(f"is not valid YAML: {' '.join(str(error).split())}", source) from error
     except RecursionError as error:
-        raise InputError(f"{source}: is nested too deeply") from error
+        raise wrong("is nested too deeply", source) from error
     if not isinstance(node, yaml.MappingNode):
-        raise InputError(f"{source}:{_line(node) if node else 1}: expected 'key: value' lines")
+        raise wrong("expected 'key: value' lines", Where(source, _line(node) if node else 1))
     reader = _Reader(source)
     return Document(source, reader.value(node, ()), reader.lines)
 
@@ -53,7 +53,7 @@ def _check_depth(text: str, source: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            raise InputError(f"{source}:{_line(event)}: is nested too deeply: more than {_DEEPEST} levels")
+            raise wrong(f"is nested too deeply: more than {_DEEPEST} levels", Where(source, _line(event)))
 
 
 def _line(node: yaml.Node | yaml.Event) -> int:
@@ -73,11 +73,11 @@ class _Reader:
         """The value of ``node``, which stands at ``path``."""
         self._values += 1
         if self._values > _MOST_VALUES:
-            raise InputError(f"{self._source}: its aliases stand for more than {_MOST_VALUES} values")
+            raise wrong(f"its aliases stand for more than {_MOST_VALUES} values", self._source)
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node, self._source)
         if any(node is around for around in self._inside):
-            raise InputError(f"{self._source}:{_line(node)}: an alias stands inside of what it stands for")
+            raise wrong("an alias stands inside of what it stands for", Where(self._source, _line(node)))
         self._inside.append(node)
         try:
             return self._collection(node, path)
@@ -99,12 +99,12 @@ class _Reader:
         found: dict[str, object] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise InputError(f"{self._source}:{_line(key_node)}: a key must be a word")
+                raise wrong("a key must be a word", Where(self._source, _line(key_node)))
             key = str(key_node.value)
             here = (*path, key)
             if key in found:
-                raise InputError(
-                    f"{self._source}:{_line(key_node)}: key '{key}' stands twice (first on line {self.lines[here]})"
+                raise wrong(
+                    f"key '{key}' stands twice (first on line {self.lines[here]})", Where(self._source, _line(key_node))
                 )
             self.lines[here] = _line(key_node)
             found[key] = self.value(value_node, here)
@@ -121,7 +121,7 @@ def _scalar(node: yaml.Node, source: str) -> str | int | float | bool | None:
         return _number(text, f"{source}:{_line(node)}")
     if tag in (_TAG + "str", _TAG + "timestamp", _TAG + "value", _TAG + "merge"):
         return text
-    raise InputError(f"{source}:{_line(node)}: tag '{tag}' is not allowed")
+    raise wrong(f"tag '{tag}' is not allowed", Where(source, _line(node)))
 
 
 def _number(text: str, place: str) -> int | float:
@@ -130,4 +130,4 @@ def _number(text: str, place: str) -> int | float:
             return int(text.replace("_", ""))
         if _DECIMAL_NUMBER.fullmatch(text):
             return float(text.replace("_", ""))
-    raise InputError(f"{place}: {text[:_LONGEST_NUMBER]!r} is not a finite decimal number of reasonable length")
+    raise wrong(f"{text[:_LONGEST_NUMBER]!r} is not a finite decimal number of reasonable length", place)

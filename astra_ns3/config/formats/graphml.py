@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, refuse, wrong
 
 _NUMBERS: Mapping[str, Callable[[str], object]] = {"int": int, "long": int, "float": float, "double": float}
 _WHERE = " "
@@ -17,14 +17,12 @@ _WHERE = " "
 def parse_graphml(text: str, source: str) -> RawGraph:
     """Return the graph in ``text``; raises InputError with file and line."""
     top = _tree(text, source)
-    if top.tag != "graphml":
-        raise InputError(f"{top.get(_WHERE)}: found <{top.tag}>, expected <graphml>")
+    refuse(top.tag != "graphml", f"found <{top.tag}>, expected <graphml>", top.get(_WHERE, source))
     parts = list(_children(top, "key", "graph"))
     graphs = [part for part in parts if part.tag == "graph"]
-    if not graphs:
-        raise InputError(f"{source}: has no graph")
+    refuse(not graphs, "has no graph", source)
     if len(graphs) > 1:
-        raise InputError(f"{graphs[1].get(_WHERE)}: a second graph; one file describes one network")
+        raise wrong("a second graph; one file describes one network", graphs[1].get(_WHERE, ""))
     return _graph(graphs[0], {_needed(part, "id"): part for part in parts if part.tag == "key"}, source)
 
 
@@ -57,7 +55,7 @@ def _tree(text: str, source: str) -> Element:
         builder.start(name.rpartition(" ")[2], {**attributes, _WHERE: f"{source}:{parser.CurrentLineNumber}"})
 
     def doctype(*_: str | int | None) -> None:
-        raise InputError(f"{source}:{parser.CurrentLineNumber}: <!DOCTYPE> is not allowed in a graph")
+        raise wrong("<!DOCTYPE> is not allowed in a graph", Where(source, parser.CurrentLineNumber))
 
     parser.StartElementHandler, parser.EndElementHandler = start, builder.end
     parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = builder.data, doctype
@@ -65,7 +63,7 @@ def _tree(text: str, source: str) -> Element:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        raise InputError(f"{source}:{error.lineno}: is not XML: {expat.ErrorString(error.code)}") from error
+        raise wrong(f"is not XML: {expat.ErrorString(error.code)}", Where(source, error.lineno)) from error
     return builder.close()
 
 
@@ -73,20 +71,21 @@ def _children(element: Element, *tags: str) -> Iterator[Element]:
     """Yield the elements in one that may have these only, descriptions, and no text of its own."""
     for words in (element.text, *(child.tail for child in element)):
         if words is not None and words.strip():
-            raise InputError(f"{element.get(_WHERE)}: found text {words.strip()[:40]!r} outside <data>")
+            raise wrong(f"found text {words.strip()[:40]!r} outside <data>", element.get(_WHERE, ""))
     for child in element:
         if child.tag in tags:
             yield child
         elif child.tag != "desc":
-            raise InputError(
-                f"{child.get(_WHERE)}: element <{child.tag}> is not read in <{element.tag}>; allowed: {', '.join(tags)}"
+            raise wrong(
+                f"element <{child.tag}> is not read in <{element.tag}>; allowed: {', '.join(tags)}",
+                child.get(_WHERE, ""),
             )
 
 
 def _needed(element: Element, attribute: str) -> str:
     found = element.get(attribute)
     if found is None:
-        raise InputError(f"{element.get(_WHERE)}: <{element.tag}> has no attribute '{attribute}'")
+        raise wrong(f"<{element.tag}> has no attribute '{attribute}'", element.get(_WHERE, ""))
     return found
 
 
@@ -102,10 +101,10 @@ def _data(element: Element, keys: Mapping[str, Element]) -> dict[str, object]:
     for data in _children(element, "data"):
         key = keys.get(_needed(data, "key"))
         if key is None:
-            raise InputError(f"{data.get(_WHERE)}: data has key '{data.get('key')}', which no <key> declares")
+            raise wrong(f"data has key '{data.get('key')}', which no <key> declares", data.get(_WHERE, ""))
         name = _needed(key, "attr.name")
         if name in found:
-            raise InputError(f"{data.get(_WHERE)}: '{name}' stands twice")
+            raise wrong(f"'{name}' stands twice", data.get(_WHERE, ""))
         found[name] = _value(key, data)
     return found
 
@@ -113,10 +112,10 @@ def _data(element: Element, keys: Mapping[str, Element]) -> dict[str, object]:
 def _value(key: Element, stands: Element) -> object:
     """Return what an element says, as the type of its key has it."""
     for child in stands:
-        raise InputError(f"{child.get(_WHERE)}: element <{child.tag}> is not read")
+        raise wrong(f"element <{child.tag}> is not read", child.get(_WHERE, ""))
     kind, words = key.get("attr.type", "string"), (stands.text or "").strip()
     try:
         return _NUMBERS.get(kind, str)(words)
     except ValueError as error:
         name = key.get("attr.name")
-        raise InputError(f"{stands.get(_WHERE)}: '{name}' is {words[:40]!r}, expected a number ({kind})") from error
+        raise wrong(f"'{name}' is {words[:40]!r}, expected a number ({kind})", stands.get(_WHERE, "")) from error

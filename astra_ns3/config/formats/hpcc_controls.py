@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pydantic import JsonValue
-
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.formats.hpcc_keys import HpccValues
 
 
@@ -18,7 +17,7 @@ from astra_ns3.config.formats.hpcc_keys import HpccValues
 class Control:
     """``keys`` of ``congestion_control`` in our file; bytes that it adds to data packets and to ACKs there."""
 
-    keys: dict[str, JsonValue]
+    keys: dict[str, Json]
     telemetry_bytes: int = 0
     ack_telemetry_bytes: int = 0
 
@@ -35,7 +34,7 @@ def congestion_control(values: HpccValues) -> Control:
     return replace(control, keys={**papers, **control.keys})
 
 
-def _rates(values: HpccValues) -> dict[str, JsonValue]:
+def _rates(values: HpccValues) -> dict[str, Json]:
     because = f"; CC_MODE {values.get('CC_MODE', 1)} needs it"
     return {"rate_ai": values.need("RATE_AI", int, because), "rate_hai": values.need("RATE_HAI", int, because)}
 
@@ -73,7 +72,7 @@ def _dcqcn(values: HpccValues) -> Control:
     )
 
 
-def _utilisation(values: HpccValues, kind: str) -> dict[str, JsonValue]:
+def _utilisation(values: HpccValues, kind: str) -> dict[str, Json]:
     if not values.get("HAS_WIN", True):
         raise values.error("HAS_WIN", f"is 0, but {kind} divides by the window; expected 1")
     eta = values.get("U_TARGET", 0.95)
@@ -111,7 +110,7 @@ def _timely(values: HpccValues) -> Control:
 
 
 def _dctcp(values: HpccValues) -> Control:
-    keys: dict[str, JsonValue] = {"kind": "dctcp", "window": False, "g": _gain(values)}
+    keys: dict[str, Json] = {"kind": "dctcp", "window": False, "g": _gain(values)}
     return Control({**keys, "rate_ai": values.get("DCTCP_RATE_AI", 1_000_000_000)})
 
 

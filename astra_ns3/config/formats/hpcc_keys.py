@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER, parse_rate
 
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
@@ -172,8 +172,7 @@ class HpccValues:
 
     def need(self, key: str, kind: type[_Kind], why: str) -> _Kind:
         """Return the value, of type ``kind``, of a key that can't be left out."""
-        if key not in self.values:
-            raise InputError(f"{self.source}: key '{key}' is missing{why}")
+        refuse(key not in self.values, f"key '{key}' is missing{why}", self.source)
         found = self.values[key]
         assert isinstance(found, kind)
         return found
@@ -181,7 +180,7 @@ class HpccValues:
     def error(self, key: str, message: str) -> InputError:
         """What is wrong with the value of a key, behind file and line."""
         row = self.rows.get(key)
-        return row.error(f"{key} {message}") if row else InputError(f"{self.source}: {key} {message}")
+        return row.error(f"{key} {message}") if row else wrong(f"{key} {message}", self.source)
 
 
 def looks_like_hpcc(text: str) -> bool:

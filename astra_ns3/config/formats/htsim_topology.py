@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES, PlainGraph, PlainLink, PlainNode
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse
 from astra_ns3.units import PS_PER_NS
 
 MOST = 1_000_000
@@ -61,10 +61,8 @@ def parse_htsim_topology(text: str, source: str) -> PlainGraph:
     """The graph that ``text`` describes; raises InputError with file and line."""
     rows = [row for row in rows_of(text, source) if not row.words[0].startswith("#")]
     header, tiers = _header(rows, source), _tiers(rows, source)
-    if header["tiers"] not in (2, 3):
-        raise InputError(f"{source}: has {header['tiers']} tiers, expected 2 or 3")
-    if len(tiers) != header["tiers"]:
-        raise InputError(f"{source}: says {header['tiers']} tiers, found {len(tiers)}")
+    refuse(header["tiers"] not in (2, 3), f"has {header['tiers']} tiers, expected 2 or 3", source)
+    refuse(len(tiers) != header["tiers"], f"says {header['tiers']} tiers, found {len(tiers)}", source)
     return _graph(source, header["nodes"], tiers, _shape(header, tiers, source))
 
 
@@ -86,8 +84,7 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
             raise row.error(f"'{row.words[0][:40]}' is not one of Nodes, Tiers, Podsize{nearest(key, _HEADER)}")
         found[key] = _number(row, found, 1)
     for key in _HEADER:
-        if key not in found:
-            raise InputError(f"{source}: '{key.capitalize()}' is missing")
+        refuse(key not in found, f"'{key.capitalize()}' is missing", source)
     return found
 
 
@@ -125,10 +122,14 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
 def _shape(header: dict[str, int], tiers: list[_Tier], source: str) -> _Shape:
     """Counts, from the lowest tier up; raises InputError where two numbers of the file contradict each other."""
     nodes, pod = header["nodes"], header["podsize"]
-    if nodes % pod or pod % tiers[0].get("radix_down"):
-        raise InputError(f"{source}: Podsize {pod} is no divisor of Nodes {nodes} and multiple of tier 0's Radix_Down")
-    if len(tiers) == 2 and pod != nodes:
-        raise InputError(f"{source}: Podsize is {pod}, expected all {nodes} Nodes: two tiers are one pod")
+    refuse(
+        bool(nodes % pod or pod % tiers[0].get("radix_down")),
+        f"Podsize {pod} is no divisor of Nodes {nodes} and multiple of tier 0's Radix_Down",
+        source,
+    )
+    refuse(
+        len(tiers) == 2 and pod != nodes, f"Podsize is {pod}, expected all {nodes} Nodes: two tiers are one pod", source
+    )
     if tiers[0].get("bundle", 1) != 1:
         raise tiers[0].error("Bundle is not 1, but each host has one link")
     tors = pod // tiers[0].get("radix_down")
@@ -172,8 +173,11 @@ def _check_ratio(tier: _Tier, upper: _Tier) -> None:
 def _graph(source: str, hosts: int, tiers: list[_Tier], shape: _Shape) -> PlainGraph:
     counts = (shape.pods * shape.tors, shape.pods * shape.aggregations, shape.cores)
     up = counts[0] * tiers[0].get("radix_up") + (counts[1] * tiers[1].get("radix_up") if shape.cores else 0)
-    if hosts + up > MOST_LINKS or sum(counts) > MOST_NODES:
-        raise InputError(f"{source}: makes {hosts + up} links and {sum(counts)} switches, which is too many")
+    refuse(
+        hosts + up > MOST_LINKS or sum(counts) > MOST_NODES,
+        f"makes {hosts + up} links and {sum(counts)} switches, which is too many",
+        source,
+    )
     names = [str(host) for host in range(hosts)]
     nodes = [PlainNode(kind="host")] * hosts
     for level, tier in enumerate(tiers):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.hpcc_keys import KEYS
 from astra_ns3.config.formats.hugging_face.file import is_hugging_face
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 
 WORKLOAD, SYSTEM, NETWORK = "a workload", "a system file", "a network file"
 GROUPS, REMOTE_MEMORY, SLOWDOWN = "a file of groups", "a file of remote memory", "a file of slowdowns"
@@ -193,7 +193,7 @@ def told_apart(path: str | os.PathLike[str], expected: str) -> Iterator[None]:
             raise
         to_run = "astra-ns3 run takes it: " if expected == STUDY else ""
         advice = found.advice.format(path=os.fspath(path)) or f"{to_run}{_OPTION[str(found.role)]}"
-        raise InputError(f"{os.fspath(path)}: is {found.what}, expected {expected}; {advice}") from error
+        raise wrong(f"is {found.what}, expected {expected}; {advice}", path) from error
 
 
 def _what_it_is(path: str | os.PathLike[str]) -> Sign | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from pydantic import JsonValue
-
+from astra_ns3.config.core.json_reading import each_once, reading_json
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.plain_graph import known_only
-from astra_ns3.errors import InputError
+from astra_ns3.errors import of_type, refuse, wrong
 
 _TOP = ("directed", "multigraph", "graph", "nodes", "links", "edges")
 _NO_ATTRIBUTES = ("source", "target", "key")
@@ -20,11 +20,9 @@ def parse_node_link(text: str, source: str) -> RawGraph:
     document = load_json(text, source)
     known_only(source, list(document), _TOP)
     named = [key for key in ("links", "edges") if key in document]
-    if len(named) != 1 or "nodes" not in document:
-        raise InputError(f"{source}: expected keys 'nodes' and 'links' (or 'edges')")
+    refuse(len(named) != 1 or "nodes" not in document, "expected keys 'nodes' and 'links' (or 'edges')", source)
     directed = document.get("directed", False)
-    if not isinstance(directed, bool):
-        raise InputError(f"{source}: directed is {directed!r}, expected true or false")
+    directed = of_type(directed, bool, f"directed is {directed!r}, expected true or false", source)
     whole = document.get("graph")
     links = tuple(_link(where, link, directed) for where, link in _entries(document, named[0], source))
     if document.get("multigraph") is False:
@@ -37,16 +35,16 @@ def parse_node_link(text: str, source: str) -> RawGraph:
     )
 
 
-def _node(where: str, node: Mapping[str, JsonValue]) -> RawNode:
+def _node(where: str, node: Mapping[str, Json]) -> RawNode:
     if "id" not in node:
-        raise InputError(f"{where}: key 'id' is missing")
+        raise wrong("key 'id' is missing", where)
     return RawNode(where, _name(node["id"], where), {key: value for key, value in node.items() if key != "id"})
 
 
-def _link(where: str, link: Mapping[str, JsonValue], directed: bool) -> RawLink:
+def _link(where: str, link: Mapping[str, Json], directed: bool) -> RawLink:
     for key in ("source", "target"):
         if key not in link:
-            raise InputError(f"{where}: key '{key}' is missing")
+            raise wrong(f"key '{key}' is missing", where)
     attributes = {key: value for key, value in link.items() if key not in _NO_ATTRIBUTES}
     return RawLink(where, _name(link["source"], where), _name(link["target"], where), attributes, directed)
 
@@ -58,17 +56,17 @@ def _check_once(links: Sequence[RawLink]) -> None:
         ends = (link.a, link.b) if link.directed else tuple(sorted((link.a, link.b)))
         other = first.setdefault(ends, link)
         if other is not link:
-            raise InputError(
-                f"{link.where}: joins '{link.a}' and '{link.b}', as {other.where.split(': ')[-1]} does, and "
-                "multigraph is false; for parallel links say multigraph: true, else leave one out"
+            raise wrong(
+                f"joins '{link.a}' and '{link.b}', as {other.where.split(': ')[-1]} does, and "
+                "multigraph is false; for parallel links say multigraph: true, else leave one out",
+                link.where,
             )
 
 
-def _entries(document: Mapping[str, JsonValue], key: str, source: str) -> list[tuple[str, Mapping[str, JsonValue]]]:
+def _entries(document: Mapping[str, Json], key: str, source: str) -> list[tuple[str, Mapping[str, Json]]]:
     entries = document[key]
     objects = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
-    if objects != entries:
-        raise InputError(f"{source}: {key} is not a list of objects")
+    refuse(objects != entries, f"{key} is not a list of objects", source)
     return [(f"{source}: {key}[{place}]", entry) for place, entry in enumerate(objects)]
 
 
@@ -77,29 +75,15 @@ def _name(value: object, where: str) -> str:
     if isinstance(value, list) and value:
         return f"({', '.join(_name(part, where) for part in value)})"
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise InputError(f"{where}: a node is named {value!r}, expected a text or a whole number")
+        raise wrong(f"a node is named {value!r}, expected a text or a whole number", where)
     return str(value)
 
 
-def load_json(text: str, source: str) -> dict[str, JsonValue]:
+def load_json(text: str, source: str) -> dict[str, Json]:
     """A JSON object whose keys stand once each; raises InputError with file and line."""
-    try:
-        document = json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, source), parse_constant=_no_constant)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{source}:{error.lineno}: is not valid JSON: {error.msg}") from error
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{source}: is not a graph: {error}") from error
-    if not isinstance(document, dict):
-        raise InputError(f"{source}: expected an object with 'nodes' and 'links'")
-    return document
-
-
-def _once(pairs: list[tuple[str, JsonValue]], source: str) -> dict[str, JsonValue]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise InputError(f"{source}: key '{next(key for key in keys if keys.count(key) > 1)}' stands twice")
-    return found
+    with reading_json(source):
+        document = json.loads(text, object_pairs_hook=each_once, parse_constant=_no_constant)
+    return of_type(document, dict, "expected an object with 'nodes' and 'links'", source)
 
 
 def _no_constant(word: str) -> object:

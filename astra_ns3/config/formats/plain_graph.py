@@ -14,7 +14,7 @@ from pydantic import Field, Strict
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, PositiveBytes, shown, validated
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 MOST_NODES = 1_000_000
 MOST_LINKS = 2_000_000
@@ -74,9 +74,9 @@ class GraphMaker:
     def node(self, where: str, name: str, attributes: Mapping[str, object]) -> None:
         """Add a node; ``where`` names it in messages."""
         if name in self._place:
-            raise InputError(f"{where}: stands twice")
+            raise wrong("stands twice", where)
         if len(self._nodes) == MOST_NODES:
-            raise InputError(f"{self._source}: more than {MOST_NODES} nodes")
+            raise wrong(f"more than {MOST_NODES} nodes", self._source)
         self._place[name] = len(self._nodes)
         self._nodes.append(validated(PlainNode, Document(where, dict(attributes))))
 
@@ -84,11 +84,11 @@ class GraphMaker:
         """Add a link between two nodes that may come later."""
         for end in (a, b):
             if end not in self._place:
-                raise InputError(f"{where}: there is no node '{end}'")
+                raise wrong(f"there is no node '{end}'", where)
         if a == b:
-            raise InputError(f"{where}: joins node '{a}' to itself")
+            raise wrong(f"joins node '{a}' to itself", where)
         if len(self._links) == MOST_LINKS:
-            raise InputError(f"{self._source}: more than {MOST_LINKS} links")
+            raise wrong(f"more than {MOST_LINKS} links", self._source)
         key = tuple(sorted((name, repr(value)) for name, value in attributes.items()))
         found = self._same.get(key)
         if found is None:
@@ -101,13 +101,12 @@ class GraphMaker:
         listed = found.split() if isinstance(found, str) else found
         entries = [str(entry) for entry in listed] if isinstance(listed, list) else []
         if not entries or not all(re.fullmatch("[1-9][0-9]{0,6}", entry) for entry in entries):
-            raise InputError(f"{where}: dimensions are {shown(found)}, expected numbers, 1 or more each")
+            raise wrong(f"dimensions are {shown(found)}, expected numbers, 1 or more each", where)
         self._dimensions = tuple(int(entry) for entry in entries)
 
     def forwarding(self, where: str, found: object) -> None:
         """Set whether hosts forward: ``hosts``."""
-        if found != "hosts":
-            raise InputError(f"{where}: forwarding is {shown(found)}, allowed: hosts")
+        refuse(found != "hosts", f"forwarding is {shown(found)}, allowed: hosts", where)
         self._forwards = True
 
     def graph(self) -> PlainGraph:
@@ -121,13 +120,12 @@ class GraphMaker:
             self._dimensions,
             self._forwards,
         )
-        if not graph.hosts:
-            raise InputError(f"{self._source}: has no node of kind host")
-        if self._dimensions and prod(self._dimensions) != len(graph.hosts):
-            raise InputError(
-                f"{self._source}: dimensions {list(self._dimensions)} make {prod(self._dimensions)} NPUs, "
-                f"not {len(graph.hosts)}"
-            )
+        refuse(not graph.hosts, "has no node of kind host", self._source)
+        refuse(
+            bool(self._dimensions and prod(self._dimensions) != len(graph.hosts)),
+            f"dimensions {list(self._dimensions)} make {prod(self._dimensions)} NPUs, not {len(graph.hosts)}",
+            self._source,
+        )
         return graph
 
 
@@ -135,4 +133,4 @@ def known_only(where: str, found: Sequence[str], allowed: Sequence[str]) -> None
     """Raise InputError for the first key that isn't allowed."""
     for key in found:
         if key not in allowed:
-            raise InputError(f"{where}: unknown key '{key}'; allowed: {', '.join(allowed)}")
+            raise wrong(f"unknown key '{key}'; allowed: {', '.join(allowed)}", where)

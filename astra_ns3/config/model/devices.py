@@ -34,7 +34,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, key_error
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse
 from astra_ns3.units import parse_byte_rate, parse_flops, parse_frequency
 
 
@@ -96,8 +96,7 @@ class Device(ConfigModel):
     def peak_for(self, datatype: str) -> int:
         """Operations per second of products of matrices; raises InputError if the device hasn't this datatype."""
         peaks = self.peak.by_datatype
-        if datatype not in peaks:
-            raise InputError(f"device {self.name} has no peak for {datatype}, only for {', '.join(peaks)}")
+        refuse(datatype not in peaks, f"device {self.name} has no peak for {datatype}, only for {', '.join(peaks)}")
         return peaks[datatype]
 
 

@@ -19,7 +19,7 @@ from astra_ns3.config.model.gemms import GemmsFile
 from astra_ns3.config.model.parallel import SCHEDULES
 from astra_ns3.config.model.recurrent import RecurrentFile
 from astra_ns3.config.model.transformer import TransformerFile
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, wrong
 
 ModelFile = TransformerFile | ConvolutionFile | RecurrentFile | DlrmFile | GemmsFile
 """What a file may hold."""
@@ -41,8 +41,8 @@ def parse_model_file(document: Document, schedules: Iterable[str] | None = None)
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         found = f"found {shown(kind)}" if "kind" in data else "is missing"
-        raise InputError(
-            f"{document.place(('kind',))}: key 'kind': {found}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}"
+        raise wrong(
+            f"key 'kind': {found}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}", document.place(("kind",))
         )
     known = None if schedules is None else tuple(schedules)
     return validated(KINDS[kind], document, {SCHEDULES: known})

@@ -24,7 +24,7 @@ from astra_ns3.config.network.analytical_network import (
 from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.file import format_of
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse, wrong
 
 AnyNetwork = NetworkConfig | AnalyticalNetwork
 _GRAPHS = ("graphml", "hpcc", "htsim", "gml", "infragraph")
@@ -90,20 +90,22 @@ def _network_file(path: str | os.PathLike[str]) -> NetworkFile:
 def _joined(document: Document, source: str) -> NetworkFile:
     """A config.txt, such as SimAI's, which names no topology, and a topology for it."""
     named = document.data if isinstance(document.data, Mapping) else {}
-    if set(named) != _CONFIG_AND_TOPOLOGY or not all(isinstance(value, str) for value in named.values()):
-        raise InputError(
-            f"{document.place(('config',))}: key 'config' stands in a file of two lines, 'config: FILE' and "
-            "'topology: FILE', which joins a config.txt of HPCC or SimAI with a topology text"
-        )
+    refuse(
+        set(named) != _CONFIG_AND_TOPOLOGY or not all(isinstance(value, str) for value in named.values()),
+        "key 'config' stands in a file of two lines, 'config: FILE' and "
+        "'topology: FILE', which joins a config.txt of HPCC or SimAI with a topology text",
+        document.place(("config",)),
+    )
     path = str(Path(source).parent / named["config"])
     imported = read_hpcc_config(path, named["topology"], source)
     return NetworkFile(imported.network, PRESET, imported.warnings, imported=True)
 
 
 def _only_a_graph(source: str) -> InputError:
-    return InputError(
-        f"{source}: is a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
-        "reads it, and the transport stands beside it"
+    return wrong(
+        f"is a graph alone; in a network file, 'topology: {{kind: file, path: {source}, switch: ...}}' "
+        "reads it, and the transport stands beside it",
+        source,
     )
 
 

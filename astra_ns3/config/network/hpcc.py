@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import JsonValue
-
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.formats.hpcc_controls import congestion_control
 from astra_ns3.config.formats.hpcc_keys import WITHOUT_EFFECT, HpccValues, read_values
 from astra_ns3.config.formats.hpcc_topology import HpccTopology, read_hpcc_topology
@@ -97,7 +96,7 @@ def _refuse(values: HpccValues) -> None:
             raise values.error(key, f"is 0, expected {least} or more")
 
 
-def _transport(values: HpccValues) -> dict[str, JsonValue]:
+def _transport(values: HpccValues) -> dict[str, Json]:
     control = congestion_control(values)
     payload = values.get("PACKET_PAYLOAD_SIZE", 1000)
     has_window = values.get("HAS_WIN", True)
@@ -139,14 +138,14 @@ def _transport(values: HpccValues) -> dict[str, JsonValue]:
     }
 
 
-def _switches(values: HpccValues, topology: HpccTopology) -> dict[str, JsonValue]:
+def _switches(values: HpccValues, topology: HpccTopology) -> dict[str, Json]:
     """Keys of all switches; NVSwitches, which only SimAI tells apart, never mark."""
-    switch: dict[str, JsonValue] = {"buffer": values.get("BUFFER_SIZE", 16) * _MIB, "ecn": "off", "pfc": _pfc(topology)}
-    marking: JsonValue = (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off"
+    switch: dict[str, Json] = {"buffer": values.get("BUFFER_SIZE", 16) * _MIB, "ecn": "off", "pfc": _pfc(topology)}
+    marking: Json = (_ecn(values, topology) or "off") if values.get("ENABLE_QCN", True) else "off"
     return {"switch": {**switch, "ecn": marking}, **({"scale_up_switch": switch} if topology.nvswitch_ids else {})}
 
 
-def _pfc(topology: HpccTopology) -> dict[str, JsonValue]:
+def _pfc(topology: HpccTopology) -> dict[str, Json]:
     """1/8 of what is free for ports as fast as the first NIC, more for faster ones."""
     first = topology.host_ids[0]
     nic_bps = next((link.rate_bps for link in topology.links if first in (link.a, link.b)), None)
@@ -160,11 +159,11 @@ def _pfc(topology: HpccTopology) -> dict[str, JsonValue]:
     }
 
 
-def _ecn(values: HpccValues, topology: HpccTopology) -> list[JsonValue]:
+def _ecn(values: HpccValues, topology: HpccTopology) -> list[Json]:
     """An entry for each rate that ports of switches have, but for NVSwitches."""
     switches = set(topology.switch_ids) - set(topology.nvswitch_ids)
     rates = sorted({link.rate_bps for link in topology.links if link.a in switches or link.b in switches})
-    entries: list[JsonValue] = []
+    entries: list[Json] = []
     for rate_bps in rates:
         numbers = []
         for key in ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP"):
@@ -191,9 +190,9 @@ def _ecn(values: HpccValues, topology: HpccTopology) -> list[JsonValue]:
     return entries
 
 
-def _observe(values: HpccValues) -> dict[str, JsonValue]:
+def _observe(values: HpccValues) -> dict[str, Json]:
     """Queues and pauses, if their files are asked for."""
-    observe: dict[str, JsonValue] = {"pauses": "PFC_OUTPUT_FILE" in values.values}
+    observe: dict[str, Json] = {"pauses": "PFC_OUTPUT_FILE" in values.values}
     simai = "MON_START" in values.values
     if "QLEN_MON_FILE" in values.values and not simai and values.get("QLEN_MON_START", 0) < _NEVER_NS:
         observe |= {"queues": ["all"], "queue_interval": "100ns"}

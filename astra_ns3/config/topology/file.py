@@ -28,7 +28,7 @@ from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.topology.base import Forwarding, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, wrong
 
 Grid = tuple[AnalyticalDimension, ...]
 BITS_PER_BYTE_PER_NS = 8e9
@@ -42,9 +42,10 @@ def _astra_sim(text: str, path: str) -> Grid:
         data = document.data
         keys = ", ".join(map(str, list(data)[:_MOST_KEYS])) if isinstance(data, Mapping) else ""
         found = f"the keys {keys}" if keys else "no keys"
-        raise InputError(
-            f"{path}: found {found}, expected those of a graph: ASTRA-sim's (topology, npus_count, bandwidth, latency) "
-            "or InfraGraph's (devices, instances), whose annotations are a file that isn't read"
+        raise wrong(
+            f"found {found}, expected those of a graph: ASTRA-sim's (topology, npus_count, bandwidth, latency) "
+            "or InfraGraph's (devices, instances), whose annotations are a file that isn't read",
+            path,
         )
     return parse_grid(document)
 
@@ -184,7 +185,7 @@ def read_graph_file(
         return complete(found, said)
     if said.given:
         keys = ", ".join(key for key, value in said if value is not None)
-        raise InputError(f"{path}: format {name} says all of a network; leave out {keys}")
+        raise wrong(f"format {name} says all of a network; leave out {keys}", path)
     return found
 
 
@@ -202,7 +203,8 @@ def _format(path: str, text: str) -> str:
         if suffix in known.endings:
             return name
     endings = ", ".join(ending for known in FORMATS.values() for ending in known.endings)
-    raise InputError(
-        f"{path}: neither what is in it nor the ending '{suffix}' tells a format; end it in {endings} or add "
-        f"'format': {', '.join(FORMATS)}"
+    raise wrong(
+        f"neither what is in it nor the ending '{suffix}' tells a format; end it in {endings} or add "
+        f"'format': {', '.join(FORMATS)}",
+        path,
     )

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
-from pydantic import Field, JsonValue, Strict, model_validator
+from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, key_error
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.topology.base import MOST_OF_ANYTHING, LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
 from astra_ns3.config.topology.file import FileTopology
@@ -104,7 +105,7 @@ def _sized(data: object) -> object:
     """``scale_out`` with the number of its ends, where its kind has a key for it and the file leaves it out."""
     if not isinstance(data, Mapping) or not isinstance(data.get("scale_out"), Mapping):
         return data
-    outside: dict[str, JsonValue] = dict(data["scale_out"])
+    outside: dict[str, Json] = dict(data["scale_out"])
     outside.setdefault("kind", "single-switch")
     nodes, npus = data.get("nodes"), data.get("npus_per_node")
     nics = data.get("nics_per_node", npus)

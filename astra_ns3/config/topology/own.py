@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJs
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.topology.base import TopologyBase
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.units import parse_any
 from astra_ns3.user_code import FORM, UserPart, a_kind_of, describe_failure, load_pure_part, user_part
 
@@ -104,13 +104,13 @@ class OwnTopology(TopologyBase):
         if self._graph is None:
             found = load_pure_part(self.part, "topology")(**self.parameters)
             if not isinstance(found, BuiltGraph):
-                raise InputError(f"{self.part}: gave {a_kind_of(found)}, expected a Graph (astra_ns3.topology.graph)")
+                raise wrong(f"gave {a_kind_of(found)}, expected a Graph (astra_ns3.topology.graph)", str(self.part))
             try:
                 found.check()
             except InputError as error:
-                raise InputError(f"{self.part}: {error}") from error
+                raise wrong(str(error), str(self.part)) from error
             except (TypeError, ValueError, AttributeError) as error:
-                raise InputError(f"{self.part}: gave a Graph of odd parts: {describe_failure(error)}") from error
+                raise wrong(f"gave a Graph of odd parts: {describe_failure(error)}", str(self.part)) from error
             self._graph = found
         return self._graph
 

@@ -12,7 +12,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
 from astra_ns3.config.core.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, key_error, shown
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_MS, format_rate
 
 ETHERNET_HEADER_BYTES = 14
@@ -170,7 +170,7 @@ class SwitchConfig(ConfigModel):
             if entry.rate_bps == rate_bps:
                 return entry
         known = ", ".join(format_rate(entry.rate_bps) for entry in self.ecn)
-        raise InputError(f"switch.ecn has no entry for ports of {format_rate(rate_bps)}; it has {known}")
+        raise wrong(f"switch.ecn has no entry for ports of {format_rate(rate_bps)}; it has {known}")
 
 
 class NicConfig(ConfigModel):

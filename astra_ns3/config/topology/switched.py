@@ -154,7 +154,7 @@ class ClosLevel(ConfigModel):
 
 
 class Clos(TopologyBase):
-    """Any number of levels of switches, the lowest first."""
+    """One or more levels of switches, the lowest first."""
 
     kind: Literal["clos"]
     levels: Annotated[tuple[ClosLevel, ...], Field(min_length=1, max_length=8)]

@@ -8,11 +8,12 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Union
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
@@ -20,7 +21,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import located, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -30,13 +31,15 @@ from astra_ns3.workload.models.workload import ModelWorkload
 
 Made = TypeVar("Made")
 AnyConfig = AnyWorkload | SystemConfig | AnyNetwork
+Read = Union["Json", CollectiveKind, ParallelGroup]
+"""A value of a workload's file, or what its text means."""
 PASSES = ("forward", "input_gradient", "weight_gradient")
 
 
-def document_of(config: AnyConfig) -> dict[str, Any]:
+def document_of(config: AnyConfig) -> JsonObject:
     """All that a file says, defaults written out."""
     if isinstance(config, Workload):
-        found: dict[str, Any] = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
+        found: JsonObject = json.loads(json.dumps(asdict(config, dict_factory=_plain)))  # lists, not tuples
         if not config.warnings:
             del found["warnings"]
         return found
@@ -56,29 +59,28 @@ def _content_digest(workload: FlowList | GraphWorkload) -> str:
     return found.hexdigest()
 
 
-def _plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
+def _plain(items: list[tuple[str, Any]]) -> JsonObject:
     return {name: each.value if isinstance(each, CollectiveKind) else each for name, each in items}
 
 
-def given_of(config: AnyConfig) -> dict[str, Any]:
+def given_of(config: AnyConfig) -> JsonObject:
     """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
     if isinstance(config, (Workload, FlowList, GraphWorkload)):
         return document_of(config)
     model = config.file if isinstance(config, ModelWorkload) else config
-    given: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    given: JsonObject = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     topology = given.get("topology")
     if isinstance(topology, dict) and isinstance(topology.get("scale_out"), dict):
         topology["scale_out"].pop("npus", None)  # what nodes and NICs make it
     return given
 
 
-def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:
+def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:
     """What plain data describe, of the kind that ``config`` is; raises InputError: ``source``, line and key."""
     if isinstance(config, Workload):
         return _workload(data, Document(source, data, lines))
     if isinstance(config, (FlowList, GraphWorkload)):
-        if data != document_of(config):
-            raise InputError(f"{source}: {config.source} has no keys to change: it is no training loop")
+        refuse(data != document_of(config), f"{config.source} has no keys to change: it is no training loop", source)
         return config
     if isinstance(config, ModelWorkload):
         from astra_ns3.config.model.file import parse_model_file
@@ -95,45 +97,42 @@ def parsed(config: AnyConfig, data: dict[str, Any], source: str, lines: Mapping[
 
 def _workload(data: Mapping[str, Any], document: Document) -> Workload:
     """The workload that plain data describe, as :func:`document_of` has it."""
-    _check_keys(data, Workload, (), document)
+    _keys(data, Workload, (), document)
     layers, loop = data["layers"], str(data["loop"])
     if loop not in LOOPS and user_part(loop) is None:
         allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
-        raise InputError(f"{document.place(('loop',))}: key 'loop': found {shown(loop)}, {allowed}")
+        raise wrong(f"key 'loop': found {shown(loop)}, {allowed}", document.place(("loop",)))
     if not isinstance(layers, (list, tuple)) or not layers:
-        raise InputError(f"{document.place(('layers',))}: key 'layers': found {shown(layers)}, expected layers")
+        raise wrong(f"key 'layers': found {shown(layers)}, expected layers", document.place(("layers",)))
     made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
     lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates", "warnings")}
     return Workload(**{**data, **lists, "layers": made})
 
 
-def _layer(data: Any, path: KeyPath, document: Document) -> Layer:
-    _check_keys(data, Layer, path, document)
-    passes = {name: _pass(data[name], (*path, name), document) for name in PASSES}
-    update = _read("update_ns", data.get("update_ns", 0), (*path, "update_ns"), document)
-    return _made(Layer, {**data, **passes, "update_ns": update}, path, document)
+def _layer(data: Json, path: KeyPath, document: Document) -> Layer:
+    keys = _keys(data, Layer, path, document)
+    passes = {name: _pass(keys[name], (*path, name), document) for name in PASSES}
+    update = _read("update_ns", keys.get("update_ns", 0), (*path, "update_ns"), document)
+    return _made(Layer, {**keys, **passes, "update_ns": update}, path, document)
 
 
-def _pass(data: Any, path: KeyPath, document: Document) -> Pass:
-    _check_keys(data, Pass, path, document)
-    values = {name: _read(name, each, (*path, name), document) for name, each in data.items()}
+def _pass(data: Json, path: KeyPath, document: Document) -> Pass:
+    keys = _keys(data, Pass, path, document)
+    values = {name: _read(name, each, (*path, name), document) for name, each in keys.items()}
     return _made(Pass, values, path, document)
 
 
-def _read(name: str, value: Any, path: KeyPath, document: Document) -> Any:
+def _read(name: str, value: Json, path: KeyPath, document: Document) -> Read:
     """A size, a time or a collective of a workload's, with or without a unit."""
     if isinstance(value, str):
-        try:
+        with located(f"{document.place(path)}: key '{_dotted(path)}'"):
             return _READERS.get(name, str)(value)
-        except InputError as error:
-            raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
     return value
 
 
 def _nanoseconds(value: str) -> int:
     time_ps = parse_time_ps(value)
-    if time_ps % PS_PER_NS:
-        raise InputError(f"found {shown(value)}, expected whole nanoseconds")
+    refuse(bool(time_ps % PS_PER_NS), f"found {shown(value)}, expected whole nanoseconds")
     return time_ps // PS_PER_NS
 
 
@@ -142,18 +141,18 @@ def _collective(value: str) -> CollectiveKind | None:
     if value.upper() == "NONE":
         return None
     if value.upper() not in names:
-        raise InputError(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
+        raise wrong(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
 def _group(value: str) -> ParallelGroup:
     names = {group.value: group for group in ParallelGroup}
     if value.upper() not in names:
-        raise InputError(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
+        raise wrong(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
-_READERS: Mapping[str, Callable[[str], Any]] = {
+_READERS: Mapping[str, Callable[[str], Read]] = {
     "group": _group,
     "bytes": parse_bytes,
     "compute_ns": _nanoseconds,
@@ -162,22 +161,22 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
-def _check_keys(data: Any, model: type[Any], path: KeyPath, document: Document) -> None:
+def _keys(data: Json, model: type[Workload | Layer | Pass], path: KeyPath, document: Document) -> Mapping[str, Json]:
+    """Return ``data``; raises InputError unless all of it are keys of ``model``."""
     names = [field.name for field in fields(model)]
     if not isinstance(data, Mapping):
         at = f"key '{_dotted(path)}'"
-        raise InputError(f"{document.place(path)}: {at}: found {shown(data)}, expected keys: {', '.join(names)}")
+        raise wrong(f"{at}: found {shown(data)}, expected keys: {', '.join(names)}", document.place(path))
     for key in data:
         if key not in names:
             where = f"{document.place((*path, key))}: key '{_dotted((*path, key))}'"
-            raise InputError(f"{where}: unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}")
+            raise wrong(f"unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}", where)
+    return data
 
 
-def _made(model: Callable[..., Made], values: Mapping[str, Any], path: KeyPath, document: Document) -> Made:
-    try:
+def _made(model: Callable[..., Made], values: Mapping[str, Read | Pass], path: KeyPath, document: Document) -> Made:
+    with located(f"{document.place(path)}: key '{_dotted(path)}'"):
         return model(**values)
-    except InputError as error:
-        raise InputError(f"{document.place(path)}: key '{_dotted(path)}': {error}") from error
 
 
 def _dotted(path: KeyPath) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from astra_ns3.config.core.changing import Setting, changed
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
+from astra_ns3.config.core.plain import Json, JsonObject, dotted_keys
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.analytical import analytical_version
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
@@ -18,7 +19,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, located, nearest, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -43,13 +44,13 @@ class RunFiles:
     places: Mapping[str, str]
     flags: Mapping[str, str] = field(default_factory=dict)
 
-    def with_changes(self, changes: Mapping[str, Any]) -> RunFiles:
+    def with_changes(self, changes: Mapping[str, Json]) -> RunFiles:
         """Return the files with other values of keys, each a key of one file or ``FILE.key``.
 
         Raises InputError for a key that no file or more than one has, one that is given twice, and a bad value.
         """
         of_files = _by_file(self, changes)
-        made: dict[str, Any] = {}
+        made: dict[str, Any] = {}  # what replace takes by name
         for file, settings in of_files.items():
             place = self.places[file]
             try:
@@ -57,7 +58,7 @@ class RunFiles:
                     _network(self.network, settings) if file == "network" else _set(self._config(file), settings)
                 )
             except InputError as error:
-                raise InputError(f"{place} {error}") from error
+                raise wrong(f"{place} {error}") from error
         return replace(self, **made)
 
     def _config(self, file: str) -> AnyConfig:
@@ -65,7 +66,7 @@ class RunFiles:
             return self.network.network
         return self.workload if file == "workload" else self.system
 
-    def keys_of(self, file: str) -> dict[str, Any]:
+    def keys_of(self, file: str) -> JsonObject:
         """All that a file says as plain data, defaults written out; nothing of one that has no keys."""
         config = self._config(file)
         if isinstance(config, (FlowList, GraphWorkload)):
@@ -94,13 +95,15 @@ def check_changes(changes: object) -> None:
     """Raise InputError unless ``changes`` is a mapping from names of keys."""
     if not isinstance(changes, Mapping):
         expected = "expected a mapping from keys, as network.topology.npus, to values"
-        raise InputError(f"changes is {shown(changes)}, {expected}")
+        raise wrong(f"changes is {shown(changes)}, {expected}")
     for key in changes:
-        if not isinstance(key, str) or not all(key.split(".")):
-            raise InputError(f"changes has the key {shown(key)}, expected names with dots, as network.topology.npus")
+        refuse(
+            not isinstance(key, str) or not all(key.split(".")),
+            f"changes has the key {shown(key)}, expected names with dots, as network.topology.npus",
+        )
 
 
-def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Setting]]:
+def _by_file(files: RunFiles, changes: Mapping[str, Json]) -> dict[str, list[Setting]]:
     found: dict[str, list[Setting]] = {}
     said: dict[tuple[str, str], str] = {}
     for key, value in changes.items():
@@ -108,8 +111,7 @@ def _by_file(files: RunFiles, changes: Mapping[str, Any]) -> dict[str, list[Sett
         setting = Setting(tuple(key.split(".")[1:] if file else key.split(".")), value)
         file = file or _only_file(files, key)
         before = said.setdefault((file, setting.meaning), key)
-        if before != key:
-            raise InputError(f"'{key}' and '{before}' are one key; give it once")
+        refuse(before != key, f"'{key}' and '{before}' are one key; give it once")
         found.setdefault(file, []).append(setting)
     return found
 
@@ -122,19 +124,20 @@ def _only_file(files: RunFiles, key: str) -> str:
         return having[0]
     if having:
         meant = " or ".join(f"{file}.{key}" for file in having)
-        raise InputError(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
+        raise wrong(f"'{key}' is a key of the {' and the '.join(having)}; name the file: {meant}")
     flag = files.flags.get(key.replace("-", "_"))
-    if flag is not None:
-        raise InputError(f"'{key}' is no key of a file but an option of its own: {flag}")
-    if key.upper() in CONFIG_TXT_KEYS:
-        raise InputError(f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000")
+    refuse(flag is not None, f"'{key}' is no key of a file but an option of its own: {flag}")
+    refuse(
+        key.upper() in CONFIG_TXT_KEYS,
+        f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000",
+    )
     told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
-    raise InputError(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
+    raise wrong(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
 
 
 def _meant(files: RunFiles, key: str) -> str:
     """The nearest key; of a word without dots those that end with it."""
-    known = {f"{file}.{name}": name for file in FILES for name in _dotted(files.keys_of(file))}
+    known = {f"{file}.{name}": name for file in FILES for name in dotted_keys(files.keys_of(file))}
     near = nearest(key, [*known, *known.values()])
     if near and "." in key:
         return near
@@ -146,21 +149,12 @@ def _meant(files: RunFiles, key: str) -> str:
     return near
 
 
-def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    for name, value in data.items():
-        yield f"{before}{name}"
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{before}{name}.")
-
-
 def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
     if isinstance(config, (FlowList, GraphWorkload)):
         what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
-        raise InputError(f"has no keys to change: it is a {what}")
-    try:
+        raise wrong(f"has no keys to change: it is a {what}")
+    with located(_CHANGED):
         data, _ = changed(given_of(config), document_of(config), settings, Path())
-    except InputError as error:
-        raise InputError(f"{_CHANGED}: {error}") from error
     return parsed(config, data, _CHANGED, {})
 
 
@@ -176,5 +170,5 @@ def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
     return replace(file, network=_set(file.network, settings), document=None)
 
 
-def _plain(document: Document) -> dict[str, Any]:
+def _plain(document: Document) -> JsonObject:
     return dict(document.data) if isinstance(document.data, Mapping) else {}

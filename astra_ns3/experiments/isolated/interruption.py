@@ -5,13 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Any
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What ends a program that does nothing about it: Ctrl-C, a batch system, a terminal that is closed."""
+
+
+Handler = Callable[[int, FrameType | None], None] | int | None
 
 
 class Interruption:
@@ -32,7 +34,7 @@ class Interruption:
         self.number = signal.SIGINT
         """The first one."""
         self._raises = False
-        self._before: dict[signal.Signals, Any] = {}
+        self._before: dict[signal.Signals, Handler] = {}
 
     def __enter__(self) -> Interruption:
         if self._noting and threading.current_thread() is threading.main_thread():

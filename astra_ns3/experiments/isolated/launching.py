@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol, TextIO
 
 from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
@@ -102,6 +102,6 @@ def _fork() -> int:
     return pid
 
 
-def _flush(stream: Any) -> None:
+def _flush(stream: TextIO) -> None:
     with suppress(OSError, ValueError, AttributeError):
         stream.flush()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,8 +47,8 @@ class Snapshot:
     """All tenants' changes since the last one, and the network's counters."""
 
     tenants: tuple[TenantSnapshot, ...]
-    statistics: Mapping[str, Any]
-    switch_ports: Sequence[Mapping[str, Any]]
+    statistics: Mapping[str, int | float]
+    switch_ports: Sequence[Mapping[str, str | int]]
 
 
 class SnapshotTaker:

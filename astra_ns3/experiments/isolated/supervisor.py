@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TextIO
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, LimitReached
 from astra_ns3.experiments.description import Description
@@ -261,7 +261,7 @@ class Supervisor:
         else:
             self._tables.close()
 
-    def _pass_on(self, stream: Any, text: str) -> None:
+    def _pass_on(self, stream: TextIO, text: str) -> None:
         """Print what the child printed. A reader that has gone costs the run nothing, one that is stuck no signal."""
         if not self._aloud or (self._interruption.noted_at is not None and not _takes_more(stream)):
             return
@@ -343,7 +343,7 @@ class Supervisor:
         )
 
 
-def _takes_more(stream: Any) -> bool:
+def _takes_more(stream: TextIO) -> bool:
     """Whether writing to ``stream`` would not wait, as far as that is known."""
     try:
         waiting = select.poll()

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError
+from astra_ns3.errors import AstraNs3Error, BackendError, InputError, wrong
 
 _FINE = b"\0"
 _REFUSED = b"r"
@@ -29,13 +29,13 @@ def try_in_child(check: Callable[[], object]) -> None:
     _, status = os.waitpid(child, 0)
     text = answer[1:].decode("utf-8", "replace")
     if answer.startswith(_REFUSED):
-        raise InputError(text)
+        raise wrong(text)
     if answer.startswith(_FAILED):
         raise BackendError(text)
     if not answer.startswith(_FINE):
         code = os.waitstatus_to_exitcode(status)
         how = f"with signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
-        raise InputError(f"the user's code could not be loaded: the process that tried ended {how}")
+        raise wrong(f"the user's code could not be loaded: the process that tried ended {how}")
 
 
 def _answer(check: Callable[[], object], write_end: int) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
-from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.inputs import load_inputs
+from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.isolated.channel import Line, Message, Recorder
 from astra_ns3.experiments.isolated.child import play_and_tell
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
@@ -82,7 +82,7 @@ def _look(context: Any) -> Callable[[], None]:
     return nothing
 
 
-def _roce(control: str) -> Any:
+def _roce(control: str) -> NetworkConfig:
     transport = {"kind": "roce", "congestion_control": control}
     return parse_network({"topology": {**_TOPOLOGY, "switch": _LOSSLESS}, "transport": transport})
 
@@ -91,7 +91,7 @@ def _request(network: Any, **more: Any) -> RunRequest:
     return RunRequest(workload=parse_workload(_WORKLOAD), system=parse_system(_SYSTEM), network=network, **more)
 
 
-def _inputs(request: RunRequest) -> Any:
+def _inputs(request: RunRequest) -> Inputs:
     return load_inputs(request.workload, request.system, request.network, request)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts
 from astra_ns3.playing.flows.completions import not_known
@@ -44,11 +45,11 @@ class FlowsJob:
         """Nothing computes, so there is nothing to hide behind."""
         return []
 
-    def warnings(self, ground: Ground) -> list[str]:
+    def warnings(self, platform: Platform) -> list[str]:
         """What its reader had to say."""
         return list(self.workload.warnings)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The list in a few numbers; the flows themselves are in its file."""
         flows = self.workload
         return {
@@ -62,27 +63,26 @@ class FlowsJob:
             "npus": flows.npus,
         }
 
-    def foreseen(self, ground: Ground) -> Foreseen:
+    def foreseen(self, platform: Platform) -> Foreseen:
         """Nothing."""
         return Foreseen()
 
-    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
-        npus = int(np.prod(ground.dimensions))
+        npus = int(np.prod(platform.dimensions))
         self.workload.check_npus(npus)
-        if passes > 1:
-            raise InputError(f"passes is {passes}, expected 1: a list of flows is played once")
+        refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
 
-    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """Nothing computes."""
         return 0, 0
 
-    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """There are no collectives."""
         return []
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> FlowDriver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> FlowDriver:
         """The flows at their times."""
         return FlowDriver(
             network,
@@ -107,7 +107,7 @@ def _plays(flows: FlowList) -> Iterator[ExpectedPlay]:
     yield _play(int(sizes[largest]), ends[largest:])
 
 
-def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
+def _of_mean_size(sizes: Numbers, ends: npt.NDArray[np.int32]) -> Iterator[ExpectedPlay]:
     mean, larger = divmod(int(sizes.sum()), len(sizes))
     if larger < len(sizes):
         yield _play(mean, ends[: len(sizes) - larger])
@@ -115,5 +115,5 @@ def _of_mean_size(sizes: Numbers, ends: Any) -> Iterator[ExpectedPlay]:
         yield _play(mean + 1, ends[len(sizes) - larger :])
 
 
-def _play(size_bytes: int, ends: Any) -> ExpectedPlay:
+def _play(size_bytes: int, ends: npt.NDArray[np.int32]) -> ExpectedPlay:
     return ExpectedPlay(message_schedule(), size_bytes, ends, 1)

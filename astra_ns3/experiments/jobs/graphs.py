@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Ground, Playing, Shape
+from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts
 from astra_ns3.playing.graphs.counted import GraphCounts, NodeCounter
@@ -28,8 +28,8 @@ class GraphJob:
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: GraphWorkload
-    _counters: dict[Ground, NodeCounter] = field(default_factory=dict, compare=False, repr=False)
-    _checked: dict[Ground, list[str]] = field(default_factory=dict, compare=False, repr=False)
+    _counters: dict[Platform, NodeCounter] = field(default_factory=dict, compare=False, repr=False)
+    _checked: dict[Platform, list[str]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def source(self) -> str:
@@ -53,18 +53,18 @@ class GraphJob:
             "communication is hidden than in the trace"
         ]
 
-    def warnings(self, ground: Ground) -> list[str]:
+    def warnings(self, platform: Platform) -> list[str]:
         """What the reader found, and what is odd with the graphs; raises InputError for what can't be played."""
-        if ground not in self._checked:
-            self._checked[ground] = self._check(ground)
-        return self._checked[ground]
+        if platform not in self._checked:
+            self._checked[platform] = self._check(platform)
+        return self._checked[platform]
 
-    def _check(self, ground: Ground) -> list[str]:
-        played = not ground.system.replay_only
-        both_ends = played and not ground.compatibility.messages_by_arrival
-        workload = self._played_on(ground)
-        dimensions = len(ground.dimensions) if played else None
-        counter = NodeCounter(workload, ground.system, len(ground.dimensions), ground.compatibility)
+    def _check(self, platform: Platform) -> list[str]:
+        played = not platform.system.replay_only
+        both_ends = played and not platform.compatibility.messages_by_arrival
+        workload = self._played_on(platform)
+        dimensions = len(platform.dimensions) if played else None
+        counter = NodeCounter(workload, platform.system, len(platform.dimensions), platform.compatibility)
         same = isinstance(workload, SameOnAll)
         found = check_graphs(
             counter.watched,
@@ -73,11 +73,11 @@ class GraphJob:
             dimensions=dimensions,
             players=workload.npus if same and played else 1,
         )
-        self._counters[ground] = counter
-        custom = check_custom(ground.system, ground.compatibility) if played else ()
+        self._counters[platform] = counter
+        custom = check_custom(platform.system, platform.compatibility) if played else ()
         return [*workload.warnings, *found, *custom]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Where it came from, and its groups; not its nodes."""
         workload = self.workload
         return {
@@ -88,42 +88,41 @@ class GraphJob:
             "groups": {name: list(members) for name, members in workload.groups.items()},
         }
 
-    def foreseen(self, ground: Ground) -> Foreseen:
+    def foreseen(self, platform: Platform) -> Foreseen:
         """Nothing."""
         return Foreseen()
 
-    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message; of a workload with too many kinds some, but no number."""
-        if passes > 1:
-            raise InputError(f"passes is {passes}, expected 1: a workload of graphs is played once")
-        counts = self._counted(ground)
+        refuse(passes > 1, f"passes is {passes}, expected 1: a workload of graphs is played once")
+        counts = self._counted(platform)
         times = int(counts.whole)
         messages = [
             ExpectedPlay(message_schedule(), bytes, ((source, destination),), times * count)
             for (source, destination, bytes), count in counts.messages.items()
         ]
         requests = [(request, times * count) for request, count in counts.requests]
-        world = Grid(ground.dimensions, ground.bandwidths)
-        return expected_plays(requests, messages, ground.system, world, ground.compatibility, tell)
+        world = Grid(platform.dimensions, platform.bandwidths)
+        return expected_plays(requests, messages, platform.system, world, platform.compatibility, tell)
 
-    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """By durations or the roofline; nothing is known of a workload with too many kinds of communication."""
-        counts = self._counted(ground)
+        counts = self._counted(platform)
         return (counts.npu0_compute_ps, counts.computations) if counts.whole else (0, 0)
 
-    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Nobody knows before it is played."""
         return []
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> GraphDriver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> GraphDriver:
         """The graph of every NPU."""
         return GraphDriver(
             network,
-            ground.system,
-            self._played_on(ground),
-            dimensions=ground.dimensions,
-            bandwidths=ground.bandwidths,
-            compatibility=ground.compatibility,
+            platform.system,
+            self._played_on(platform),
+            dimensions=platform.dimensions,
+            bandwidths=platform.bandwidths,
+            compatibility=platform.compatibility,
             seed=playing.seed,
             on_heartbeat=playing.on_heartbeat,
             report_npu=playing.report_npu,
@@ -132,18 +131,19 @@ class GraphJob:
             slowdown=playing.slowdown,
         )
 
-    def _played_on(self, ground: Ground) -> GraphWorkload:
+    def _played_on(self, platform: Platform) -> GraphWorkload:
         """The workload as a network's NPUs play it; raises InputError if they are more or fewer."""
-        npus = prod(ground.dimensions)
+        npus = prod(platform.dimensions)
         if self.workload.npus == npus:
             return self.workload
         if self.workload.npus == 1:
             return SameOnAll(self.workload, npus)
-        raise InputError(
-            f"{self.source}: has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
-            "the trace of one rank, which all NPUs play then"
+        raise wrong(
+            f"has graphs for {self.workload.npus} NPUs, the network has {npus}; expected as many, or "
+            "the trace of one rank, which all NPUs play then",
+            self.source,
         )
 
-    def _counted(self, ground: Ground) -> GraphCounts:
-        self.warnings(ground)  # what is wrong with a file is told with its name, before what can't be asked
-        return self._counters[ground].counts()
+    def _counted(self, platform: Platform) -> GraphCounts:
+        self.warnings(platform)  # what is wrong with a file is told with its name, before what can't be asked
+        return self._counters[platform].counts()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.network.api import NetworkBackend
@@ -21,7 +22,7 @@ from astra_ns3.playing.dry_run.counting import Counts
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
-class Ground(NamedTuple):
+class Platform(NamedTuple):
     """What a workload is played on: the system, NPUs along each dimension, their bandwidths in any unit, the rules."""
 
     system: SystemConfig
@@ -32,7 +33,7 @@ class Ground(NamedTuple):
 
 @dataclass(frozen=True)
 class Playing:
-    """How a workload is played, beside its :class:`Ground`; the fields are those of a run's options."""
+    """How a workload is played, beside its :class:`Platform`; the fields are those of a run's options."""
 
     passes: int = 1
     seed: int = 1
@@ -77,32 +78,32 @@ class Job(Protocol):
     def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
         """Warnings, if the factors change which of communication and computation counts."""
 
-    def warnings(self, ground: Ground) -> list[str]:
+    def warnings(self, platform: Platform) -> list[str]:
         """What its user should know before it is played."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As plain data for run.json; ``source`` is in it."""
 
-    def foreseen(self, ground: Ground) -> Foreseen:
+    def foreseen(self, platform: Platform) -> Foreseen:
         """What can be said of memory and experts before it is played; empty if it is no model."""
 
-    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """What it will send; ``tell`` hears of the proof of a user's schedule."""
 
-    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """For how long NPU 0 computes (ps), and how many operations of all NPUs take time."""
 
-    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Each kind of collective that is issued before anything computes or waits, and how often."""
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> Driver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> Driver:
         """What plays it on ``network``."""
 
 
 def check_collectives(system: SystemConfig) -> None:
     """Raise InputError if a system plays collectives as traces, which only a workload of graphs can."""
     for kind in system.custom_collectives():
-        raise InputError(
+        raise wrong(
             f"the system plays {kind.value} as Chakra traces ('...-implementation-custom'), which only a workload "
             "of graphs can; 'file:PATH' as an implementation plays a schedule in any"
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
+from astra_ns3.experiments.jobs.job import Platform, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import told_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -50,46 +50,48 @@ class ModelJob:
         """A warning, if one of the two hides the other no more as it did."""
         return told_apart(self.source, comm_scale, compute_scale)
 
-    def warnings(self, ground: Ground) -> list[str]:
+    def warnings(self, platform: Platform) -> list[str]:
         """How the model is cut where that isn't even, and stages that need more memory than NPUs have."""
         return [
-            *self.workload.warnings(prod(ground.dimensions)),
-            *memory_warnings(self._plan(ground), self._memory_of(ground)),
+            *self.workload.warnings(prod(platform.dimensions)),
+            *memory_warnings(self._plan(platform), self._memory_of(platform)),
         ]
 
-    def foreseen(self, ground: Ground) -> Foreseen:
+    def foreseen(self, platform: Platform) -> Foreseen:
         """The memory of each stage, how experts are chosen, and the work of an iteration."""
-        plan = self._plan(ground)
+        plan = self._plan(platform)
         work = iteration_work(self.workload, plan)
         return Foreseen(
-            self._memory_of(ground), plan.memory_bytes, expert_skew(plan), work, self.workload.file.compute.losses
+            self._memory_of(platform), plan.memory_bytes, expert_skew(plan), work, self.workload.file.compute.losses
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The model's file, and what it amounts to."""
         return self.workload.document()
 
-    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of all stages."""
-        check_collectives(ground.system)
-        return expected_run(self.programs(ground, passes), ground.system, ground.bandwidths, ground.compatibility, tell)
+        check_collectives(platform.system)
+        return expected_run(
+            self.programs(platform, passes), platform.system, platform.bandwidths, platform.compatibility, tell
+        )
 
-    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """Of the stages' dry run."""
-        return expected_computation(self.programs(ground, passes))
+        return expected_computation(self.programs(platform, passes))
 
-    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Of the stages' dry run."""
-        return issued_at_once(self.programs(ground, passes))
+        return issued_at_once(self.programs(platform, passes))
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> ProgramsDriver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> ProgramsDriver:
         """The program of its stage on every NPU."""
         return ProgramsDriver(
             network,
-            ground.system,
-            self.programs(ground, playing.passes),
-            bandwidths=ground.bandwidths,
-            compatibility=ground.compatibility,
+            platform.system,
+            self.programs(platform, playing.passes),
+            bandwidths=platform.bandwidths,
+            compatibility=platform.compatibility,
             seed=playing.seed,
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
@@ -97,20 +99,20 @@ class ModelJob:
             slowdown=playing.slowdown,
         )
 
-    def programs(self, ground: Ground, passes: int) -> TrainingPrograms:
+    def programs(self, platform: Platform, passes: int) -> TrainingPrograms:
         """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
-        return training_programs(self._plan(ground), self.workload.clock(), passes, ground.dimensions)
+        return training_programs(self._plan(platform), self.workload.clock(), passes, platform.dimensions)
 
-    def _plan(self, ground: Ground) -> TrainingPlan:
+    def _plan(self, platform: Platform) -> TrainingPlan:
         """Worked out once."""
-        npus = prod(ground.dimensions)
+        npus = prod(platform.dimensions)
         if npus not in self._plans:
             self._plans[npus] = self.workload.plan(npus)
         return self._plans[npus]
 
-    def _memory_of(self, ground: Ground) -> tuple[StageMemory, ...]:
+    def _memory_of(self, platform: Platform) -> tuple[StageMemory, ...]:
         """Worked out once."""
-        npus = prod(ground.dimensions)
+        npus = prod(platform.dimensions)
         if npus not in self._memory:
-            self._memory[npus] = memory_of(self._plan(ground))
+            self._memory[npus] = memory_of(self._plan(platform))
         return self._memory[npus]

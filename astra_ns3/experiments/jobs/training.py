@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Ground, Playing, Shape, check_collectives
+from astra_ns3.experiments.jobs.job import Platform, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -44,15 +44,15 @@ class TrainingJob:
         """A warning, if one of the two hides the other no more as it did."""
         return scaled_apart(self.workload, comm_scale, compute_scale)
 
-    def warnings(self, ground: Ground) -> list[str]:
+    def warnings(self, platform: Platform) -> list[str]:
         """Which collectives of the file its loop never issues, and what of its pipeline isn't played."""
         return [
             *self.workload.warnings,
-            *unissued_collectives(self.workload, ground.dimensions),
-            *simai_warnings(self.workload, ground.dimensions, ground.compatibility),
+            *unissued_collectives(self.workload, platform.dimensions),
+            *simai_warnings(self.workload, platform.dimensions, platform.compatibility),
         ]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Loop, options and layers."""
         workload = self.workload
         batches = micro_batches_of(workload) if workload.loop in SIMAI_LOOPS else None
@@ -83,34 +83,34 @@ class TrainingJob:
             ],
         }
 
-    def foreseen(self, ground: Ground) -> Foreseen:
+    def foreseen(self, platform: Platform) -> Foreseen:
         """Nothing."""
         return Foreseen()
 
-    def expected(self, ground: Ground, passes: int, tell: Tell = silent) -> ExpectedRun:
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of the loop."""
-        check_collectives(ground.system)
-        programs = Programs.of(self.workload, passes, ground.dimensions)
-        return expected_run(programs, ground.system, ground.bandwidths, ground.compatibility, tell)
+        check_collectives(platform.system)
+        programs = Programs.of(self.workload, passes, platform.dimensions)
+        return expected_run(programs, platform.system, platform.bandwidths, platform.compatibility, tell)
 
-    def expected_computation(self, ground: Ground, passes: int) -> tuple[int, int]:
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """Of the loop's dry run."""
-        return expected_computation(Programs.of(self.workload, passes, ground.dimensions))
+        return expected_computation(Programs.of(self.workload, passes, platform.dimensions))
 
-    def issued_at_once(self, ground: Ground, passes: int) -> Counts:
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Of the loop's dry run."""
-        return issued_at_once(Programs.of(self.workload, passes, ground.dimensions))
+        return issued_at_once(Programs.of(self.workload, passes, platform.dimensions))
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> TrainingDriver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> TrainingDriver:
         """The loop on every NPU."""
         return TrainingDriver(
             network,
-            ground.system,
+            platform.system,
             self.workload,
             playing.passes,
-            dimensions=ground.dimensions,
-            bandwidths=ground.bandwidths,
-            compatibility=ground.compatibility,
+            dimensions=platform.dimensions,
+            bandwidths=platform.bandwidths,
+            compatibility=platform.compatibility,
             seed=playing.seed,
             report_npu=playing.report_npu,
             journal_to=playing.journal_to,
@@ -119,6 +119,6 @@ class TrainingJob:
         )
 
 
-def _pass_document(part: Pass) -> dict[str, Any]:
+def _pass_document(part: Pass) -> JsonObject:
     words = {"collective": part.collective, "group": part.group}
     return {**asdict(part), **{key: None if word is None else word.value for key, word in words.items()}}

@@ -6,9 +6,9 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import required
 from astra_ns3.experiments.listing.columns import Column, column_of, plain
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import PS_PER_SECOND, parse_any
@@ -32,11 +32,10 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
     """
     kept = list(runs)
     for condition in conditions:
-        match = _CONDITION.fullmatch(condition)
-        if match is None:
-            raise InputError(
-                f"--where is '{condition[:_LONGEST_SHOWN]}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between"
-            )
+        match = required(
+            _CONDITION.fullmatch(condition),
+            f"--where is '{condition[:_LONGEST_SHOWN]}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between",
+        )
         column, compared, value = column_of(match[1], runs), match[2], match[3]
         if compared in _ORDERS:
             kept = _ordered(kept, column, compared, value)
@@ -60,9 +59,10 @@ def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
 
 
 def _ordered(runs: Iterable[FoundRun], column: Column, compared: str, value: str) -> list[FoundRun]:
-    limit = _number(value, column)
-    if limit is None:
-        raise InputError(f"--where {column.heading}{compared}{value}: '{value}' is no number, with or without a unit")
+    limit = required(
+        _number(value, column),
+        f"--where {column.heading}{compared}{value}: '{value}' is no number, with or without a unit",
+    )
     numbers = ((run, _number(column.value(run), column)) for run in runs)
     return [run for run, number in numbers if number is not None and _ORDERS[compared](number, limit)]
 
@@ -87,7 +87,7 @@ def _rank(column: Column, run: FoundRun) -> tuple[int, float, str]:
     return (1, 0.0, plain(value)) if number is None else (0, number, "")
 
 
-def _number(value: Any, column: Column) -> float | None:
+def _number(value: Json, column: Column) -> float | None:
     """A number, or text of one with or without a unit, in the column's unit; None for anything else."""
     if isinstance(value, bool) or value is None:
         return None

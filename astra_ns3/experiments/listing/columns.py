@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.config.core.plain import Json, dotted_keys
+from astra_ns3.errors import nearest, refuse
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
 
@@ -23,7 +23,7 @@ class Column:
 
     heading: str
     key: str
-    value: Callable[[FoundRun], Any]
+    value: Callable[[FoundRun], Json]
 
     @property
     def in_seconds(self) -> bool:
@@ -50,7 +50,7 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def plain(value: Any) -> str:
+def plain(value: Json) -> str:
     """A value as a word: switches on and off, lists with blanks between their entries."""
     if value is None:
         return ""
@@ -61,7 +61,7 @@ def plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def at(data: Any, key: str) -> Any:
+def at(data: Json, key: str) -> Json:
     """What a dotted key of plain data leads to, ``-`` and ``_`` alike; entries of lists by number or name; or None."""
     for word in key.split("."):
         if isinstance(data, Mapping):
@@ -86,24 +86,17 @@ def column_of(name: str, runs: Sequence[FoundRun]) -> Column:
     if short in COLUMNS:
         return COLUMNS[short]
     if runs and all(at(run.metadata, name) is None for run in runs):
-        known = list(dict.fromkeys(key for run in runs for key in _dotted(run.metadata)))
-        if not any(_alike(key, name) for key in known):
-            raise InputError(
-                f"column '{name}' is none of {', '.join(COLUMNS)}, and no run has such a key"
-                f"{nearest(name, (*COLUMNS, *known))}"
-            )
+        known = list(dict.fromkeys(key for run in runs for key in dotted_keys(run.metadata)))
+        refuse(
+            not any(_alike(key, name) for key in known),
+            f"column '{name}' is none of {', '.join(COLUMNS)}, and no run has such a key"
+            f"{nearest(name, (*COLUMNS, *known))}",
+        )
     return Column(name, name, lambda run: at(run.metadata, name))
 
 
-def _alike(name: object, word: str) -> bool:
+def _alike(name: str, word: str) -> bool:
     return str(name).replace("-", "_") == word.replace("-", "_")
-
-
-def _dotted(data: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    for name, value in data.items():
-        yield f"{before}{name}"
-        if isinstance(value, Mapping):
-            yield from _dotted(value, f"{before}{name}.")
 
 
 def _key(heading: str, key: str, name: str | None = None) -> Column:

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
@@ -20,7 +20,7 @@ class FoundRun:
     """What a run.json says, and in which folder it stands, as seen from where the search began."""
 
     folder: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, Json]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
     Raises InputError if ``root`` is no folder.
     """
     top = Path(root)
-    if not top.is_dir():
-        raise InputError(f"{top}: {'is not a folder' if top.exists() else 'no such folder'}")
+    refuse(not top.is_dir(), "is not a folder" if top.exists() else "no such folder", top)
     runs: list[FoundRun] = []
     damaged: list[tuple[str, str]] = []
 
@@ -61,7 +60,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
     return Found(tuple(runs), tuple(sorted(damaged)))
 
 
-def _read(file: Path) -> Mapping[str, Any] | None:
+def _read(file: Path) -> Mapping[str, Json] | None:
     """What is in a run.json; None if it is that of several seeds or tenants, which have folders of their own.
 
     Raises OSError and ValueError for what is no run's.

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.filling import NativeValue
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
-from astra_ns3.network.grid import NpuGrid
+from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
@@ -52,10 +52,10 @@ class AnalyticalBackend(SessionBackend):
         on_built: Callable[[HookContext], object] | None = None,
     ) -> None:
         grid = checked_grid(plan, queues=model.queues)
-        if recorder is not None and recorder.accounts:
-            raise InputError(
-                "record 'accounts': the analytical network has no packets whose time could be accounted for"
-            )
+        refuse(
+            bool(recorder is not None and recorder.accounts),
+            "record 'accounts': the analytical network has no packets whose time could be accounted for",
+        )
         npus = grid.network.npus
         super().__init__(
             Graph(npus, 0, (), tuple(range(npus)), ()),
@@ -70,10 +70,14 @@ class AnalyticalBackend(SessionBackend):
 def checked_grid(plan: AnyPlan, *, queues: bool) -> NpuGrid:
     """The grid that a plan stands for; raises InputError for what the analytical backends can't do."""
     grid = plan.grid
-    if grid.network.observe.anything:
-        raise InputError("key 'observe': the analytical network has no connections, queues or packets to observe")
-    if queues and plan.endpoint.rendezvous_bytes:
-        raise InputError("the rendezvous protocol needs the analytical network without queues")
+    refuse(
+        bool(grid.network.observe.anything),
+        "key 'observe': the analytical network has no connections, queues or packets to observe",
+    )
+    refuse(
+        bool(queues and plan.endpoint.rendezvous_bytes),
+        "the rendezvous protocol needs the analytical network without queues",
+    )
     return grid
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.library import load
 
 _CONTROL_FACTORY = """
@@ -27,10 +27,12 @@ def _included_text(path: Path) -> list[str]:
 
 def _compile_header(path: Path, name: str) -> None:
     said, text = _included_text(path), read_text(path)
-    if any(letter in str(path) for letter in '"\n\\'):
-        raise InputError(f"{path}: a C++ file with a quote, a backslash or a line end in its path can't be included")
-    if said and said[0] != text:
-        raise InputError(f"{path}: has changed since this process compiled it; start a new one")
+    refuse(
+        any(letter in str(path) for letter in '"\n\\'),
+        "a C++ file with a quote, a backslash or a line end in its path can't be included",
+        path,
+    )
+    refuse(bool(said and said[0] != text), "has changed since this process compiled it; start a new one", path)
     if said:
         return
     _compile(path, name, f'#pragma cling optimize(2)\n#include "roce-congestion-control.h"\n#include "{path}"\n')
@@ -43,12 +45,12 @@ def _compile(path: Path, name: str, source: str) -> None:
     try:
         cppyy.cppdef(source)
     except SyntaxError as error:
-        wrong = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
-        raise InputError(f"{path}: class {name} can't be compiled: {wrong.strip()}") from error
+        reason = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
+        raise wrong(f"class {name} can't be compiled: {reason.strip()}", path) from error
     except Exception as error:
         # What it has at namespace scope is made at once, and that may throw.
-        wrong = str(error).strip().splitlines()[-1].strip()
-        raise InputError(f"{path}: class {name} can't be loaded: {wrong}") from error
+        reason = str(error).strip().splitlines()[-1].strip()
+        raise wrong(f"class {name} can't be loaded: {reason}", path) from error
 
 
 @cache

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import nearest
+from astra_ns3.network.door.library import Native
 
-NativeValue = bool | int | float | str | npt.NDArray[Any]
+NativeValue = bool | int | float | str | npt.NDArray[np.generic]
 """A number, a word or an array of what a transport is made from."""
 KINDS = {
     "NumbersView<unsigned int>": np.uint32,
@@ -26,7 +26,7 @@ class Filling:
     def __init__(self) -> None:
         self._kept: list[object] = []
 
-    def fill(self, native: Any, values: Mapping[str, object]) -> Any:
+    def fill(self, native: Native, values: Mapping[str, object]) -> Native:
         """Set fields of ``native`` by their C++ names, and return it; an array goes into a view of numbers.
 
         Raises AttributeError for a name that the struct has not.
@@ -42,13 +42,13 @@ class Filling:
                 setattr(native, name, value)
         return native
 
-    def tell(self, part: Any, values: Mapping[str, NativeValue]) -> None:
+    def tell(self, part: Native, values: Mapping[str, NativeValue]) -> None:
         """Give a native ``PartDescription`` values by their names."""
         for name, value in values.items():
             field = _field_for(value)
             self.fill(part.Add(name, field), {field: int(value) if field == "whole" else value})
 
-    def _view(self, view: Any, array: npt.NDArray[Any]) -> None:
+    def _view(self, view: Native, array: npt.NDArray[np.generic]) -> None:
         wanted = KINDS[type(view).__cpp_name__.rpartition("::")[2]]
         if array.dtype != wanted or not array.flags.c_contiguous:
             raise TypeError(f"an array of {array.dtype} can't be viewed as {np.dtype(wanted)} in a row")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.installed import NS3_SERIES, ns3_root
 from astra_ns3.network.door.library import Native, load, load_library
 
@@ -69,7 +69,7 @@ def _fits(signature: str, wanted: str) -> bool:
         cppyy.cppdef(scope.format(f"using {name} = std::function<{signature}>;"))
     except SyntaxError as error:
         example = "such as 'void(uint32_t, uint32_t)'"
-        raise InputError(f"hook: '{signature}' is no C++ function signature, {example}") from error
+        raise wrong(f"hook: '{signature}' is no C++ function signature, {example}") from error
     same = f"std::is_same_v<{signature}, std::remove_pointer_t<{wanted}>>"
     try:
         cppyy.cppdef(scope.format(f"bool fits_{name}() {{ return {same}; }}"))
@@ -102,15 +102,17 @@ def trace(source: Native, name: str, signature: str, function: Callable[..., obj
     ns = load_namespace()
     information = ns.TypeId.TraceSourceInformation()
     type_id = source.GetInstanceTypeId()
-    if not type_id.LookupTraceSourceByName(name, information):
-        raise InputError(f"hook: {type_id.GetName()} has no trace source '{name}'")
+    refuse(
+        not type_id.LookupTraceSourceByName(name, information),
+        f"hook: {type_id.GetName()} has no trace source '{name}'",
+    )
     # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
     wanted = str(information.callback)
-    if not _fits(signature, wanted):
-        raise InputError(
-            f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
-            f"found '{signature}'"
-        )
+    refuse(
+        not _fits(signature, wanted),
+        f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
+        f"found '{signature}'",
+    )
     native = cppyy.gbl.std.function[signature](function)
     sink = cppyy.gbl.astra_ns3_hook.Sink[signature].Make(native)
     source.TraceConnectWithoutContext(name, sink)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from astra_ns3.network.door.library import Native, load
+from astra_ns3.user_code import UserFunction
 
 _PYTHON_CONTROLS = """
 #pragma cling optimize(2)
@@ -115,10 +114,10 @@ def _calls_class() -> type:
     class Calls(namespace.Calls):  # type: ignore[misc, name-defined]
         """Passes what C++ calls on to Python's controls, which are known by number while C++'s live."""
 
-        def __init__(self, make: Callable[[], Any]) -> None:
+        def __init__(self, make: UserFunction) -> None:
             super().__init__()
             self._make = make
-            self._controls: dict[int, Any] = {}
+            self._controls: dict[int, Native] = {}
             self._numbers = itertools.count()
 
         def Made(self) -> int:  # noqa: N802
@@ -148,7 +147,7 @@ def _calls_class() -> type:
     return Calls
 
 
-def python_control_factory(make: Callable[[], Any], methods: frozenset[str]) -> tuple[int, object]:
+def python_control_factory(make: UserFunction, methods: frozenset[str]) -> tuple[int, object]:
     """Have C++ make congestion controls that pass ``methods`` on to what ``make()`` returns.
 
     The address of the function that makes one, and what must be kept as long as it may be called.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network.packet_network import Observe
-from astra_ns3.errors import BackendError, InputError, ResultsNotSaved
+from astra_ns3.errors import BackendError, ResultsNotSaved, refuse
 from astra_ns3.network.door.library import Native, load
 from astra_ns3.network.door.session import Description, Session, numbers_of
 from astra_ns3.network.parquet import ParquetTables
@@ -139,8 +139,7 @@ class Recording:
 
     def fetch(self, session: Session, number: int) -> None:
         """Hand on the rows that wait in the session's table."""
-        if number not in self._numbered:
-            raise InputError(f"the session recorded a table {number} that nobody asked for")
+        refuse(number not in self._numbered, f"the session recorded a table {number} that nobody asked for")
         table, places = self._numbered[number]
         rows = int(session.GetRecordRows(number))
         self._sink.write(table.name, [numbers_of(session.GetRecordColumn(number, place), rows) for place in places])

@@ -6,16 +6,13 @@ Nothing else of the native library is called by name, but for a user's hook and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.network.door.filling import Filling, NativeValue
-from astra_ns3.network.door.library import load
-
-Struct = Any
-"""A native struct, which only :class:`Filling` writes to."""
+from astra_ns3.network.door.library import Native, load
 
 
 class Statistics(Protocol):
@@ -80,6 +77,7 @@ class Session(Protocol):
     def GetStatistics(self, exact: bool) -> Statistics: ...
     def GetSentBytes(self, npu: int) -> int: ...
     def GetDeliveredBytes(self) -> int: ...
+    def GetDeliveredBytesOf(self, npus: npt.NDArray[np.uint32], count: int) -> int: ...
     def DescribeLongestPause(self) -> str: ...
     def GetNs3NodeId(self, node: int) -> int: ...
     def DescribeTables(self) -> str: ...
@@ -102,7 +100,7 @@ class Description:
         """Set fields of the network itself."""
         self._filling.fill(self._native, values)
 
-    def part(self, name: str, values: Mapping[str, object]) -> Struct:
+    def part(self, name: str, values: Mapping[str, object]) -> Native:
         """Set fields of one of its parts, such as ``routing``; the part."""
         return self._filling.fill(getattr(self._native, name), values)
 
@@ -110,7 +108,7 @@ class Description:
         """Say what a transport is made from, by the names that it reads; it refuses what it lacks or doesn't know."""
         self._filling.tell(self._native.GetPart(kind), values)
 
-    def add(self, what: str, values: Mapping[str, object], *, to: Struct = None) -> Struct:
+    def add(self, what: str, values: Mapping[str, object], *, to: Native = None) -> Native:
         """Set fields of a new element of a list: ``add("SwitchKind", ...)`` calls ``AddSwitchKind``; the element."""
         return self._filling.fill(getattr(self._native if to is None else to, f"Add{what}")(), values)
 
@@ -121,7 +119,7 @@ class Description:
 
 def close_session(session: Session, *, process_ends: bool) -> None:
     """Free everything, or leave that to the end of the process, which must follow."""
-    native = cast(Any, session)
+    native = cast(Native, session)
     if process_ends:
         native.__python_owns__ = False
     else:
@@ -133,4 +131,4 @@ def numbers_of(view: View, count: int) -> npt.NDArray[np.int64]:
     if not count:
         return np.zeros(0, dtype=np.int64)
     view.reshape((count,))
-    return np.array(np.frombuffer(cast(Any, view), dtype=np.int64, count=count))
+    return np.array(np.frombuffer(cast(Native, view), dtype=np.int64, count=count))

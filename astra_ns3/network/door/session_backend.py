@@ -28,7 +28,7 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
-from astra_ns3.network.floor.carried import CarriedBytes, Launches
+from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import all_ports, port_name
@@ -137,7 +137,7 @@ class SessionBackend:
         self._launches.launched(schedule, group, bytes)
         self._session.Launch(npu, instance, schedule, group, bytes)
 
-    def launch_all(self, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+    def launch_all(self, rows: Sequence[Launch]) -> None:
         """As :meth:`launch`, with the arguments of each in their order."""
         self._launches.all_launched(rows)
         self._session.LaunchAll(np.array(rows, dtype=np.uint64).reshape(-1), len(rows))
@@ -275,9 +275,11 @@ class SessionBackend:
         """Bytes of the messages that ``npu`` has sent so far."""
         return int(self._session.GetSentBytes(npu))
 
-    def delivered_bytes(self) -> int:
-        """Bytes of messages, whole or not, that all NPUs have got so far."""
-        return int(self._session.GetDeliveredBytes())
+    def delivered_bytes(self, npus: Sequence[int] | None = None) -> int:
+        """Return the bytes of messages, whole or not, that some NPUs, or all, have got so far."""
+        if npus is None:
+            return int(self._session.GetDeliveredBytes())
+        return int(self._session.GetDeliveredBytesOf(np.array(npus, dtype=np.uint32), len(npus)))
 
     def longest_queue(self) -> tuple[str, int] | None:
         """The port at which most bytes waited when it was last settled, and how many; None without ports."""

@@ -14,7 +14,7 @@ from astra_ns3.collectives.schedule import Schedule
 
 Numbers = npt.NDArray[np.int64]
 Launch = tuple[int, int, int, int, int]
-"""NPU, schedule, group, instance, bytes."""
+"""NPU, schedule, group, instance, bytes: what a network is told when an NPU begins its part of a phase."""
 
 _SCHEDULE, _WHAT = itemgetter(1), itemgetter(1, 2, 4)
 _ROWS_AT_ONCE = 1 << 22

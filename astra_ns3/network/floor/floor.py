@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from astra_ns3.network.floor.carried import CarriedBytes
 from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.plan import AnyPlan
+from astra_ns3.network.run_document import FloorDocument
 from astra_ns3.units import PS_PER_NS, format_bytes, format_time
 
 _TOLERANCE = 1e-6
@@ -30,10 +31,16 @@ class Floor:
         """Return how many times the floor a run took; below 1 no network with these lines can be so fast."""
         return finish_ps / self.time_ps if self.time_ps else math.inf
 
-    def document(self, finish_ps: int) -> dict[str, str | int | float | None]:
+    def document(self, finish_ps: int) -> FloorDocument:
         """Return the floor and what was reached of it as plain data."""
         share = round(self.share(finish_ps), _DIGITS) if self.time_ps else None
-        return {**asdict(self), "share": share}
+        return {
+            "time_ps": self.time_ps,
+            "where": self.where,
+            "bytes": self.bytes,
+            "bytes_per_ns": self.bytes_per_ns,
+            "share": share,
+        }
 
 
 def is_below(share: float | None) -> bool:

@@ -19,7 +19,7 @@ from astra_ns3.topology.pins import pinned_choices
 from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables
 from astra_ns3.transport.lossless import largest_wire_bytes, port_headroom_bytes
-from astra_ns3.transport.network_outline import PortShape
+from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.transport import WaysOfMessages
 
 QUANTUM_BYTES = 2048
@@ -113,7 +113,7 @@ def _link_values(
     link: Link, near: PfcConfig | None, far: PfcConfig | None, largest_wire_bytes: int
 ) -> dict[str, object]:
     values: dict[str, object] = {"rateBps": link.rate_bps, "delayPs": link.delay_ps, "errorRate": link.error_rate}
-    shape = PortShape(link.rate_bps, link.delay_ps)
+    shape = PortOutline(link.rate_bps, link.delay_ps)
     if near is not None:
         values["headroomBytes"] = port_headroom_bytes(near, shape, largest_wire_bytes)
         values["pfcAlpha"] = near.alpha_of(link.rate_bps)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from astra_ns3.config.transports.roce_control import OwnControl
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.compiled_control import compiled_control_factory
 from astra_ns3.network.door.python_control import control_functions, python_control_factory
 from astra_ns3.network.door.session import Description
@@ -62,20 +62,23 @@ def control_class(path: Path, name: str) -> Made:
     """The class ``name`` of the Python file ``path``; raises InputError if there is none that can be a control."""
     found = load_part(UserPart(str(path), name), "congestion control", a_class=True)
     telemetry = getattr(found, "telemetry", "none")
-    if str(telemetry).upper() not in TELEMETRY:
-        raise InputError(f"{path}: {name}.telemetry is {telemetry!r}, expected 'none', 'hops' or 'path'")
+    refuse(
+        str(telemetry).upper() not in TELEMETRY,
+        f"{name}.telemetry is {telemetry!r}, expected 'none', 'hops' or 'path'",
+        path,
+    )
     return found
 
 
 def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise InputError(f"congestion control: sender.{name} is set to {value!r}, expected a number, 0 or more")
+        raise wrong(f"congestion control: sender.{name} is set to {value!r}, expected a number, 0 or more")
     return float(value)
 
 
 def _whole(value: object, name: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
-        raise InputError(f"congestion control: {name} is {value!r}, expected a number from 0 to {most}")
+        raise wrong(f"congestion control: {name} is {value!r}, expected a number from 0 to {most}")
     return int(value)
 
 

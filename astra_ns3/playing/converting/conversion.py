@@ -10,7 +10,7 @@ from typing import NamedTuple
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
 from astra_ns3.playing.converting.unrolled import UnrolledLoop
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload
@@ -50,9 +50,7 @@ _Write = Callable[[AnyWorkload, str, Unrolling], Converted]
 
 def convert(workload: AnyWorkload, target: str, output: str | os.PathLike[str], unrolling: Unrolling) -> Converted:
     """Write ``workload`` to ``output`` in the format ``target``, one of :data:`TARGETS`; raises InputError."""
-    if target not in TARGETS:
-        raise InputError(f"format '{target}' is not one of {', '.join(TARGETS)}{nearest(target, TARGETS)}")
-    converted = TARGETS[target](workload, os.fspath(output), unrolling)
+    converted = one_of("format", target, TARGETS)(workload, os.fspath(output), unrolling)
     if not isinstance(workload, ModelWorkload) or target == "model":
         return converted
     return converted._replace(warnings=(*converted.warnings, *losses_left_out(workload)))
@@ -112,14 +110,14 @@ def _to_chakra_json(workload: AnyWorkload, output: str, unrolling: Unrolling) ->
 def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     """A workload as graphs; raises InputError for what can't be one."""
     if isinstance(workload, FlowList):
-        raise InputError(f"{workload.source}: flows start at times, which no graph of ours can say")
+        raise wrong("flows start at times, which no graph of ours can say", workload.source)
     if not isinstance(workload, (Workload, ModelWorkload)):
         return workload
-    dimensions = unrolling.dimensions
-    if dimensions is None:
-        raise InputError(
-            f"{workload.source}: is a training loop, whose graph depends on the NPUs that play it; say --dimensions"
-        )
+    dimensions = required(
+        unrolling.dimensions,
+        "is a training loop, whose graph depends on the NPUs that play it; say --dimensions",
+        workload.source,
+    )
     if isinstance(workload, ModelWorkload):
         plan = workload.plan(prod(dimensions))
         programs = training_programs(plan, workload.clock(), unrolling.passes, dimensions)
@@ -135,14 +133,16 @@ def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conver
         lost = lost_as_loop(workload, npus)
         workload = model_as_loop(workload, npus)
     loop = _loop(workload, "ASTRA-sim's")
-    if loop.loop in SIMAI_LOOPS:
-        raise InputError(f"{loop.source}: is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai")
+    refuse(
+        loop.loop in SIMAI_LOOPS,
+        "is one of SimAI's, whose groups ASTRA-sim's text can't say; say --to simai",
+        loop.source,
+    )
     return _written(loop, "ASTRA-sim's", format_workload, parse_workload, output)._replace(warnings=lost)
 
 
 def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-    if not isinstance(workload, ModelWorkload):
-        raise InputError(f"{workload.source}: isn't a model file, and can't be written as one")
+    workload = of_type(workload, ModelWorkload, "isn't a model file, and can't be written as one", workload.source)
     write_model(workload, output)
     return Converted((output,), f"{workload.name}, {workload.layer_count} layers")
 
@@ -173,7 +173,7 @@ def _loop(workload: AnyWorkload, whose: str) -> Workload:
     if not isinstance(workload, Workload):
         what = "a model" if isinstance(workload, ModelWorkload) else "graphs"
         what = "a list of flows" if isinstance(workload, FlowList) else what
-        raise InputError(f"{workload.source}: is {what}, which {whose} text, layers and a loop, can't say")
+        raise wrong(f"is {what}, which {whose} text, layers and a loop, can't say", workload.source)
     return workload
 
 
@@ -186,12 +186,9 @@ def _written(
 ) -> Converted:
     """Write a loop as text, if what is read of it again is the same."""
     text = text_of(workload)
-    try:
+    with located(f"{workload.source}: {whose} text can't say it"):
         again = parse(text, workload.source)
-    except InputError as error:
-        raise InputError(f"{workload.source}: {whose} text can't say it: {error}") from error
-    if again != workload:
-        raise InputError(f"{workload.source}: {whose} text can't say all that it says")
+    refuse(again != workload, f"{whose} text can't say all that it says", workload.source)
     with Together() as target, target.open(output) as file:
         file.write(text.encode())
     return Converted((output,), f"{len(workload.layers)} layers")
@@ -199,8 +196,7 @@ def _written(
 
 def _to_flows(target: str) -> _Write:
     def write(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-        if not isinstance(workload, FlowList):
-            raise InputError(f"{workload.source}: isn't a list of flows, and can't be written as one")
+        workload = of_type(workload, FlowList, "isn't a list of flows, and can't be written as one", workload.source)
         write_flows(workload, output, target)
         return Converted((output,), f"{len(workload):,} flows", workload.warnings)
 

@@ -15,11 +15,11 @@ from functools import cached_property
 
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.programs.operations import Compute, Issue, Operation, Receive, Send, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Operation, Receive, Send, Wait, WaitAny
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
@@ -49,8 +49,11 @@ class UnrolledLoop:
     format: str = "unrolled"
 
     def __post_init__(self) -> None:
-        if self.programs.reactive:
-            raise InputError(f"{self.source}: what its loop does next depends on time, which no graph can say")
+        refuse(
+            bool(self.programs.reactive),
+            "what its loop does next depends on time, which no graph can say",
+            self.source,
+        )
         check_programs(self.programs)
 
     @classmethod
@@ -93,8 +96,8 @@ class UnrolledLoop:
         outstanding: dict[int, int] = {}
         meeting: dict[int, int] = {}
         for operation, handle in _operations(self.programs, role):
-            if isinstance(operation, Issue) and handle is not None:
-                update_ps = self.update_ps(operation.request)
+            if isinstance(operation, CollectiveRequest) and handle is not None:
+                update_ps = self.update_ps(operation)
                 if update_ps:
                     outstanding[handle.collective] = update_ps
                     meeting |= outstanding if len(outstanding) > 1 else {}
@@ -183,13 +186,12 @@ class UnrolledLoop:
         for role in self.programs.roles:
             kinds: set[tuple[Communicator | None, tuple[int, ...] | None]] = set()
             for operation, _ in _operations(self.programs, role):
-                if isinstance(operation, Issue):
-                    request = operation.request
-                    if (request.communicator, request.dimensions) in kinds:
+                if isinstance(operation, CollectiveRequest):
+                    if (operation.communicator, operation.dimensions) in kinds:
                         continue
-                    kinds.add((request.communicator, request.dimensions))
+                    kinds.add((operation.communicator, operation.dimensions))
                     for npu in role.ranks:
-                        members = self._members(npu, request)
+                        members = self._members(npu, operation)
                         if members is not None:
                             found.setdefault(members, len(found) + 1)
         return found
@@ -198,10 +200,10 @@ class UnrolledLoop:
     def counts_priorities(self) -> bool:
         """Whether some collectives count in an order that their loop gives, so that all must say where they stand."""
         issued = (
-            operation.request.policy
+            operation.policy
             for role in self.programs.roles
             for operation, _ in _operations(self.programs, role)
-            if isinstance(operation, Issue)
+            if isinstance(operation, CollectiveRequest)
         )
         return any(policy in USUAL_POLICIES for policy in issued)
 
@@ -212,7 +214,7 @@ class UnrolledLoop:
             for operation, _ in _operations(self.programs, role):
                 if isinstance(operation, Send | Receive):
                     found.setdefault(operation.tag, len(found))
-                elif isinstance(operation, Issue) and operation.request.counts is not None:
+                elif isinstance(operation, CollectiveRequest) and operation.counts is not None:
                     found.setdefault(_UNEVEN, len(found))
         return found
 
@@ -236,15 +238,18 @@ class _Thread:
                 node = GraphNode(self._number(), self._name(operation.label), NodeKind.COMPUTE, self._after)
                 self._after = (node.number,)
                 yield node._replace(duration_ps=time_ps)
-        elif isinstance(operation, Issue):
+        elif isinstance(operation, CollectiveRequest):
             assert handle is not None
-            yield from self._collective(operation.request, handle)
+            yield from self._collective(operation, handle)
         elif isinstance(operation, Send | Receive):
             assert handle is not None
             yield self._message(operation, handle)
         elif isinstance(operation, Wait | WaitAny):
-            if len(operation.handles) > 1:
-                raise InputError(f"{self._loop.source}: waits for one of several collectives, which no graph can say")
+            refuse(
+                len(operation.handles) > 1,
+                "waits for one of several collectives, which no graph can say",
+                self._loop.source,
+            )
             ends = self._ends.get(operation.handle.collective, ())
             self._after = (*self._after, *(end for end in ends if end not in self._after))
 
@@ -294,8 +299,7 @@ class _Thread:
         self._ends[handle.collective] = tuple(numbers)
 
     def _message(self, operation: Send | Receive, handle: Handle) -> GraphNode:
-        if operation.rendezvous:
-            raise InputError(f"{self._loop.source}: sends by rendezvous, which no node of a graph can say")
+        refuse(bool(operation.rendezvous), "sends by rendezvous, which no node of a graph can say", self._loop.source)
         number = self._number()
         self._ends[handle.collective] = (number,)
         return GraphNode(
@@ -344,8 +348,8 @@ def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation,
         except StopIteration:
             return
         handle = None
-        if isinstance(operation, Issue):
-            handle = Handle(0, number, operation.request, 0, done=not operation.request.bytes)
+        if isinstance(operation, CollectiveRequest):
+            handle = Handle(0, number, operation, 0, done=not operation.bytes)
         elif isinstance(operation, Send | Receive):
             message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
             handle = Handle(0, number, message, 0, done=False)

@@ -13,7 +13,7 @@ from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import message_pairs
-from astra_ns3.playing.programs.operations import Compute, Issue, Operation, Receive, Send, Waiting
+from astra_ns3.playing.programs.operations import Compute, Operation, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
@@ -105,10 +105,8 @@ def collective_requests(programs: RolePrograms) -> list[CollectiveRequest]:
     told_by: dict[Communicator | None, Role] = {}
     for role in programs.roles:
         for operation in _operations(programs, role, programs.passes):
-            if isinstance(operation, Issue):
-                request = operation.request
-                if told_by.setdefault(request.communicator, role) is role:
-                    requests.append(request)
+            if isinstance(operation, CollectiveRequest) and told_by.setdefault(operation.communicator, role) is role:
+                requests.append(operation)
     return requests
 
 
@@ -119,13 +117,10 @@ def _count(programs: RolePrograms, operations_of: Callable[[Role], Iterator[Oper
     told_by: dict[Communicator | None, Role] = {}
     for role in programs.roles:
         for operation in operations_of(role):
-            if not isinstance(operation, Issue):
-                continue
-            request = operation.request
-            if told_by.setdefault(request.communicator, role) is role:
-                key = request_kind(request)
-                counts[key] += _times(request.label, programs)
-                first.setdefault(key, request)
+            if isinstance(operation, CollectiveRequest) and told_by.setdefault(operation.communicator, role) is role:
+                key = request_kind(operation)
+                counts[key] += _times(operation.label, programs)
+                first.setdefault(key, operation)
     return [(request, counts[key]) for key, request in first.items()]
 
 
@@ -159,9 +154,8 @@ def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bo
         except StopIteration:
             return
         answer = None
-        if isinstance(operation, Issue):
-            request = operation.request
-            answer = Handle(0, number, request, 0, done=finishes or not request.bytes)
+        if isinstance(operation, CollectiveRequest):
+            answer = Handle(0, number, operation, 0, done=finishes or not operation.bytes)
             number += 1
         elif isinstance(operation, Send | Receive):
             message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)

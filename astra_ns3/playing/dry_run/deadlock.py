@@ -16,8 +16,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from astra_ns3.collectives.uneven import are_sent
-from astra_ns3.errors import InputError, ProgramMismatch, ProgramsDeadlock
-from astra_ns3.playing.programs.operations import Compute, Issue, Posting, Program, Receive, Send, Waiting
+from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, wrong
+from astra_ns3.playing.programs.operations import Compute, Posting, Program, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator, describe
@@ -120,14 +120,14 @@ class _Check:
                 if not all(handle.done for handle in operation.handles):
                     walk.waits_for = operation
                     return
-            elif isinstance(operation, Issue | Send | Receive):
+            elif isinstance(operation, CollectiveRequest | Send | Receive):
                 walk.answer = self._post(walk, operation)
             elif isinstance(operation, Compute):
                 _check_times(walk.role, operation)
 
     def _post(self, walk: _Walk, operation: Posting) -> Handle:
-        if isinstance(operation, Issue):
-            return self._issue(walk, operation.request)
+        if isinstance(operation, CollectiveRequest):
+            return self._issue(walk, operation)
         return self._post_end(walk, operation)
 
     def _issue(self, walk: _Walk, request: CollectiveRequest) -> Handle:
@@ -270,7 +270,7 @@ class _Check:
         if communicator not in self._members:
             ranks = range(self._grid.npus) if communicator is None else communicator.ranks
             if max(ranks) >= self._grid.npus:
-                raise InputError(f"{describe(communicator)}: there are {self._grid.npus} NPUs")
+                raise wrong(f"there are {self._grid.npus} NPUs", str(describe(communicator)))
             found = {self._role_of[npu].number: self._role_of[npu] for npu in ranks}
             for role in found.values():
                 if left := set(role.ranks) - set(ranks):
@@ -297,7 +297,7 @@ class _Check:
         if key not in self._pairs:
             self._pairs[key] = tuple(sorted(message_pairs(role, operation)))
             if max(peers.ranks) >= self._grid.npus:
-                raise InputError(f"role '{role.name}' {_posts(operation)}: there are {self._grid.npus} NPUs")
+                raise wrong(f"role '{role.name}' {_posts(operation)}: there are {self._grid.npus} NPUs")
         return self._pairs[key]
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, wrong
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.policies import HIGHEST_PRIORITY
@@ -45,7 +45,7 @@ class Requests:
         communicator = self.communicator(node.group)
         if communicator is not None and npu not in communicator.ranks:
             where = f"node {node.number} ('{node.name}') of NPU {npu}"
-            raise InputError(f"{where} names group {communicator}, of which it is no member")
+            raise wrong(f"{where} names group {communicator}, of which it is no member")
         if kind is CollectiveKind.BARRIER:
             bytes = max(bytes, 1)  # its messages carry nothing, and must go all the same
         if not bytes and (not self._plays_empty or kind is CollectiveKind.ALL_GATHER):
@@ -60,7 +60,7 @@ class Requests:
         """The end of a message that a node of ``npu`` is; ``apart``: part of its tag. Raises InputError."""
         peer = node.peer
         if peer is None or not 0 <= peer < self._npus:
-            raise InputError(
+            raise wrong(
                 f"node {node.number} ('{node.name}') of NPU {npu} names NPU {peer} as the other end of its message, "
                 f"expected one of 0 to {self._npus - 1}"
             )
@@ -73,10 +73,10 @@ class Requests:
             return None
         if group not in self._groups:
             there = ", ".join(list(self._groups)[:8]) or "none"
-            raise InputError(f"group '{group}': there is no such group, but {there}{nearest(group, self._groups)}")
+            raise wrong(f"group '{group}': there is no such group, but {there}{nearest(group, self._groups)}")
         ranks = self._groups[group]
         if max(ranks, default=0) >= self._npus:
-            raise InputError(f"group '{group}' has NPU {max(ranks)}, expected 0 to {self._npus - 1}")
+            raise wrong(f"group '{group}' has NPU {max(ranks)}, expected 0 to {self._npus - 1}")
         is_world = self._as_one_ring and len(ranks) == self._npus
         return Communicator(sorted(ranks) if is_world else ranks, group)
 

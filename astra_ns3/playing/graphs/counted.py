@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, request_kind
 from astra_ns3.playing.graphs.communication import Requests
 from astra_ns3.playing.graphs.custom import custom_messages
@@ -192,9 +192,10 @@ class NodeCounter:
         found = self._custom[node.collective]
         ranks = range(self._workload.npus) if communicator is None else communicator.ranks
         if found.ranks != len(ranks):
-            raise InputError(
-                f"{place(self._workload, npu, node)}: is played by the graphs of {found.source}, which are for "
-                f"{found.ranks} ranks, not for the {len(ranks)} here"
+            raise wrong(
+                f"is played by the graphs of {found.source}, which are for "
+                f"{found.ranks} ranks, not for the {len(ranks)} here",
+                place(self._workload, npu, node),
             )
         for (source, destination, bytes_), times in found.messages.items():
             self._counts.messages[ranks[source], ranks[destination], bytes_] += times

@@ -16,7 +16,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.playing.graphs.npu_player import NpuPlayer, Told
 from astra_ns3.playing.graphs.ready import ReadyNodes
 from astra_ns3.playing.graphs.slots import Slot
@@ -75,9 +75,10 @@ def _check(kind: CollectiveKind, trace: ChakraTrace, compatibility: Compatibilit
         if node.kind is NodeKind.COLLECTIVE
     ]
     if inner:
-        raise InputError(
-            f"{inner[0]}: is a collective, but these graphs are played as {kind.name.lower()} themselves: expected "
-            f"sends, receives and computations{and_more(len(inner), 'such nodes')}"
+        raise wrong(
+            f"is a collective, but these graphs are played as {kind.name.lower()} themselves: expected "
+            f"sends, receives and computations{and_more(len(inner), 'such nodes')}",
+            inner[0],
         )
     return check_graphs(trace, collectives=False, messages=not compatibility.messages_by_arrival)
 
@@ -125,8 +126,7 @@ class CustomCollectives:
 
     def _read(self, kind: CollectiveKind, rank: int, ranks: int) -> list[GraphNode]:
         trace: ChakraTrace = self._traces[kind]
-        if trace.npus != ranks:
-            raise InputError(f"{trace.source}: has graphs for {trace.npus} ranks, and is asked to run on {ranks}")
+        refuse(trace.npus != ranks, f"has graphs for {trace.npus} ranks, and is asked to run on {ranks}", trace.source)
         return list(trace.nodes(rank))
 
 

@@ -10,7 +10,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.errors import SimulationStalled, of_npus, refuse, wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
@@ -310,9 +310,10 @@ class GraphDriver(SystemDriver):
     def _check_end(self, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
         now_ps = self._network.now_ps()
         if now_ps + duration_ps > LARGEST_INTEGER:
-            raise InputError(
-                f"{player.window.source}: node {node.number} ('{node.name}') begins after {now_ps} ps and would last "
-                f"{duration_ps} ps, expected an end before {LARGEST_INTEGER} ps"
+            raise wrong(
+                f"node {node.number} ('{node.name}') begins after {now_ps} ps and would last "
+                f"{duration_ps} ps, expected an end before {LARGEST_INTEGER} ps",
+                player.window.source,
             )
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
@@ -324,7 +325,5 @@ class GraphDriver(SystemDriver):
 
 def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: int) -> None:
     npus = network.npus
-    if workload.npus != npus:
-        raise InputError(f"{workload.source}: has graphs for {workload.npus} NPUs, the network has {npus}")
-    if not 0 <= report_npu < npus:
-        raise InputError(f"report-npu is {report_npu}, expected one of {npus} NPUs, 0 to {npus - 1}")
+    refuse(workload.npus != npus, f"has graphs for {workload.npus} NPUs, the network has {npus}", workload.source)
+    of_npus("report-npu", report_npu, npus)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from astra_ns3.config.graph_workload import GraphNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.playing.graphs.finished import FinishedNodes
 
 
@@ -89,7 +89,7 @@ class Window:
         if number > self._highest:  # as most are, and then it can't have been there
             self._highest = number
         elif number in self._nodes or number in self._finished:
-            raise InputError(f"{self.source}: node {number} ('{node.name}') stands there twice")
+            raise wrong(f"node {number} ('{node.name}') stands there twice", self.source)
         nodes, children = self._nodes, self._children
         for parent in node.parents:
             # Most stand in the window themselves, so that is looked at first.

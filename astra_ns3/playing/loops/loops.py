@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.playing.loops.own_loops import MOST_OWN_PASSES, own_program
 from astra_ns3.playing.loops.simai_loop import simai_transformer, stages
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
@@ -139,17 +139,16 @@ def loop_of(workload: Workload, passes: int) -> Loop:
     own = user_part(workload.loop)
     loop = PLAYED_LOOPS.get(workload.loop) if own is None else _own_loop(own)
     if loop is None:
-        raise InputError(
-            f"{workload.source}: loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}"
-            f"{nearest(workload.loop, LOOPS)}"
+        raise wrong(
+            f"loop '{workload.loop}' is not one of {', '.join(LOOPS)}, {FORM}{nearest(workload.loop, LOOPS)}",
+            workload.source,
         )
-    if passes < 1:
-        raise InputError(f"the number of passes must be at least 1, got {passes}")
-    if own is not None and passes > MOST_OWN_PASSES:
-        raise InputError(
-            f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
-            "which are played once beforehand"
-        )
+    refuse(passes < 1, f"the number of passes must be at least 1, got {passes}")
+    refuse(
+        own is not None and passes > MOST_OWN_PASSES,
+        f"the number of passes is {passes}, expected at most {MOST_OWN_PASSES} with a loop of your own, all of "
+        "which are played once beforehand",
+    )
     if own is None:
         check_loop(workload)
     return loop
@@ -159,8 +158,9 @@ def _own_loop(part: UserPart) -> Loop:
     """A loop of the user's: a function of ``(steps, role)``, with a Loop's ``roles`` and ``reactive`` as attributes."""
     program, function = own_program(part)
     roles, reactive = getattr(function, "roles", one_role), getattr(function, "reactive", False)
-    if not callable(roles):
-        raise InputError(f"{part}: its 'roles' is {a_kind_of(roles)}, expected a function of (workload, grid)")
+    refuse(
+        not callable(roles), f"its 'roles' is {a_kind_of(roles)}, expected a function of (workload, grid)", str(part)
+    )
     return Loop(program, roles, reactive=bool(reactive), passes_alike=False)
 
 

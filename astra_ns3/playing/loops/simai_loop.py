@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import PassKind, Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.playing.loops.simai_pipeline import Pipeline
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 from astra_ns3.playing.programs.operations import Program
@@ -37,12 +37,13 @@ def _check_checkpoints(workload: Workload, batches: MicroBatches) -> None:
     for layer in workload.checkpoint_initiates:
         kept = max((each for each in workload.checkpoints if each <= layer), default=layer)
         rows = [batches.rows(batch, part) for batch in range(batches.count) for part in range(batches.parts)]
-        if any((kept in each) != (layer in each) for each in [*rows, batches.behind]):
-            raise InputError(
-                f"{workload.source}: row {layer} goes forward again from the checkpoint at row {kept}, which is not of "
-                f"its micro-batch{' and chunk' if batches.parts > 1 else ''}; in a pipeline each needs a checkpoint of "
-                "its own"
-            )
+        refuse(
+            any((kept in each) != (layer in each) for each in [*rows, batches.behind]),
+            f"row {layer} goes forward again from the checkpoint at row {kept}, which is not of "
+            f"its micro-batch{' and chunk' if batches.parts > 1 else ''}; in a pipeline each needs a checkpoint of "
+            "its own",
+            workload.source,
+        )
 
 
 def simai_transformer(steps: Steps, role: Role) -> Program:

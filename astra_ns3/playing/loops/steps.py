@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from astra_ns3.config.workload import Pass, PassKind, Workload
 from astra_ns3.network.records import Label
 from astra_ns3.playing.loops.group_communicators import GroupCommunicators
-from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Move, Program, Wait, WaitAny
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
@@ -79,7 +79,7 @@ class Steps:
             communicator,
             group=self._group_of(part, kind),
         )
-        handle = yield Issue(request)
+        handle = yield request
         assert handle is not None
         if not handle.done:
             self._outstanding.setdefault((layer, kind), []).append(handle)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.records import STEPS, Label, LayerTimes, PassTimes
-from astra_ns3.playing.player.held import Awaited, Held
-from astra_ns3.playing.programs.operations import Compute, Move, Posting
+from astra_ns3.playing.player.held import Awaited, Held, Joined
+from astra_ns3.playing.programs.operations import Compute, Move, Posting, Receive, Send
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.request import Handle, group_words
+from astra_ns3.system.request import CollectiveRequest, Handle, group_words
 
-KINDS: Mapping[type[Held], str] = {Compute: "compute", Awaited: "wait", Move: "step"}
-"""What takes time, as a journal calls it."""
+KINDS: Mapping[type[Held | Posting], str] = {
+    Compute: "compute",
+    Awaited: "wait",
+    Move: "step",
+    CollectiveRequest: "issue",
+    Send: "send",
+    Receive: "receive",
+}
+"""What takes time, and what is posted, as a journal calls it."""
 
 
 @dataclass
@@ -47,11 +54,15 @@ class LayerSums:
 
 
 class Account:
-    """Is told what NPU ``npu`` does. ``layers``: of the workload; ``journal``: takes each operation (None: nobody)."""
+    """Is told what NPU ``npu`` does, the one at ``place`` among those of its role.
 
-    def __init__(self, npu: int, layers: int, journal: Journal | None = None) -> None:
+    ``layers``: of the workload; ``journal``: takes each operation (None: nobody).
+    """
+
+    def __init__(self, npu: int, layers: int, journal: Journal | None = None, *, place: int = 0) -> None:
         self._npu = npu
         self._layers = layers
+        self._place = place
         self._journal = journal
         self._sums: dict[int | str, LayerSums] = defaultdict(LayerSums)
         self._groups: dict[str, int] = defaultdict(int)
@@ -60,11 +71,6 @@ class Account:
         self._position: Label | None = None
         self._pass_waited_for = 0
 
-    def reached(self, computed: Label) -> None:
-        """Note where the NPU is; a forward pass that is done again isn't a step back."""
-        if self._position is None or not _again(self._position, computed):
-            self._position = computed
-
     def waits_for(self, handle: Handle) -> None:
         """The program comes to a wait, which may be over."""
         self._pass_waited_for = handle.request.label.iteration
@@ -72,7 +78,7 @@ class Account:
     def posted(self, operation: Posting, handle: Handle, time_ps: int) -> None:
         """The program posted an operation."""
         if self._journal is not None and handle.collective >= 0:
-            kind = type(operation).__name__.lower()
+            kind = KINDS[type(operation)]
             self._journal.operation(self._npu, kind, handle.request.label, handle.collective, time_ps, time_ps)
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:
@@ -87,25 +93,27 @@ class Account:
     def release(self, time_ps: int) -> None:
         """Book what has taken time until now."""
         self.write_down(time_ps)
+        for each, begin_ps, end_ps in self._spans(time_ps):
+            _add(self._sums, each, end_ps - begin_ps)
+        self._position = self._reached(time_ps)
         held, self._held = self._held, None
         assert held is not None
-        _add(self._sums, held, time_ps - self._since_ps)
         if not isinstance(held, Compute):
             self._groups[_group_of(held)] += time_ps - self._since_ps
 
     def write_down(self, time_ps: int) -> None:
         """Put what has taken time until now into the journal."""
-        held = self._held
-        if self._journal is None or held is None:
+        if self._journal is None:
             return
-        label, collective = Label(), -1
-        if isinstance(held, Awaited):
-            # Of several the one that let the program go on; none has, if it still waits.
-            handle = next((each for each in held.handles(self._npu) if each.done), held.first)
-            label, collective = handle.request.label, handle.collective
-        elif isinstance(held, Compute):
-            label = held.label
-        self._journal.operation(self._npu, KINDS[type(held)], label, collective, self._since_ps, time_ps)
+        for held, begin_ps, end_ps in self._spans(time_ps):
+            label, collective = Label(), -1
+            if isinstance(held, Awaited):
+                # Of several the one that let the program go on; none has, if it still waits.
+                handle = next((each for each in held.handles(self._npu) if each.done), held.first)
+                label, collective = handle.request.label, handle.collective
+            elif isinstance(held, Compute):
+                label = held.label
+            self._journal.operation(self._npu, KINDS[type(held)], label, collective, begin_ps, end_ps)
 
     def exposed_by_group(self, now_ps: int) -> Mapping[str, int]:
         """Return for how long the NPU waited for whom until now, the longest first."""
@@ -119,15 +127,46 @@ class Account:
         sums: dict[int | str, LayerSums] = defaultdict(LayerSums)
         sums.update((layer, LayerSums()) for layer in range(self._layers))
         sums.update(deepcopy(self._sums))
-        if self._held is not None:
-            _add(sums, self._held, now_ps - self._since_ps)
+        for held, begin_ps, end_ps in self._spans(now_ps):
+            _add(sums, held, end_ps - begin_ps)
         return sums
 
-    def position(self, step_of: Callable[[Label], int]) -> tuple[int, int]:
+    def position(self, step_of: Callable[[Label], int], now_ps: int) -> tuple[int, int]:
         """Return passes done, and steps done of the present pass; ``step_of``: how many come before a computation."""
-        if self._position is None:
+        position = self._reached(now_ps)
+        if position is None:
             return self._pass_waited_for, 0
-        return self._position.iteration, step_of(self._position)
+        return position.iteration, step_of(position)
+
+    def _reached(self, now_ps: int) -> Label | None:
+        """Return the last computation that has begun; a forward pass that is done again isn't a step back."""
+        position = self._position
+        for computed, _ in self._begun(now_ps):
+            if position is None or not _again(position, computed.label):
+                position = computed.label
+        return position
+
+    def _begun(self, now_ps: int) -> Iterator[tuple[Compute, int]]:
+        """Yield each computation that is played now and has begun, with its begin."""
+        held, begin_ps = self._held, self._since_ps
+        if not isinstance(held, Compute):
+            return
+        for part in held.parts if isinstance(held, Joined) else (held,):
+            if begin_ps > now_ps:
+                return
+            yield part, begin_ps
+            begin_ps += part.time_ps if part.times_ps is None else part.times_ps[self._place]
+
+    def _spans(self, now_ps: int) -> Iterator[tuple[Held, int, int]]:
+        """Yield what takes time, each computation by itself, with its begin and its end or ``now_ps``."""
+        if isinstance(self._held, Compute):
+            begun = list(self._begun(now_ps))
+            ends_ps = [*(begin_ps for _, begin_ps in begun[1:]), now_ps]
+            for (part, begin_ps), end_ps in zip(begun, ends_ps, strict=True):
+                if part.time_ps:
+                    yield part, begin_ps, end_ps
+        elif self._held is not None:
+            yield self._held, self._since_ps, now_ps
 
 
 def _add(sums: dict[int | str, LayerSums], held: Held, elapsed_ps: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, MutableSequence, Sequence
 from functools import partial
 
@@ -21,7 +22,9 @@ class CohortPlayer:
 
     ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
     NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
-    step takes. ``computations``: begins them where something slows them; each cohort is one NPU then.
+    step takes. ``computations``: begins them where something slows them; each cohort is one NPU then. ``together``:
+    computations of the same length that begin at one moment end as one event, whoever plays them. So nothing comes in
+    another order where some NPUs play apart.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class CohortPlayer:
         *,
         move_ps: int = 0,
         computations: SlowedComputations | None = None,
+        together: bool = True,
     ) -> None:
         self._launches = launches
         self._players = players
@@ -44,12 +48,15 @@ class CohortPlayer:
         self._computations = computations
         self._ready: list[Cohort] = []  # some of whose NPUs may go on
         self._waking: set[int] = set()  # these NPUs
-        self._turns = [0] * len(players)
+        self._turns = list(range(len(players)))  # kept while an NPU computes
+        self._together = together
+        self._begun: defaultdict[int, list[Cohort]] = defaultdict(list)  # at this moment, by how long they compute
 
     def start(self) -> None:
         """Put every cohort's start on the network's list of events."""
-        for cohort in dict.fromkeys(self._players):
-            self._launches.call_later(cohort.npus[0], 0, partial(self._computed, cohort))
+        cohorts = list(dict.fromkeys(self._players))
+        for begun in [cohorts] if self._together else [[cohort] for cohort in cohorts]:
+            self._launches.call_later(begun[0].npus[0], 0, partial(self._computed, begun))
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:
         """What one NPU has posted is done.
@@ -92,7 +99,7 @@ class CohortPlayer:
             launches.place = place
             phase_done(npu, instances[place], time_ps)
         self.go_on(time_ps)
-        launches.hand_over()
+        self._hand_over()
 
     def go_on(self, time_ps: int) -> None:
         """Let whoever waits no longer run on: whole cohorts, or parts of them; together who comes to the same place."""
@@ -137,15 +144,21 @@ class CohortPlayer:
         cohort.release(time_ps)
         self._run(cohort, time_ps)
 
-    def _computed(self, cohort: Cohort, time_ps: int) -> None:
-        """From the network: a cohort begins, or has computed."""
-        if len(cohort.npus) == 1:
+    def _computed(self, cohorts: Sequence[Cohort], time_ps: int) -> None:
+        """From the network: cohorts begin, or have computed."""
+        if self._together:
+            self._launches.keep()
+        for cohort in cohorts:
             self._resume(cohort, time_ps)
-            return
-        for turn, npu in enumerate(cohort.npus):
-            self._turns[npu] = turn
-        self._launches.keep()
-        self._resume(cohort, time_ps)
+        if self._together:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Hand on what was kept; what computes as long from now on will end as one event."""
+        begun = list(self._begun.items())
+        self._begun.clear()
+        for took_ps, cohorts in begun:
+            self._launches.call_later(cohorts[0].npus[0], took_ps, partial(self._computed, cohorts))
         self._launches.hand_over()
 
     def _run(self, cohort: Cohort, time_ps: int) -> None:
@@ -153,18 +166,19 @@ class CohortPlayer:
         place, posted, account = cohort.place, cohort.posted, cohort.account
         while (operation := place.read()) is not None:
             if isinstance(operation, Compute):
-                if account is not None:
-                    account.reached(operation.label)
                 if operation.time_ps:
                     self._compute(cohort, operation, time_ps)
                     return
+                if account is not None:
+                    account.hold(operation, time_ps)
+                    account.release(time_ps)
             elif isinstance(operation, WrittenWait):
                 if self._waits(cohort, operation, time_ps):
                     return
             elif isinstance(operation, Move):
                 if self._move_ps:
                     cohort.hold(operation, time_ps)
-                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._computed, cohort))
+                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._computed, [cohort]))
                     return
             else:
                 joint = place.post(self._post_all(cohort.npus, self._turns, operation))
@@ -209,9 +223,10 @@ class CohortPlayer:
     def _begin(self, cohort: Cohort, operation: Compute, took_ps: int, time_ps: int) -> None:
         """Compute for ``took_ps``, or longer if something slows that."""
         cohort.hold(operation, time_ps)
-        npu, computed = cohort.npus[0], partial(self._computed, cohort)
-        if self._computations is None:
-            self._launches.place = self._turns[npu]
+        npu, computed = cohort.npus[0], partial(self._computed, [cohort])
+        if self._computations is None and self._launches.keeps:
+            self._begun[took_ps].append(cohort)
+        elif self._computations is None:
             self._launches.call_later(npu, took_ps, computed)
         else:
             memory_ps = operation.memory_ps * took_ps // operation.time_ps

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from astra_ns3.playing.programs.operations import Compute, Move
 from astra_ns3.system.request import Handle, Joint
+
+
+@dataclass(frozen=True)
+class Joined(Compute):
+    """Several computations without a break, played as one. ``parts``: in their order."""
+
+    parts: tuple[Compute, ...] = ()
 
 
 class Awaited(NamedTuple):

@@ -8,7 +8,7 @@ from functools import partial
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.errors import SimulationStalled, of_npus
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import LayerTimes, RoleTimes
@@ -21,7 +21,7 @@ from astra_ns3.playing.player.cohort import Cohort, Member
 from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.program_stall import describe_stall
 from astra_ns3.playing.player.tape import Tape
-from astra_ns3.playing.programs.operations import Issue, Posting, Send
+from astra_ns3.playing.programs.operations import Posting, Send
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.slowdown.computations import slowed_by
@@ -87,7 +87,9 @@ class ProgramsDriver(SystemDriver):
         alike = programs.written_down and self._system.plays_alike
         self._together = alike and not details and not any(self._updates_ps)
         observed = range(network.npus) if self._journal is not None else sorted({0, *self._observed})
-        self._accounts = {npu: Account(npu, len(self._names), self._journal) for npu in observed}
+        self._accounts = {
+            npu: Account(npu, len(self._names), self._journal, place=self._place_of[npu]) for npu in observed
+        }
         self._npus = self._cohorts_of(programs, fine=details or not programs.written_down)
         self._cohorts = CohortPlayer(
             self._system.launches,
@@ -97,6 +99,7 @@ class ProgramsDriver(SystemDriver):
             self._ended,
             move_ps=self._tick_ps,
             computations=self._computations,
+            together=self._together,
         )
         self._left = len(self._npus)
         self._started = False
@@ -109,7 +112,10 @@ class ProgramsDriver(SystemDriver):
             self._system.prepare(request)
 
     def _cohorts_of(self, programs: RolePrograms, *, fine: bool) -> list[Cohort]:
-        """Return the cohort of each NPU: those of a role together, but for who has an account, or each by itself."""
+        """Return the cohort of each NPU: those of a role together, but for who has an account, or each by itself.
+
+        ``fine``: how all read, so that who has an account does nothing in another order.
+        """
         found: dict[int, Cohort] = {}
         for role in programs.roles:
             for npus in [role.ranks] if programs.written_down else [[npu] for npu in role.ranks]:
@@ -119,9 +125,7 @@ class ProgramsDriver(SystemDriver):
                     found.update(dict.fromkeys(others, Cohort(others, tape.place())))
                 for npu in npus:
                     if npu not in found:
-                        account = self._accounts.get(npu)
-                        place = tape.place(fine=fine or account is not None)
-                        found[npu] = Cohort([npu], place, account, apart=True)
+                        found[npu] = Cohort([npu], tape.place(fine=fine), self._accounts.get(npu), apart=True)
                 tape.close()
         return [found[npu] for npu in range(len(self._role_of))]
 
@@ -170,7 +174,9 @@ class ProgramsDriver(SystemDriver):
         """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
         programs = self._programs
         done = programs.passes, 0
-        passes_done, steps = done if self._npus[0].done else self._accounts[0].position(programs.step_of)
+        passes_done, steps = (
+            done if self._npus[0].done else self._accounts[0].position(programs.step_of, self._network.now_ps())
+        )
         return passes_done, programs.passes, steps, programs.steps
 
     def computed_ps(self) -> int:
@@ -195,8 +201,8 @@ class ProgramsDriver(SystemDriver):
             self._network.stop()
 
     def _post_operation(self, npu: int, operation: Posting) -> Handle:
-        if isinstance(operation, Issue):
-            return self._system.issue(npu, operation.request)
+        if isinstance(operation, CollectiveRequest):
+            return self._system.issue(npu, operation)
         peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
         tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous, operation.group
         if isinstance(operation, Send):
@@ -217,8 +223,8 @@ class ProgramsDriver(SystemDriver):
         self._cohorts.handle_done(handle, time_ps)
 
     def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:
-        if isinstance(operation, Issue) and len(npus) > 1:
-            return self._system.issue_all(npus, turns, operation.request)
+        if isinstance(operation, CollectiveRequest) and len(npus) > 1:
+            return self._system.issue_all(npus, turns, operation)
         launches = self._system.launches
         handles = []
         for npu in npus:
@@ -235,8 +241,7 @@ class ProgramsDriver(SystemDriver):
 
 def _observed(roles: Sequence[Role], role_of: Sequence[Role], report_npu: int) -> list[int]:
     """The NPU that stands for each role: the one reported, or the first that has it. Raises InputError."""
-    if not 0 <= report_npu < len(role_of):
-        raise InputError(f"report-npu is {report_npu}, expected one of {len(role_of)} NPUs, 0 to {len(role_of) - 1}")
+    of_npus("report-npu", report_npu, len(role_of))
     return [report_npu if role_of[report_npu] is role else role.ranks[0] for role in roles]
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from astra_ns3.playing.programs.operations import Compute, Issue, Move, Posting, Program, Waiting
+from astra_ns3.playing.player.held import Joined
+from astra_ns3.playing.programs.operations import Compute, Move, Posting, Program, Waiting
 from astra_ns3.system.request import CollectiveRequest, Handle, Joint, MessageRequest
 
 _BLOCK_OPERATIONS = 512
@@ -62,7 +63,11 @@ class Tape:
         self._over = False
 
     def place(self, *, fine: bool = False) -> Place:
-        """Return the begin. ``fine``: its reader needs every computation, or its moves take time."""
+        """Return the begin. ``fine``: moves take time, or each computation has a length of its own.
+
+        All readers of a tape read alike. Timers of one moment fire in the order in which they were set, so a reader who
+        sets a timer for each computation would come after those who set one for several.
+        """
         assert self._first is not None
         return Place(self, self._first, fine=fine)
 
@@ -101,11 +106,11 @@ class Tape:
 
     def _stand_in(self, operation: Posting) -> Handle:
         """Return what stands for every reader's handle; nobody knows here whether that is done at once."""
-        request: CollectiveRequest | MessageRequest
-        if isinstance(operation, Issue):
-            request = operation.request
-        else:
-            request = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
+        request = (
+            operation
+            if isinstance(operation, CollectiveRequest)
+            else MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
+        )
         handle = Handle(0, self._posted, request, 0, done=False)
         self._posted += 1
         return handle
@@ -186,7 +191,7 @@ def _sum(computes: list[Compute]) -> Compute:
     memory_ps = sum(each.memory_ps for each in computes)
     uneven = [each.times_ps for each in computes if each.times_ps is not None]
     if not uneven:
-        return Compute(computes[0].label, time_ps, None, memory_ps)
+        return Joined(computes[0].label, time_ps, None, memory_ps, tuple(computes))
     even_ps = sum(each.time_ps for each in computes if each.times_ps is None)
     times_ps = tuple(even_ps + sum(times) for times in zip(*uneven, strict=True))
-    return Compute(computes[0].label, time_ps, times_ps, memory_ps)
+    return Joined(computes[0].label, time_ps, times_ps, memory_ps, tuple(computes))

@@ -29,13 +29,6 @@ class Compute:
 
 
 @dataclass(frozen=True)
-class Issue:
-    """Issue a collective and go on; what comes back from the ``yield`` is its handle."""
-
-    request: CollectiveRequest
-
-
-@dataclass(frozen=True)
 class Send:
     """Send a tensor and go on; what comes back is the handle of this end.
 
@@ -113,7 +106,8 @@ class Move:
     """Go on to the next pass of a layer; takes no time but ``Compatibility.step_tick_ns``."""
 
 
-Posting = Issue | Send | Receive
+Posting = CollectiveRequest | Send | Receive
+"""A collective to issue, or an end of a message; the program goes on, and the ``yield`` gives a handle."""
 Waiting = Wait | WaitAny
 """Each has ``handles``, the ``handle`` its time is booked on, ``over`` and ``tail``."""
 Blocking = Compute | Waiting | Move

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 
@@ -43,11 +43,11 @@ def make_roles(found: Mapping[str, Sequence[int]], npus: int) -> tuple[Role, ...
     for role in roles:
         for npu in role.ranks:
             if npu in holders:
-                raise InputError(f"NPU {npu} has role '{holders[npu]}' and role '{role.name}', expected one")
+                raise wrong(f"NPU {npu} has role '{holders[npu]}' and role '{role.name}', expected one")
             if npu >= npus:
-                raise InputError(f"role '{role.name}' has NPU {npu}, there are {npus}, 0 to {npus - 1}")
+                raise wrong(f"role '{role.name}' has NPU {npu}, there are {npus}, 0 to {npus - 1}")
             holders[npu] = role.name
     if len(holders) < npus:
         missing = next(npu for npu in range(npus) if npu not in holders)
-        raise InputError(f"NPU {missing} has no role, expected one of {', '.join(found)}")
+        raise wrong(f"NPU {missing} has no role, expected one of {', '.join(found)}")
     return roles

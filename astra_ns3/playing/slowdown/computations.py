@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.slowdown.jitter import JitterFactors
 from astra_ns3.playing.slowdown.pace import UNCHANGED, Pace, Span
@@ -117,9 +117,7 @@ class SlowedComputations:
     def _end_ps(self, npu: int, now_ps: int, work_ps: int | Fraction, stretch: Fraction) -> int:
         end_ps = self._paces[npu].end_ps(now_ps, work_ps, stretch)
         if end_ps > LARGEST_INTEGER:
-            raise InputError(
-                f"a slowed computation of NPU {npu} would end at {end_ps} ps, expected by {LARGEST_INTEGER} ps"
-            )
+            raise wrong(f"a slowed computation of NPU {npu} would end at {end_ps} ps, expected by {LARGEST_INTEGER} ps")
         return end_ps
 
     def _look_at_end(self, npu: int, running: _Running, now_ps: int) -> None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from astra_ns3.config.training_plan import Block, Degrees, Group, Operation, OperationKind, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group, Operation, OperationKind, TrainingPlan
+from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Program, Receive, Send, WaitAny
 from astra_ns3.playing.programs.roles import Role
@@ -23,7 +23,7 @@ from astra_ns3.playing.training.places import Among, Places
 from astra_ns3.playing.training.sharding import Bucket, Shards
 from astra_ns3.playing.training.stage_run import GRADIENT, UPDATE, WEIGHTS, StageRun, post, wait
 from astra_ns3.playing.training.stage_script import StageScript
-from astra_ns3.playing.training.step_maker import Computing, Exchanging, StepMaker
+from astra_ns3.playing.training.step_maker import Computing, StepMaker
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import Handle
@@ -52,7 +52,7 @@ class ServedShards(Shards):
         """Of a part of the model, in the order in which their gradients are complete."""
         return tuple(Bucket(block, count, None, None) for block, count in self.cut(blocks, lambda own: own.parameters))
 
-    def gathers(self, block: Block) -> tuple[Exchanging, ...]:
+    def gathers(self, block: Block) -> tuple[Exchange, ...]:
         """None: workers have all weights."""
         return ()
 
@@ -127,15 +127,17 @@ class ServedPrograms(TrainingPrograms):
 
     def _check(self) -> None:
         plan = self.plan
-        if plan.degrees != Degrees(data=plan.degrees.data) or plan.sharding.stage:
-            raise InputError(
-                f"{plan.source}: parameter servers, with other parallelism than of data, or ZeRO, expected data alone"
-            )
+        refuse(
+            bool(plan.degrees != Degrees(data=plan.degrees.data) or plan.sharding.stage),
+            "parameter servers, with other parallelism than of data, or ZeRO, expected data alone",
+            plan.source,
+        )
         npus = prod(self.dimensions)
-        if self.workers + plan.servers != npus:
-            raise InputError(
-                f"{plan.source}: {self.workers} workers and {plan.servers} servers, but the network has {npus} NPUs"
-            )
+        refuse(
+            self.workers + plan.servers != npus,
+            f"{self.workers} workers and {plan.servers} servers, but the network has {npus} NPUs",
+            plan.source,
+        )
 
 
 class _Alone(Places):
@@ -146,8 +148,11 @@ class _Alone(Places):
         self._source = plan.source
 
     def _among(self, group: Group, stage: int) -> Among | None:
-        if self._degrees.size(group) > 1:
-            raise InputError(f"{self._source}: an exchange in groups '{group.value}', which workers of servers haven't")
+        refuse(
+            self._degrees.size(group) > 1,
+            f"an exchange in groups '{group.value}', which workers of servers haven't",
+            self._source,
+        )
         return None
 
 

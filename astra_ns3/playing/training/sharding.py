@@ -10,11 +10,20 @@ as PyTorch's FSDP: Y. Zhao et al., "PyTorch FSDP", VLDB 2023; buckets: S. Li et 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Block, Elements, Group, Operation, OperationKind, Sharding, TrainingPlan
-from astra_ns3.playing.training.step_maker import Exchanging, StepMaker
+from astra_ns3.config.training_plan import (
+    Block,
+    Elements,
+    Exchange,
+    Group,
+    Operation,
+    OperationKind,
+    Sharding,
+    TrainingPlan,
+)
+from astra_ns3.playing.training.step_maker import StepMaker
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +36,8 @@ class Bucket:
 
     block: int
     parameters: int
-    reduce: Exchanging | None
-    gather: Exchanging | None
+    reduce: Exchange | None
+    gather: Exchange | None
 
 
 _FAMILIES: Sequence[tuple[Group, Callable[[Block], int]]] = (
@@ -57,7 +66,7 @@ class Shards:
                     found.append(bucket)
         return tuple(sorted(found, key=lambda bucket: -bucket.block))
 
-    def gathers(self, block: Block) -> tuple[Exchanging, ...]:
+    def gathers(self, block: Block) -> tuple[Exchange, ...]:
         """Of a block's weights before each use: in stage 3 alone."""
         if self._sharding.stage < 3:
             return ()
@@ -106,13 +115,12 @@ class Shards:
         else:
             whole = self.shard(group, parameters) * self._sizes[group]
             kind, bytes = CollectiveKind.REDUCE_SCATTER, whole * self._elements.gradient
-        reduce = self.maker.exchange(kind, group, self._sent_bytes(bytes), waited=False)
+        reduce = self.maker.sent(Exchange(kind, group, self._sent_bytes(bytes), waited=False))
         if reduce is None:
             return None
         gathers = self._sharding.stage in (1, 2)
         return Bucket(block, parameters, reduce, self._gather(group, parameters) if gathers else None)
 
-    def _gather(self, group: Group, parameters: int) -> Exchanging | None:
+    def _gather(self, group: Group, parameters: int) -> Exchange | None:
         bytes = self._sent_bytes(self.shard(group, parameters) * self._elements.weight)
-        gather = self.maker.exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False)
-        return gather and replace(gather, content="weights")
+        return self.maker.sent(Exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False, content="weights"))

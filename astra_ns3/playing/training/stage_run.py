@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Sequence
+from dataclasses import replace
 
+from astra_ns3.config.training_plan import Exchange
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Operation, Posting, Program, Receive, Send, Wait
 from astra_ns3.playing.training.sharding import Bucket
 from astra_ns3.playing.training.stage_script import BlockScript, PlannedWork, StageScript
-from astra_ns3.playing.training.step_maker import Computing, Exchanging, Step, Turning
+from astra_ns3.playing.training.step_maker import Computing, Step, Turning
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.policies import HIGHEST_PRIORITY
 from astra_ns3.system.request import Handle
@@ -51,6 +53,7 @@ class StageRun:
 
     def __init__(self, script: StageScript) -> None:
         self._script = script
+        self._request = script.maker.request
         self._sent: list[Handle] = []
         self._reducing: list[Handle] = []
         self._late: list[tuple[int, Bucket]] = []
@@ -125,8 +128,8 @@ class StageRun:
         for step in steps:
             if isinstance(step, Computing):
                 yield step.operation(label)
-            elif isinstance(step, Exchanging):
-                handle = yield from post(step.operation(label, _NOW))
+            elif isinstance(step, Exchange):
+                handle = yield from post(self._request(step, label, _NOW))
                 if step.waited:
                     yield Wait(handle)
                 else:
@@ -150,10 +153,10 @@ class StageRun:
             self._ahead.append(handles)
         yield from wait(self._ahead.popleft())
 
-    def _gather_weights(self, gather: Exchanging, label: Label) -> Posted:
+    def _gather_weights(self, gather: Exchange, label: Label) -> Posted:
         """They are gathered in the order in which they are needed, before all that are asked for later."""
         self._next_weights -= 1
-        return (yield from post(gather.operation(label, self._next_weights)))
+        return (yield from post(self._request(gather, label, self._next_weights)))
 
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
         """Gradients of full buckets go, at once or at the end."""
@@ -166,7 +169,7 @@ class StageRun:
     def _hand_in(self, label: Label, bucket: Bucket) -> Program:
         """The gradients of a bucket go."""
         assert bucket.reduce is not None
-        self._reducing.append((yield from post(bucket.reduce.operation(label))))
+        self._reducing.append((yield from post(self._request(bucket.reduce, label))))
 
     def _finish(self, number: int) -> Program:
         """After the last micro-batch: gradients, the update, and weights for others."""
@@ -177,9 +180,10 @@ class StageRun:
         yield from wait(self._sent)
         yield from wait(self._reducing)
         if script.summed is not None:
-            yield Wait((yield from post(script.summed.operation(Label(number, SUMMED, GRADIENT), _NOW))))
+            yield Wait((yield from post(self._request(script.summed, Label(number, SUMMED, GRADIENT), _NOW))))
         if script.tied is not None:
-            yield Wait((yield from post(script.tied.operation(Label(number, TIED, GRADIENT), _NOW))))
+            tied = replace(script.tied, label=Label(number, TIED, GRADIENT), policy=_NOW)
+            yield Wait((yield from post(tied)))
         if script.update is not None:
             yield script.update.operation(Label(number, OPTIMIZER, UPDATE))
         for chunk in script.chunks:

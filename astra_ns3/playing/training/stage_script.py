@@ -8,12 +8,14 @@ from functools import cached_property
 from itertools import accumulate
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Block, Group, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.config.training_plan import Block, Exchange, Group, TrainingPlan
+from astra_ns3.errors import refuse
+from astra_ns3.playing.programs.operations import UNNAMED
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Among
 from astra_ns3.playing.training.sharding import Bucket, Shards
-from astra_ns3.playing.training.step_maker import Computing, Exchanging, Step
+from astra_ns3.playing.training.step_maker import Computing, Step
+from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
 
 
@@ -28,7 +30,7 @@ class BlockScript:
     input_gradient: tuple[Step, ...]
     weight_gradient: tuple[Step, ...]
     buckets: tuple[Bucket, ...]
-    gathers: tuple[Exchanging, ...]
+    gathers: tuple[Exchange, ...]
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Use:
 
     layer: int
     micro_batch: int
-    gathers: tuple[Exchanging, ...]
+    gathers: tuple[Exchange, ...]
 
 
 class StageScript:
@@ -58,10 +60,13 @@ class StageScript:
     def __init__(
         self, plan: TrainingPlan, stage: int, roles: Sequence[Role], shards: Shards, ends: Among | None = None
     ) -> None:
-        if len(roles) > 1 and plan.boundary_bytes < 1:
-            raise InputError(f"{plan.source}: stages send each other {plan.boundary_bytes} bytes, expected at least 1")
+        refuse(
+            len(roles) > 1 and plan.boundary_bytes < 1,
+            f"stages send each other {plan.boundary_bytes} bytes, expected at least 1",
+            plan.source,
+        )
         self._plan = plan
-        self._maker = shards.maker
+        self.maker = shards.maker
         self._shards = shards
         self.stage = stage
         self.sharding = plan.sharding
@@ -85,17 +90,17 @@ class StageScript:
     def update(self) -> Computing | None:
         """Of the stage's weights; None if it has none."""
         update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
-        return self._maker.computing(update) if update.bytes else None
+        return self.maker.computing(update) if update.bytes else None
 
     @cached_property
-    def summed(self) -> Exchanging | None:
+    def summed(self) -> Exchange | None:
         """The sum over tensor groups of gradients of what each NPU has for its own tokens; None if nothing is.
 
         One at the end of the backward pass, of all that the stage has, as Megatron-LM does (``finalize_model_grads``).
         """
         parameters = sum(block.summed_parameters for chunk in self._plan.stage(self.stage) for block in chunk)
         bytes = self._shards.summed_bytes(parameters)
-        return self._maker.exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes)
+        return self.maker.sent(Exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes))
 
     def next_part(self, chunk: int) -> int:
         """Which of its stage's parts the one is that comes after one of ours."""
@@ -131,7 +136,7 @@ class StageScript:
         return tuple(found)
 
     def _chunk(self, blocks: tuple[Block, ...], begin: int) -> tuple[BlockScript, ...]:
-        of, buckets = self._maker.of, self._shards.buckets(blocks)
+        of, buckets = self.maker.of, self._shards.buckets(blocks)
         return tuple(
             BlockScript(
                 begin + number,
@@ -145,11 +150,18 @@ class StageScript:
             for number, block in enumerate(blocks)
         )
 
-    def _tied(self, ends: Among | None, *, is_end: bool) -> Exchanging | None:
-        """The exchange of the gradient of the embedding that the first and the last stage have."""
+    def _tied(self, ends: Among | None, *, is_end: bool) -> CollectiveRequest | None:
+        """Return the request, without a label, for the gradient of the embedding of the first and the last stage."""
         if ends is None or not is_end or not self._plan.tied_parameters:
             return None
-        return Exchanging(CollectiveKind.ALL_REDUCE, self._shards.tied_bytes(self._plan.tied_parameters), ends)
+        return CollectiveRequest(
+            CollectiveKind.ALL_REDUCE,
+            self._shards.tied_bytes(self._plan.tied_parameters),
+            UNNAMED,
+            dimensions=ends.dimensions,
+            communicator=ends.communicator,
+            group=ends.group,
+        )
 
 
 def _makes_gradients(work: Work) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, Uneven
-from astra_ns3.errors import InputError
+from astra_ns3.config.training_plan import Exchange, Item, Operation, Ring, Uneven
+from astra_ns3.errors import refuse
 from astra_ns3.network.records import Label
-from astra_ns3.playing.programs.operations import Compute, Issue
-from astra_ns3.playing.training.places import Among, Places
+from astra_ns3.playing.programs.operations import Compute
+from astra_ns3.playing.training.places import Places
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.computing.clock import Clock
@@ -46,37 +45,6 @@ class Computing:
 
 
 @dataclass(frozen=True)
-class Exchanging:
-    """A collective of ``bytes`` of each NPU; see :class:`~astra_ns3.config.training_plan.Exchange`.
-
-    ``content``: of what, where that tells exchanges in the same group apart.
-    """
-
-    kind: CollectiveKind
-    bytes: int
-    among: Among
-    waited: bool = True
-    counts: tuple[tuple[int, ...], ...] | None = None
-    content: str = ""
-
-    def operation(self, label: Label, policy: str | int | None = None) -> Issue:
-        """What a program yields; ``policy``: a request's."""
-        among = self.among
-        return Issue(
-            CollectiveRequest(
-                self.kind,
-                self.bytes,
-                label,
-                policy,
-                dimensions=among.dimensions,
-                communicator=among.communicator,
-                counts=self.counts,
-                group=f"{among.group}, {self.content}" if self.content else among.group,
-            )
-        )
-
-
-@dataclass(frozen=True)
 class Turning:
     """``turns`` of ``computing`` while bytes go to the next and come from the one before, see ``Ring``."""
 
@@ -89,7 +57,7 @@ class Turning:
     tag: str
 
 
-Step = Computing | Exchanging | Turning
+Step = Computing | Exchange | Turning
 
 
 class StepMaker:
@@ -122,10 +90,24 @@ class StepMaker:
                 steps.append(step)
         return tuple(steps)
 
-    def exchange(self, kind: CollectiveKind, group: Group, bytes: int, *, waited: bool = True) -> Exchanging | None:
-        """A collective in a group; None if each is alone in theirs, or has nothing to send."""
-        among = self._places.among(group, self._stage)
-        return Exchanging(kind, bytes, among, waited) if among is not None and bytes else None
+    def sent(self, exchange: Exchange) -> Exchange | None:
+        """Return an exchange; None if each is alone in their group, or has nothing to send."""
+        return exchange if self._places.among(exchange.group, self._stage) is not None and exchange.bytes else None
+
+    def request(self, exchange: Exchange, label: Label, policy: str | int | None = None) -> CollectiveRequest:
+        """Return what a program yields for an exchange that is sent; ``policy``: a request's."""
+        among = self._places.among(exchange.group, self._stage)
+        assert among is not None
+        return CollectiveRequest(
+            exchange.kind,
+            exchange.bytes,
+            label,
+            policy,
+            dimensions=among.dimensions,
+            communicator=among.communicator,
+            counts=exchange.counts,
+            group=f"{among.group}, {exchange.content}" if exchange.content else among.group,
+        )
 
     def _step(self, item: Item) -> Step | None:
         if isinstance(item, Operation):
@@ -133,7 +115,7 @@ class StepMaker:
         if isinstance(item, Uneven):
             return self._uneven(item)
         if isinstance(item, Exchange):
-            return self._exchange(item)
+            return self.sent(item)
         return self._ring(item)
 
     def computing(self, operation: Operation) -> Computing:
@@ -141,18 +123,15 @@ class StepMaker:
         time_ps = self.time_ps(operation)
         return Computing(time_ps, memory_ps=time_ps if self._clock.memory_bound(operation) else 0)
 
-    def _exchange(self, item: Exchange) -> Exchanging | None:
-        exchanging = self.exchange(item.kind, item.group, item.bytes, waited=item.waited)
-        return exchanging and replace(exchanging, counts=item.counts)
-
     def _uneven(self, item: Uneven) -> Computing:
         times_ps = [self.time_ps(operation) for operation in item.operations]
         own = self._places.places_in(item.group)
-        if len(times_ps) != max(own) + 1:
-            raise InputError(
-                f"{self._source}: {len(times_ps)} operations for the {max(own) + 1} places of a group "
-                f"'{item.group.value}', expected one for each"
-            )
+        refuse(
+            len(times_ps) != max(own) + 1,
+            f"{len(times_ps)} operations for the {max(own) + 1} places of a group "
+            f"'{item.group.value}', expected one for each",
+            self._source,
+        )
         longest = self.computing(max(item.operations, key=self.time_ps))
         if len(set(times_ps)) == 1:
             return longest

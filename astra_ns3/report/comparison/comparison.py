@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.report.alignment import aligned
 from astra_ns3.report.comparison.differences import Group, Setting
 from astra_ns3.report.comparison.text import difference_row, part_text, value_text
@@ -30,7 +30,7 @@ class Comparison:
         """Whether nothing differs."""
         return not (self.settings or self.notes or any(group.differences for group in self.groups))
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Plain data."""
         return {
             "a": self.a,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import Any
+
+from astra_ns3.config.core.plain import Json, JsonObject
 
 
 class Absent(Enum):
@@ -23,10 +24,10 @@ class Setting:
     """A key of the configuration by its dotted path, and what it is in each run."""
 
     key: str
-    a: Any
-    b: Any
+    a: Json | Absent
+    b: Json | Absent
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Plain data; a run that hasn't the key has no entry."""
         values = {"a": self.a, "b": self.b}
         return {"key": self.key, **{run: value for run, value in values.items() if value is not ABSENT}}
@@ -51,7 +52,7 @@ class Difference:
         """Change over what it is in A; None where that is nothing."""
         return self.change / self.a if self.a and self.change is not None else None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Plain data."""
         return {"name": self.name, "unit": self.unit, "a": self.a, "b": self.b, "change": self.change}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from astra_ns3.network.records import STEPS
+from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
 from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
@@ -22,7 +22,8 @@ _PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 def totals(run: Records) -> Quantities:
     """Finish of the run; computing and waiting of the reported NPU."""
     metadata = run.metadata
-    return {name: ("ps", metadata[f"{name}_ps"]) for name in ("finish", "compute", "exposed")}
+    times_ps = {"finish": metadata["finish_ps"], "compute": metadata["compute_ps"], "exposed": metadata["exposed_ps"]}
+    return {name: ("ps", time_ps) for name, time_ps in times_ps.items()}
 
 
 def layers(run: Records) -> Quantities:
@@ -83,7 +84,7 @@ def flows_by_size(run: Records) -> Quantities | None:
     return found
 
 
-def _of_sizes(name: str, sizes: Mapping[str, Any]) -> Quantities:
+def _of_sizes(name: str, sizes: FlowSizesDocument) -> Quantities:
     found: Quantities = {f"{name}completion {percent}": ("ps", ps) for percent, ps in sizes["times_ps"].items()}
     for percent, slowdown in (sizes["slowdowns"] or {}).items():
         found[f"{name}slowdown {percent}"] = ("", slowdown)
@@ -105,7 +106,7 @@ def account_parts(run: Records) -> Quantities | None:
 
 def counters(run: Records) -> Quantities:
     """Counts of what the run did."""
-    counts: Mapping[str, int] = {
+    counts: Mapping[str, int | float] = {
         **{name: run.metadata[name] for name in ("collectives", "collectives_ended", "chunks", "npus", "npus_done")},
         **run.metadata["statistics"],
     }

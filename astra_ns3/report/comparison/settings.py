@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.network.run_document import RunDocument, chosen
 
 OPTIONS = (
     "backend",
@@ -25,12 +27,13 @@ PARTS = (*OPTIONS, *FILES, "in_force", "versions")
 _NAMES = ("name", "layer")
 
 
-def settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def settings(metadata: RunDocument) -> JsonObject:
     """Dotted key -> value. A list of groups that have names goes by these, ``workload.layers.Embedding.update_ns``."""
-    return dict(entry for part in PARTS for entry in flat(part, metadata.get(part)))
+    parts = chosen(metadata, PARTS)
+    return dict(entry for part in PARTS for entry in flat(part, parts.get(part)))
 
 
-def flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+def flat(key: str, value: Json) -> Iterator[tuple[str, Json]]:
     """The values of a group and of those in it, by dotted key; an empty group or list is a value."""
     if isinstance(value, Mapping) and value:
         for name, inner in value.items():
@@ -42,7 +45,7 @@ def flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _named(entries: list[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _named(entries: list[Mapping[str, Json]]) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """The entries by their names if they have some, all different, which are left out then; else by their places."""
     for word in _NAMES:
         names = [str(entry.get(word)) for entry in entries]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.network.run_document import FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE
 from astra_ns3.report.explanation.segment import Segment
@@ -82,7 +84,7 @@ class Explanation:
     ports: tuple[tuple[str, int], ...] = ()
     congested: tuple[Mapping[str, Any], ...] | None = None
     missing: tuple[str, ...] = ()
-    flows: Mapping[str, Any] | None = None
+    flows: FlowsDocument | None = None
     report_npu: int = 0
     remedy: str = ""
 
@@ -92,7 +94,7 @@ class Explanation:
         sections += [_congested(self), _missing(self)]
         return "\n\n".join(section for section in sections if section)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
         document["congested"] = list(self.congested or ())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.report.explanation.causes import Cause, Causes, Event
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.report.explanation.segment import OTHER, Segment
@@ -32,10 +32,11 @@ def path_of_collective(tables: Tables, collective: int) -> tuple[Segment, ...]:
     posts = list(tables.posts(collective))
     found = [tables.phases_of(collective, npu)[-1:] for npu in {npu: None for npu, _, _ in posts}]
     rows = [row for rows in found for row in rows]
-    if not rows:
-        raise InputError(f"there is no collective {collective} that ended: see collectives.csv")
-    if tables.stopped_ps is not None and collective in tables.unended:
-        raise InputError(f"collective {collective} had not ended when the run was stopped: see collectives.csv")
+    refuse(not rows, f"there is no collective {collective} that ended: see collectives.csv")
+    refuse(
+        tables.stopped_ps is not None and collective in tables.unended,
+        f"collective {collective} had not ended when the run was stopped: see collectives.csv",
+    )
     last = max(rows, key=lambda row: tables.phase_end[row])
     return _walked_back(Causes(tables), Causes.over(tables, last), posts[0][1])
 

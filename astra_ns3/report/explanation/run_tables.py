@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from astra_ns3.config.core.compatibility import preset
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
-from astra_ns3.report.records import COLLECTIVES, table_of
+from astra_ns3.network.run_document import FileDocument
+from astra_ns3.report.records import COLLECTIVES, Batch, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import PS_PER_NS
 
-Columns = Mapping[str, npt.NDArray[Any]]
+Columns = Batch
 _INSTANCE = ("collective", "chunk", "phase")
 _PHASE_COLUMNS = (*_INSTANCE, "npu", "dimension", "queued_ps", "start_ps", "end_ps")
 _OPERATION_COLUMNS = ("npu", "kind", "collective", "iteration", "start_ps", "end_ps")
@@ -74,11 +73,10 @@ class Tables:
 
     def __init__(self, run: Records) -> None:
         metadata = run.metadata
-        if is_of_flows(run):
-            raise InputError("a list of flows has no passes, collectives or critical path; explain all of it")
+        refuse(bool(is_of_flows(run)), "a list of flows has no passes, collectives or critical path; explain all of it")
         operations, phases = table_of(run, "operations"), table_of(run, "phases")
         if operations is None or phases is None:
-            raise InputError("the critical path needs what every NPU did: run with --record timeline")
+            raise wrong("the critical path needs what every NPU did: run with --record timeline")
         self.npus = int(metadata["npus"])
         self.unended = frozenset(int(row["collective"]) for row in run.rows(COLLECTIVES) if not row["end_us"])
         self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
@@ -90,7 +88,7 @@ class Tables:
         self.messages = messages_of(run)
         self._read_messages()
 
-    def _read_system(self, system: Mapping[str, Any]) -> None:
+    def _read_system(self, system: FileDocument) -> None:
         delay_ns = int(system.get("endpoint-delay", 0) * system.get("injection-scale", 1.0))
         group_ns = self.rules.group_endpoint_delay_ns
         self._delays_ps = {ns * PS_PER_NS for ns in (delay_ns, group_ns) if ns is not None}
@@ -113,8 +111,7 @@ class Tables:
         self._posted = posted
         self._by_post = _Index(self.operation_collective[posted], self.operation_end[posted])
         ends = self.operation_end[self._blocking]
-        if not len(ends):
-            raise InputError("no NPU did anything that takes time: there is nothing to explain")
+        refuse(not len(ends), "no NPU did anything that takes time: there is nothing to explain")
 
     def _read_phases(self, table: Columns) -> None:
         self.phase_npu, self.phase_dimension = table["npu"], table["dimension"]
@@ -171,7 +168,7 @@ class Tables:
             rows = rows[self.iterations[rows] == iteration]
         if not len(rows):
             there = self.iterations_there()
-            raise InputError(f"there is no iteration {iteration}, expected {there[0]}..{there[-1]}")
+            raise wrong(f"there is no iteration {iteration}, expected {there[0]}..{there[-1]}")
         return int(rows[np.argmax(self.operation_end[rows])])
 
     def iterations_there(self) -> list[int]:

@@ -8,8 +8,9 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import ends_in, needing
 from astra_ns3.report.figures.figure import (
     Axis,
     Band,
@@ -53,6 +54,8 @@ _TITLE_LETTERS = 96
 _TABLE_WIDTH = 0.98
 """Share of the width that a table takes at most: letters don't shrink evenly."""
 
+Base = float | npt.NDArray[np.float64]
+Style = dict[str, Any]  # by the names that matplotlib gives them
 SETTINGS: Any = {
     "font.size": 7,
     "axes.titlesize": 7.5,
@@ -86,13 +89,9 @@ SETTINGS: Any = {
 
 def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
     """Return the figure drawn; raises InputError if matplotlib is missing."""
-    try:
+    with needing("matplotlib", "pictures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure as Drawing
-    except ImportError as error:
-        raise InputError(
-            "pictures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     down = -(-len(figure.panels) // figure.across)
     heights = [
         max(panel.height for panel in figure.panels[row * figure.across :][: figure.across]) for row in range(down)
@@ -133,8 +132,7 @@ def write(drawing: Drawing, path: str | os.PathLike[str]) -> None:
 
 def check_target(target: str) -> None:
     """Raise InputError if a picture can't have that name."""
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a picture's file ends in {', '.join(SUFFIXES)}")
+    ends_in("a picture's file", target, SUFFIXES)
 
 
 def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:
@@ -143,7 +141,7 @@ def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:
         axes.spines[:].set_visible(False)
         axes.text(0.5, 0.5, panel.empty, ha="center", va="center", wrap=True, color=GREY, transform=axes.transAxes)
         return
-    base: Any = 0.0
+    base: Base = 0.0
     for series in panel.series:
         top = _draw_series(axes, series, base)
         if panel.stacked and top is not None:
@@ -160,7 +158,7 @@ def _draw(axes: Axes, panel: Panel, across: int, *, last: bool) -> None:
         axes.set_title(panel.note, loc="right", fontsize=_SMALL)
 
 
-def _draw_series(axes: Axes, series: Series, base: Any) -> Any:
+def _draw_series(axes: Axes, series: Series, base: Base) -> Base | None:
     """Draw it, and return what bars add to the base of those that stand on them."""
     match series:
         case Bars():
@@ -188,14 +186,14 @@ def _draw_series(axes: Axes, series: Series, base: Any) -> Any:
     return None
 
 
-def _look(series: Bars) -> dict[str, Any]:
+def _look(series: Bars) -> Style:
     """Return how bars and their entry in the legend are filled."""
     if series.hatched:
         return {"facecolor": "white", "edgecolor": series.colour, "hatch": HATCH}
     return {"facecolor": series.colour, **({"edgecolor": series.colour} if series.outlined else {})}
 
 
-def _bars(axes: Axes, series: Bars, base: Any) -> Any:
+def _bars(axes: Axes, series: Bars, base: Base) -> Base | None:
     values = np.asarray(series.values, dtype=np.float64)
     places = np.arange(len(values)) if series.at is None else np.asarray(series.at)
     look = {**_look(series), **({"linewidth": 0.4} if series.outlined else {})}
@@ -207,7 +205,7 @@ def _bars(axes: Axes, series: Bars, base: Any) -> Any:
 
 
 def _curve(axes: Axes, series: Curve) -> None:
-    style: dict[str, Any] = {"color": series.colour, **_stroke(series)}
+    style: Style = {"color": series.colour, **_stroke(series)}
     if series.faint:
         style |= {"alpha": 0.5, "markeredgewidth": 0}
     style |= {"linewidth": series.width, "markersize": series.size}
@@ -223,11 +221,11 @@ def _whiskers(axes: Axes, places: Iterable[float], least: Iterable[float], most:
             axes.plot([place, place], [low, high], color="black", linewidth=0.8, zorder=5)
 
 
-def _stroke(series: Curve) -> dict[str, Any]:
+def _stroke(series: Curve) -> Style:
     return {**_line(series.dash), "marker": "" if series.mark is None else _MARKS[series.mark % len(_MARKS)]}
 
 
-def _line(dash: int | None) -> dict[str, Any]:
+def _line(dash: int | None) -> Style:
     return {"linestyle": "none" if dash is None else _DASHES[dash % len(_DASHES)]}
 
 
@@ -236,7 +234,7 @@ def _heat(axes: Axes, series: Heat) -> None:
 
     values = np.asarray(series.values, dtype=np.float64)
     extent = None if series.edges is None else (*series.edges, len(values), 0)
-    limits: dict[str, Any] = {"vmin": series.of.low, "vmax": series.of.high}
+    limits: Style = {"vmin": series.of.low, "vmax": series.of.high}
     norm = LogNorm() if series.of.log else None
     image = axes.imshow(values, aspect="auto", interpolation="nearest", cmap=HEAT_MAP, extent=extent, norm=norm,
                         **({} if norm else limits))  # fmt: skip

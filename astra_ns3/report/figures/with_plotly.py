@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import floor, log10
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Curve, Heat, Panel, Series, Spans
 
-Data = Mapping[str, Any]
+Data = dict[str, Any]  # by the names that plotly gives them
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 _DIGITS = 5
@@ -29,7 +29,7 @@ def traces(panel: Panel) -> list[Data]:
 def layout(panel: Panel) -> Data:
     """Return the axes of a panel, and how its bars stand."""
     curves = [series for series in panel.series if isinstance(series, Curve)]
-    found: dict[str, Any] = {
+    found: Data = {
         "xaxis": _axis(panel.x, "x", [curve.x for curve in curves]),
         "yaxis": _axis(panel.y, "y", [curve.y for curve in curves]),
     }
@@ -43,13 +43,13 @@ def layout(panel: Panel) -> Data:
     return found
 
 
-def _axis(axis: Axis, which: str, values: Sequence[npt.ArrayLike]) -> dict[str, Any]:
+def _axis(axis: Axis, which: str, values: Sequence[npt.ArrayLike]) -> Data:
     if axis.names and which == "x":
         return {"title": {"text": axis.title}, "type": "category", "showgrid": False, "nticks": _MOST_TICKS}
     if axis.names:  # from top to bottom
         return {"autorange": "reversed", "tickmode": "array", "tickvals": list(range(len(axis.names))),
                 "ticktext": list(axis.names), "showgrid": False, "zeroline": False}  # fmt: skip
-    found: dict[str, Any] = {"title": {"text": axis.title}}
+    found: Data = {"title": {"text": axis.title}}
     if axis.log:
         # With a format plotly.js writes values at 2 and 5 out, which are single digits otherwise.
         dtick = 1 if _decades(values) > _MOST_DECADES else "D2"
@@ -83,7 +83,7 @@ def _trace(series: Series, panel: Panel) -> Data | None:
 
 def _curve(series: Curve) -> Data:
     y = [float(value) for value in np.asarray(series.y, dtype=np.float64)]
-    found: dict[str, Any] = {
+    found: Data = {
         "type": "scatter",
         "mode": "lines" if series.mark is None else "lines+markers",
         "name": series.name,

@@ -6,7 +6,7 @@ import os
 from math import log2
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import ends_in, needing, refuse
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
 from astra_ns3.report.saving_figure import save_figure
@@ -34,19 +34,13 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
     Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing or the file can't be written.
     """
     target = os.fspath(path)
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a figure's file ends in {', '.join(SUFFIXES)}")
-    try:
+    ends_in("a figure's file", target, SUFFIXES)
+    with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     graph = with_whole_hosts(graph)
     drawn = layout(graph)
-    if len(drawn.wires) > MOST_WIRES:
-        raise InputError(f"{len(drawn.wires)} lines are too many for a picture (at most {MOST_WIRES})")
+    refuse(len(drawn.wires) > MOST_WIRES, f"{len(drawn.wires)} lines are too many for a picture (at most {MOST_WIRES})")
     # A fixed salt and no date: the same network gives the same file.
     with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
         if drawn.height is None:

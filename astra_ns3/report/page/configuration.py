@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from astra_ns3.config.core.model import ConfigModel
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.report.comparison.differences import ABSENT
+from astra_ns3.network.run_document import RunDocument, chosen
+from astra_ns3.report.comparison.differences import ABSENT, Absent
 from astra_ns3.report.comparison.settings import OPTIONS, flat, settings
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.pictures.shown import Shown
 
-Defaults = Mapping[str, Any]
+Defaults = RunDocument
 """Option of a run -> its default."""
 
 
@@ -22,7 +23,7 @@ class Key:
     """A dotted key, what it is in each run, and in which of them it is no default; None: that can't be told."""
 
     name: str
-    values: tuple[Any, ...]
+    values: tuple[Json | Absent, ...]
     changed: tuple[bool | None, ...]
 
     @property
@@ -44,7 +45,7 @@ def configuration(runs: Sequence[Shown], defaults: Defaults) -> dict[str, list[K
     return parts
 
 
-def _changed(metadata: Mapping[str, Any], defaults: Defaults) -> dict[str, set[str]]:
+def _changed(metadata: RunDocument, defaults: Defaults) -> dict[str, set[str]]:
     """Keys that differ from their default or have none, by part; a part of which that can't be told is left out."""
     found: dict[str, set[str]] = {}
     models: dict[str, ConfigModel | None] = {"network": network_of(metadata), "system": _system_of(metadata)}
@@ -52,15 +53,15 @@ def _changed(metadata: Mapping[str, Any], defaults: Defaults) -> dict[str, set[s
         if model is not None:
             given = model.model_dump(mode="json", by_alias=True, exclude_defaults=True)
             found[part] = {key for key, _ in flat(part, given)}
-    for part in OPTIONS:
-        if part in defaults:
-            told = dict(flat(part, metadata.get(part)))
-            usual = dict(flat(part, defaults[part]))
-            found[part] = {key for key, value in told.items() if key not in usual or usual[key] != value}
+    options = chosen(metadata, OPTIONS)
+    for part, value in chosen(defaults, OPTIONS).items():
+        usual = dict(flat(part, value))
+        told = flat(part, options.get(part))
+        found[part] = {key for key, value in told if key not in usual or usual[key] != value}
     return found
 
 
-def _system_of(metadata: Mapping[str, Any]) -> SystemConfig | None:
+def _system_of(metadata: RunDocument) -> SystemConfig | None:
     try:
         return SystemConfig.model_validate(metadata["system"])
     except ValueError:  # of another version of this program

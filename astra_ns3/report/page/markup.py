@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+
+from astra_ns3.config.core.plain import Json
 
 _TEMPLATE = "hovertemplate"
 
@@ -44,7 +45,7 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Seq
     return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")
 
 
-def plain_labels(data: Any) -> Any:
+def plain_labels(data: Json) -> Json:
     """Data for plotly.js, which takes text for HTML, with all of it escaped but for templates, which are ours."""
     if isinstance(data, Mapping):
         return {key: value if key == _TEMPLATE else plain_labels(value) for key, value in data.items()}
@@ -53,7 +54,7 @@ def plain_labels(data: Any) -> Any:
     return html.escape(data, quote=False) if isinstance(data, str) else data
 
 
-def data_script(name: str, data: Any) -> Markup:
+def data_script(name: str, data: object) -> Markup:
     """Data for scripts, in a form that can't end its element."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return Markup(

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import needing, refuse
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.configuration import Defaults
@@ -46,8 +46,10 @@ def report_page(runs: Sequence[Records], defaults: Defaults) -> str:
         content = _content(shown, told, defaults, detail)
         if len(content.encode()) <= MOST_DATA_BYTES:
             return _document(shown, content, script)
-        if detail <= LEAST_DETAIL:
-            raise InputError(f"{len(runs)} runs make more than {MOST_DATA_BYTES:,} bytes of figures; report fewer")
+        refuse(
+            detail <= LEAST_DETAIL,
+            f"{len(runs)} runs make more than {MOST_DATA_BYTES:,} bytes of figures; report fewer",
+        )
         detail //= 2
 
 
@@ -59,10 +61,8 @@ def write_report(runs: Sequence[Records], path: str | os.PathLike[str], defaults
 
 
 def _plotly() -> str:
-    try:
+    with needing("plotly", "reports need"):
         from plotly.offline import get_plotlyjs
-    except ImportError as error:
-        raise InputError("reports need plotly, which is not installed; 'pip install plotly' gives it") from error
     return str(get_plotlyjs())
 
 

@@ -55,8 +55,11 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         found += [("NPUs", f"{metadata['npus']:,}", ""), *flow_numbers(metadata["flows"])]
     else:
         found += [
-            (name, format_time(metadata[key]), f"{percent(metadata[key], whole_ps)} of {npu}'s time")
-            for name, key in (("compute", "compute_ps"), ("exposed communication", "exposed_ps"))
+            (name, format_time(time_ps), f"{percent(time_ps, whole_ps)} of {npu}'s time")
+            for name, time_ps in (
+                ("compute", metadata["compute_ps"]),
+                ("exposed communication", metadata["exposed_ps"]),
+            )
         ]
         found += [
             ("NPUs", f"{metadata['npus']:,}", ""),

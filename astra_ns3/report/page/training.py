@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from astra_ns3.network.run_document import ExposedDocument, RoleDocument, RunDocument
 from astra_ns3.report.alignment import percent
 from astra_ns3.report.foreseen_text import stage_rows
 from astra_ns3.report.page.markup import Markup, joined, table, tag
@@ -27,14 +27,17 @@ def memory_by_stage(runs: Sequence[Shown]) -> Markup:
     return joined([_named(shown, runs, table(head, rows, (1,))) for shown, rows in told if rows])
 
 
-def _groups(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    groups: Sequence[Mapping[str, Any]] = metadata.get("exposed_by_group", ())
-    return groups
+def _groups(metadata: RunDocument) -> Sequence[ExposedDocument]:
+    return metadata.get("exposed_by_group", ())
 
 
-def _exposed(metadata: Mapping[str, Any]) -> tuple[Markup, Markup]:
+def _exposed(metadata: RunDocument) -> tuple[Markup, Markup]:
     """The table, and how many roles have no column."""
-    own = {"role": f"NPU {metadata['report_npu']}", "npu": metadata["report_npu"], "groups": _groups(metadata)}
+    own: RoleDocument = {
+        "role": f"NPU {metadata['report_npu']}",
+        "npu": metadata["report_npu"],
+        "groups": _groups(metadata),
+    }
     roles = metadata.get("exposed_by_group_of_roles", [own])
     shown = roles[:_MOST_ROLES]
     times = [{each["group"]: each["exposed_ps"] for each in role["groups"]} for role in shown]

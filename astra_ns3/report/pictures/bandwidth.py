@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean, median
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import check_known
 from astra_ns3.report.figures.curves import evenly
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, shortened
@@ -29,8 +29,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     runs = [(name, _by_kind(bandwidths(each))) for name, each in zip(names_of(every), every, strict=True)]
     kinds = list(dict.fromkeys(kind for _, found in runs for kind in found))
     for word in choice.select:
-        if word not in kinds:
-            raise InputError(f"collective '{word}' is not one of {', '.join(kinds)}{nearest(word, kinds)}")
+        check_known("collective", word, kinds)
     several = len(runs) > 1
     series = []
     for place, (run, found) in enumerate(runs):

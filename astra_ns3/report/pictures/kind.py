@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
 from astra_ns3.report.pictures.shown import Missing, Shown
@@ -94,7 +94,7 @@ class Kind:
         """Return the picture as matplotlib's Figure; raises InputError if it can't be drawn so."""
         self._check(records, choice)
         if self.make is None:
-            raise InputError(f"'{self.name}' stands on pages alone")
+            raise wrong(f"'{self.name}' stands on pages alone")
         named = self.name if choice.beside else f"{records.metadata['run_name']}: {self.name}"
         title = named if choice.title is None else choice.title
         return drawn(self.make(records, choice), choice.width_inches, title)
@@ -102,17 +102,16 @@ class Kind:
     def _check(self, records: Records, choice: Choice) -> None:
         for each in (records, *choice.beside):
             if not self.suits(each):
-                raise InputError(
-                    f"{each.folder or 'this run'}: '{self.name}' shows nothing of a list of flows, which has no "
-                    "layers and no collectives; 'completion' shows how long they took"
+                raise wrong(
+                    f"'{self.name}' shows nothing of a list of flows, which has no "
+                    "layers and no collectives; 'completion' shows how long they took",
+                    each.folder or "this run",
                 )
             if missing := self.missing(each):
                 where = each.folder or "this run"
-                raise InputError(f"{where}: has nothing for '{self.name}': run again with {missing}")
-        if choice.select and not self.selects:
-            raise InputError(f"'{self.name}' has nothing to select")
-        if choice.beside and not self.compares:
-            raise InputError(f"'{self.name}' shows one run; none can stand beside it")
+                raise wrong(f"has nothing for '{self.name}': run again with {missing}", where)
+        refuse(bool(choice.select and not self.selects), f"'{self.name}' has nothing to select")
+        refuse(bool(choice.beside and not self.compares), f"'{self.name}' shows one run; none can stand beside it")
 
 
 def width_of(word: str | float) -> float:
@@ -123,5 +122,5 @@ def width_of(word: str | float) -> float:
         inches = 0.0
     if not _LEAST_INCHES <= inches <= _MOST_INCHES:
         allowed = f"{', '.join(WIDTHS)} or inches from {_LEAST_INCHES:g} to {_MOST_INCHES:g}"
-        raise InputError(f"width '{word}' is not one of {allowed}")
+        raise wrong(f"width '{word}' is not one of {allowed}")
     return inches

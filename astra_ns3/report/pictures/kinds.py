@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import unknown
 from astra_ns3.report.pictures import (
     accounts,
     bandwidth,
@@ -40,4 +40,4 @@ def kind_of(name: str) -> Kind:
         if kind.name == name:
             return kind
     names = [kind.name for kind in IN_FILES]
-    raise InputError(f"picture '{name}' is not one of {', '.join(names)}{nearest(name, names)}")
+    raise unknown("picture", name, names)

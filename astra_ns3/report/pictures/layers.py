@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import check_known
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
@@ -41,8 +41,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     """Return a bar per layer, a panel per role."""
     roles = layer_times(records)
     for name in choice.select:
-        if name not in roles:
-            raise InputError(f"role '{name}' is not one of {', '.join(roles)}{nearest(name, roles)}")
+        check_known("role", name, roles)
     shown = {role: _with_rest(roles[role]) for role in choice.select or roles}
     every = [spent for times in shown.values() for _, spent in times]
     parts = list(dict.fromkeys(part for spent in every for part in spent))

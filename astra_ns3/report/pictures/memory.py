@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import check_known
 from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Rule, Series
 from astra_ns3.report.figures.style import COLOURS, size_unit
@@ -57,8 +57,7 @@ def _bands(steps: Real, factor: int) -> list[Series]:
 def _chosen(stages: Mapping[str, Real], select: Sequence[str]) -> list[str]:
     """Return names of the stages to draw, in their order; raises InputError."""
     for name in select:
-        if name not in stages:
-            raise InputError(f"stage '{name}' is not one of {', '.join(stages)}{nearest(name, stages)}")
+        check_known("stage", name, stages)
     names = list(stages)
     if select or len(names) <= MOST_STAGES:
         return [name for name in names if not select or name in select]

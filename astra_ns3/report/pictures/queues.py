@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.report.figures.curves import Steps, gathered, merged, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel, Spans
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, listed, size_unit, time_unit
@@ -55,8 +55,10 @@ def _rows(table: Recorded, column: str) -> Iterator[tuple[str, Numbers, Numbers]
 def _selected(table: Recorded, column: str, choice: Choice) -> dict[str, Port]:
     ports, wanted = gathered(_rows(table, column)), chosen(table.texts("port"), choice.select)
     found = {port: ports[port] for port in wanted if port in ports}
-    if choice.select and len(found) > len(COLOURS):
-        raise InputError(f"{len(found)} ports are selected ({listed(found)}), expected at most {len(COLOURS)}")
+    refuse(
+        bool(choice.select and len(found) > len(COLOURS)),
+        f"{len(found)} ports are selected ({listed(found)}), expected at most {len(COLOURS)}",
+    )
     return found
 
 

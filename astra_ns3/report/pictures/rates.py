@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, required
 from astra_ns3.report.figures.curves import Steps, gathered, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, Unit, size_unit, time_unit
@@ -75,16 +75,14 @@ def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
     """Return the pairs named, as 0-1, with all their queue pairs."""
     found: list[Pair] = []
     for word in select:
-        match = _PAIR.fullmatch(word)
-        if match is None:
-            raise InputError(f"pair '{word}' is not two NPUs: write 0-1 for what NPU 0 sends to NPU 1")
+        match = required(
+            _PAIR.fullmatch(word), f"pair '{word}' is not two NPUs: write 0-1 for what NPU 0 sends to NPU 1"
+        )
         ends = int(match[1]), int(match[2])
         own = sorted(pair for pair in known if pair[:2] == ends)
-        if not own:
-            raise InputError(f"pair '{word}': nothing was recorded from NPU {ends[0]} to NPU {ends[1]}")
+        refuse(not own, f"pair '{word}': nothing was recorded from NPU {ends[0]} to NPU {ends[1]}")
         found += own
-    if len(found) > len(COLOURS):
-        raise InputError(f"{len(found)} pairs are selected, expected at most {len(COLOURS)}")
+    refuse(len(found) > len(COLOURS), f"{len(found)} pairs are selected, expected at most {len(COLOURS)}")
     return found
 
 

@@ -7,7 +7,7 @@ from itertools import cycle
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import covered, evenly, gathered, in_flight, merged, steps
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
@@ -42,8 +42,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         return _collectives(records, choice)
     count, finish_ps = int(records.metadata["npus"]), int(records.metadata["finish_ps"])
     for word in choice.select:
-        if not word.isdecimal() or int(word) >= count:
-            raise InputError(f"NPU '{word}' is not one of 0 to {count - 1}")
+        refuse(not word.isdecimal() or int(word) >= count, f"NPU '{word}' is not one of 0 to {count - 1}")
     npus = [int(word) for word in choice.select] or evenly(range(count), MOST_NPUS)
     tracks = _tracks(operations, phases, npus)
     most: dict[int, int] = {}
@@ -100,8 +99,10 @@ def _program(tracks: Tracks, npu: int, bottom: int, finish_ps: int, unit: style.
 
 def _collectives(records: Records, choice: Choice) -> Figure:
     """Return a bar per collective, from its first issue to its end, of a run without what its NPUs did."""
-    if choice.select:
-        raise InputError("NPUs can be selected only with --record timeline; without it this shows collectives of all")
+    refuse(
+        bool(choice.select),
+        "NPUs can be selected only with --record timeline; without it this shows collectives of all",
+    )
     rows = records.rows(COLLECTIVES)
     shown, finish_ps = rows[:MOST_COLLECTIVES], int(records.metadata["finish_ps"])
     unit = style.time_unit(finish_ps)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Lanes:
-    """Tracks that are made as they are needed. Any order of slices will do; by start or by end takes fewest tracks."""
+    """Tracks that are made as they are needed. Slices come in any order; by start or by end takes fewest tracks."""
 
     def __init__(self, make: Callable[[], int]) -> None:
         """``make`` gives a further track."""

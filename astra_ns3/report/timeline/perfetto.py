@@ -9,9 +9,12 @@ Perfetto's user interface and its trace processor read them; what is left out he
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import needing
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
 """Types of a ``TrackEvent``."""
@@ -70,12 +73,10 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
 
 
 @cache
-def trace_class() -> Any:
+def trace_class() -> type[Message]:
     """The class of ``Trace``, of which a file is one; raises InputError if protobuf is missing."""
-    try:
+    with needing("protobuf", "timelines need"):
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    except ImportError as error:
-        raise InputError("timelines need protobuf, which is not installed; 'pip install protobuf' gives it") from error
     file = descriptor_pb2.FileDescriptorProto(name="astra_ns3/perfetto.proto", package=_PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():
         described = file.message_type.add(name=message)
@@ -83,10 +84,11 @@ def trace_class() -> Any:
             _describe(described.field.add(name=name, number=number), kind)
     pool = descriptor_pool.DescriptorPool()  # of our own: somebody else may have loaded Perfetto's whole files
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.Trace"))
+    trace: type[Message] = message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.Trace"))
+    return trace
 
 
-def _describe(field: Any, kind: str) -> None:
+def _describe(field: Message, kind: str) -> None:
     """Give a field its type and how often it may stand."""
     word = kind.removeprefix("*")
     field.label = field.LABEL_REPEATED if word != kind else field.LABEL_OPTIONAL

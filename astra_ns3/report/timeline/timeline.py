@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, recorded
 from astra_ns3.report.timeline import messages
 from astra_ns3.report.timeline.links import write_links
@@ -71,7 +71,7 @@ def _target(records: Records, path: str | os.PathLike[str] | None) -> Path:
     if path is not None:
         return Path(path)
     if records.folder is None:
-        raise InputError("this run was not saved: say where the timeline is to go")
+        raise wrong("this run was not saved: say where the timeline is to go")
     return records.folder / FILE
 
 

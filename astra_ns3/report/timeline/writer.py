@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.report.timeline import perfetto
 from astra_ns3.units import PS_PER_NS
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
 _SEQUENCE = 1
 _PACKETS_TOGETHER = 8_192
@@ -93,7 +97,7 @@ class TraceWriter:
         self.written.instants += 1
         self._flush_if_full()
 
-    def _named(self, track: int, kind: int, time_ps: int, name: int, annotations: Annotations) -> Any:
+    def _named(self, track: int, kind: int, time_ps: int, name: int, annotations: Annotations) -> Message:
         """An event with a name and annotations."""
         event = self._event(track, kind, time_ps)
         event.name_iid = name
@@ -125,7 +129,7 @@ class TraceWriter:
         if len(self._batch.packet) >= _PACKETS_TOGETHER:
             self.flush()
 
-    def _event(self, track: int, kind: int, time_ps: int) -> Any:
+    def _event(self, track: int, kind: int, time_ps: int) -> Message:
         packet = self._add()
         packet.timestamp = time_ps // PS_PER_NS
         packet.trusted_packet_sequence_id = _SEQUENCE
@@ -135,7 +139,7 @@ class TraceWriter:
         event.track_uuid = track
         return event
 
-    def _describe(self, **fields: Any) -> int:
+    def _describe(self, **fields: Json) -> int:
         self.written.tracks += 1
         uuid = self.written.tracks
         self._add(trusted_packet_sequence_id=_SEQUENCE, track_descriptor={"uuid": uuid, **fields})

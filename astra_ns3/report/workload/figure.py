@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import ends_in, needing, refuse
 from astra_ns3.report.saving_figure import save_figure
 from astra_ns3.workload.graphs.overview import Overview
 
@@ -19,17 +19,11 @@ _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#a21caf", "#0e7490", "#b45309", "#
 def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> None:
     """Write it in the format of the file's ending. Raises InputError: no matplotlib, a file that can't be written."""
     target = os.fspath(path)
-    if not target.endswith(SUFFIXES):
-        raise InputError(f"{target}: a figure's file ends in {', '.join(SUFFIXES)}")
-    if not found.levels:
-        raise InputError(f"{title}: has no nodes to draw")
-    try:
+    ends_in("a figure's file", target, SUFFIXES)
+    refuse(not found.levels, "has no nodes to draw", title)
+    with needing("matplotlib", "figures need"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "figures need matplotlib, which is not installed; 'pip install matplotlib' gives it"
-        ) from error
     width = -(-len(found.levels) // _MOST_BARS)
     starts = np.arange(0, len(found.levels), width)
     with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import View, label_text
 from astra_ns3.studies.figures.layers import COLUMNS
@@ -22,7 +22,7 @@ def check_figure(view: View, figure: FigureConfig, place: str) -> None:
     unused = sorted(figure.model_fields_set - _COMMON - _USED.get(figure.kind, _ALL))
     if unused:
         used = ", ".join(sorted(_COMMON | _USED[figure.kind]))
-        raise InputError(f"{place}: key '{unused[0]}': a figure of kind {figure.kind} doesn't use it, only {used}")
+        raise wrong(f"key '{unused[0]}': a figure of kind {figure.kind} doesn't use it, only {used}", place)
     axes = [axis.name for axis in view.axes]
     for word, name in (("x", figure.x), ("by", figure.by), ("panels", figure.panels)):
         if name is not None and view.column(name) not in (*axes, _SEED):
@@ -42,6 +42,4 @@ def check_figure(view: View, figure: FigureConfig, place: str) -> None:
 
 def _unknown(place: str, word: str, found: str, allowed: Iterable[str], what: str) -> InputError:
     known = list(allowed)
-    return InputError(
-        f"{place}: key '{word}': '{found}' is none of the {what}: {', '.join(known)}{nearest(found, known)}"
-    )
+    return wrong(f"key '{word}': '{found}' is none of the {what}: {', '.join(known)}{nearest(found, known)}", place)

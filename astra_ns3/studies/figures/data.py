@@ -10,8 +10,9 @@ from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import format_bytes, parse_any
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]  # a point: labels, words and measures, by the names of a study's own columns
 Label = str | int | float
+Place = tuple[Label | None, ...]
 DONE = "done"
 USUAL_Y = ("finish_us",)
 CHANGE = "what is changed"
@@ -62,7 +63,7 @@ class Cell:
     most: float
     fits: bool = True
     """Whether an NPU has the memory that the run needs, as far as that is known."""
-    of_runs: Mapping[tuple[Any, ...], float] = field(default_factory=dict, compare=False, repr=False)
+    of_runs: Mapping[Place, float] = field(default_factory=dict, compare=False, repr=False)
     """The number of each run, by where it stands."""
 
 
@@ -143,7 +144,7 @@ def _change(view: View, row: Row) -> str:
     return ", ".join(f"{axis.name} {label_text(row[axis.name])}" for axis in changed) or BASE
 
 
-def _reference(view: View, figure: FigureConfig) -> dict[str, Any]:
+def _reference(view: View, figure: FigureConfig) -> dict[str, Label]:
     """The coordinates of the rows that others are compared with."""
     found = {}
     for name, wanted in (figure.relative_to or {}).items():
@@ -155,11 +156,11 @@ def _reference(view: View, figure: FigureConfig) -> dict[str, Any]:
 
 
 def _cells(
-    rows: Sequence[Row], keys: Sequence[str], measure: str, reference: Mapping[str, Any], compared: Sequence[str]
-) -> dict[tuple[Any, ...], Cell]:
+    rows: Sequence[Row], keys: Sequence[str], measure: str, reference: Mapping[str, Label], compared: Sequence[str]
+) -> dict[Place, Cell]:
     """The cell of each place, series and panel. A ratio, to the sum of ``compared``, is taken seed by seed."""
-    found: dict[tuple[Any, ...], dict[tuple[Any, ...], float]] = {}
-    too_large: set[tuple[Any, ...]] = set()
+    found: dict[Place, dict[Place, float]] = {}
+    too_large: set[Place] = set()
     known = {_place(row, rows): row for row in rows if row["status"] == DONE} if reference else {}
     for row in rows:
         value = row.get(measure)
@@ -180,7 +181,7 @@ def _cells(
     return {key: cell_of(values, fits=key not in too_large) for key, values in found.items()}
 
 
-def cell_of(values: Mapping[tuple[Any, ...], float], *, fits: bool = True) -> Cell:
+def cell_of(values: Mapping[Place, float], *, fits: bool = True) -> Cell:
     """Over runs."""
     every = list(values.values())
     return Cell(sum(every) / len(every), min(every), max(every), fits, values)
@@ -197,26 +198,26 @@ def _unit(measure: str) -> str:
     return MEASURES[measure].unit or measure
 
 
-def _place(row: Row, rows: Sequence[Row]) -> tuple[Any, ...]:
+def _place(row: Row, rows: Sequence[Row]) -> Place:
     """Where a row stands: all that is no number of its run."""
     left_out = {*MEASURES, "status", "address", "error", CHANGE}
     return tuple(row[name] for name in rows[0] if name not in left_out)
 
 
-def _combinations(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple[Any, ...]]:
+def _combinations(rows: Sequence[Row], columns: Sequence[str]) -> list[Place]:
     return list(dict.fromkeys(tuple(row[column] for column in columns) for row in rows))
 
 
 def _series(
     view: View,
     rows: Sequence[Row],
-    cells: Mapping[str, Mapping[tuple[Any, ...], Cell]],
+    cells: Mapping[str, Mapping[Place, Cell]],
     places: Sequence[Label],
     roles: tuple[str, str | None, tuple[str, ...]],
-    values: tuple[Any, ...],
+    values: Place,
 ) -> list[Series]:
     x, by, across = roles
-    groups: list[Any] = [None] if by is None else view.labels(by)
+    groups: Sequence[Label] = ("",) if by is None else view.labels(by)
     keys = (x, *(() if by is None else (by,)), *across)
     there = {tuple(row[key] for key in keys) for row in rows}
     made = []

@@ -9,13 +9,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
-from astra_ns3.errors import AstraNs3Error, BackendError, InputError
+from astra_ns3.errors import AstraNs3Error, BackendError, wrong
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers import dask_worker
 from astra_ns3.studies.workers.contract import Crew, StartWorkers, WorkersDied
 
+if TYPE_CHECKING:
+    import distributed
+
+P = ParamSpec("P")
 _LOG = logging.getLogger(__name__)
 _CONNECT_SECONDS = 15.0
 _CLOSE_SECONDS = 2.0
@@ -23,7 +27,7 @@ _ASK_SECONDS = 1.0
 _TELL_SECONDS = 20.0
 _LOST = "the connection to the scheduler was lost; what is finished is in the store"
 
-Security = Any
+Security: TypeAlias = "distributed.Security | Mapping[str, object] | None"
 """What distributed.Client takes as ``security``: None, a distributed.Security, or its arguments as a mapping."""
 
 
@@ -35,7 +39,7 @@ def cluster_workers(scheduler: str, security: Security = None) -> StartWorkers:
     return partial(_connected, scheduler, security)
 
 
-def tls_files(ca_file: str, certificate: str, key: str) -> Mapping[str, object]:
+def tls_files(ca_file: str, certificate: str, key: str) -> Mapping[str, str | bool]:
     """The ``security`` of a ``tls://`` scheduler: who signs, who one is, and the key to that."""
     files = {"tls_ca_file": ca_file, "tls_client_cert": certificate, "tls_client_key": key}
     return {**files, "require_encryption": True}
@@ -61,7 +65,7 @@ def _client(scheduler: str, security: Security) -> Any:
         import distributed
     except ImportError as error:
         needed = "pip install distributed, which is the extra 'cluster' of this package"
-        raise InputError(f"--scheduler needs Dask: {needed} ({error})") from error
+        raise wrong(f"--scheduler needs Dask: {needed} ({error})") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by what the points return
     # In two steps, so that there is something to close: half a client that is left to be collected waits for itself.
     client: Any = distributed.Client.__new__(distributed.Client)
@@ -70,10 +74,10 @@ def _client(scheduler: str, security: Security) -> Any:
     except TypeError as error:
         _close(client)
         needed = "--tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls in Dask's configuration"
-        raise InputError(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
+        raise wrong(f"scheduler {scheduler}: cannot be reached: TLS needs {needed} ({error})") from error
     except (OSError, ValueError, ImportError, RuntimeError) as error:
         _close(client)
-        raise InputError(f"scheduler {scheduler}: cannot be reached: {error}") from error
+        raise wrong(f"scheduler {scheduler}: cannot be reached: {error}") from error
     return client
 
 
@@ -87,8 +91,8 @@ def _close(client: Any) -> None:
 class ClusterWorkers:
     """Fulfils :class:`~astra_ns3.studies.workers.contract.Workers`."""
 
-    def __init__(self, client: Any, crew: Crew) -> None:
-        self._client = client
+    def __init__(self, client: distributed.Client, crew: Crew) -> None:
+        self._client: Any = client  # most of its methods have no types
         self._crew = crew
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._played: dict[Any, tuple[PointTask, Any]] = {}
@@ -133,7 +137,7 @@ class ClusterWorkers:
         return self._threads
 
 
-def _tell_workers(client: Any, what: Callable[..., object], mark: str) -> None:
+def _tell_workers(client: distributed.Client, what: Callable[..., object], mark: str) -> None:
     """Tell the workers that it is over; those that can't be reached have ended, or will, and nobody waits for long."""
 
     def tell() -> None:
@@ -147,12 +151,12 @@ def _tell_workers(client: Any, what: Callable[..., object], mark: str) -> None:
     telling.join(_TELL_SECONDS)
 
 
-def _translated(call: Callable[..., object], *words: Any, **more: Any) -> None:
+def _translated(call: Callable[P, object], *words: P.args, **more: P.kwargs) -> None:
     """As ``call``, but what a worker without this version of ours raises is an error a person can act on."""
     try:
         call(*words, **more)
     except AstraNs3Error:
         raise
     except Exception as error:
-        wrong = f"{type(error).__name__}: {error}"
-        raise InputError(f"the workers can't play studies: {wrong}; is the same astra-ns3 installed there?") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise wrong(f"the workers can't play studies: {reason}; is the same astra-ns3 installed there?") from error

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING
 
 from astra_ns3.studies.play_point import play_point
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.contract import Crew, check_worker
 from astra_ns3.studies.workers.pool import ServerPool
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 _PLACE = "astra_ns3_pools"
 """The worker's attribute that holds its pools, by study."""
@@ -22,24 +25,24 @@ def play(task: PointTask, crew: Crew) -> PointOutcome:
     return play_point(task, _pool(get_worker(), crew))
 
 
-def prepare(dask_worker: Any, crew: Crew) -> None:
+def prepare(dask_worker: Worker, crew: Crew) -> None:
     """Have a server warm itself up for the study."""
     _pool(dask_worker, crew).start(crew.kind)
 
 
-def give_up(dask_worker: Any, mark: str) -> None:
+def give_up(dask_worker: Worker, mark: str) -> None:
     """End the study's servers here, and with them what they play; nothing of it is played here any more."""
     _pools(dask_worker).setdefault(mark, ServerPool()).close()
 
 
-def forget(dask_worker: Any, mark: str) -> None:
+def forget(dask_worker: Worker, mark: str) -> None:
     """As :func:`give_up`, once nothing of the study can come any more."""
     pool = _pools(dask_worker).pop(mark, None)
     if pool is not None:
         pool.close()
 
 
-def _pools(worker: Any) -> dict[str, ServerPool]:
+def _pools(worker: Worker) -> dict[str, ServerPool]:
     if not hasattr(worker, _PLACE):
         setattr(worker, _PLACE, {})
         # What a run warns of stands in its run.json; a worker's standard error is nobody's.
@@ -49,7 +52,7 @@ def _pools(worker: Any) -> dict[str, ServerPool]:
     return found
 
 
-def _pool(worker: Any, crew: Crew) -> ServerPool:
+def _pool(worker: Worker, crew: Crew) -> ServerPool:
     pools = _pools(worker)
     if crew.mark not in pools:
         check_worker(worker.address, Store(crew.store), crew.mark, crew.code)

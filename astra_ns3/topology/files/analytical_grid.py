@@ -22,7 +22,7 @@ from astra_ns3.config.topology.kinds import (
     TopologyConfig,
     Torus,
 )
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path
 from astra_ns3.units import PS_PER_NS
@@ -39,10 +39,13 @@ def analytical_dimensions(
     """
     if isinstance(config, FileTopology) and isinstance(content := config.content(), tuple):
         return content
-    if isinstance(config, Mesh):
-        raise InputError("topology 'mesh' has no counterpart among analytical networks, whose rings are closed")
-    if isinstance(config, SingleSwitch) and config.npus_per_host > 1:
-        raise InputError("the analytical network has one NPU per host; found npus_per_host above 1")
+    refuse(
+        isinstance(config, Mesh), "topology 'mesh' has no counterpart among analytical networks, whose rings are closed"
+    )
+    refuse(
+        isinstance(config, SingleSwitch) and config.npus_per_host > 1,
+        "the analytical network has one NPU per host; found npus_per_host above 1",
+    )
     if isinstance(config, Ring | Torus):
         return tuple(_dimension("ring", size, config.link) for size in config.grid())
     if isinstance(config, FullMesh):

@@ -12,7 +12,7 @@ import numpy as np
 
 from astra_ns3.config.formats.hpcc_graph import hpcc_graph
 from astra_ns3.config.formats.hpcc_topology import parse_hpcc_topology
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths
 from astra_ns3.units import exact_time
@@ -61,11 +61,11 @@ def _check_paths(graph: Graph, text: str) -> None:
     """Nodes, links and ports are numbered in the text as in the graph; only costs can differ."""
     read = hpcc_graph(parse_hpcc_topology(text)).links
     links = tuple(replace(link, cost=other.cost) for link, other in zip(graph.links, read, strict=True))
-    if links != graph.links and not _equal(shortest_paths(graph), shortest_paths(replace(graph, links=links))):
-        raise InputError(
-            "HPCC's text has no costs of links, and without them other paths of this network are shortest; "
-            "export it as .graphml or .json"
-        )
+    refuse(
+        links != graph.links and not _equal(shortest_paths(graph), shortest_paths(replace(graph, links=links))),
+        "HPCC's text has no costs of links, and without them other paths of this network are shortest; "
+        "export it as .graphml or .json",
+    )
 
 
 def _equal(one: RouteTables, other: RouteTables) -> bool:

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from astra_ns3.config.formats.analytical import GIB_PER_NS, AnalyticalDimension
 from astra_ns3.config.topology.kinds import TopologyConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions
 from astra_ns3.topology.files.hpcc_text import hpcc_text
 from astra_ns3.topology.graph import Graph
@@ -86,16 +86,17 @@ WRITERS: Mapping[str, Writer] = {".graphml": graphml, ".json": node_link, ".txt"
 def export(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -> None:
     """Write a graph; the format is that of the file's ending. Raises InputError if that can't be done."""
     target = Path(path)
-    if target.suffix not in WRITERS:
-        raise InputError(f"{path}: a network to export ends in {', '.join(WRITERS)}")
+    refuse(target.suffix not in WRITERS, f"a network to export ends in {', '.join(WRITERS)}", path)
     text = WRITERS[target.suffix](graph, config)
     with whole_file(target) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def _one_npu_a_host(graph: Graph) -> None:
-    if graph.npu_host != tuple(range(graph.hosts)):
-        raise InputError("this format has one NPU on each host, in order; the network has it otherwise")
+    refuse(
+        graph.npu_host != tuple(range(graph.hosts)),
+        "this format has one NPU on each host, in order; the network has it otherwise",
+    )
 
 
 def _has_dimensions(graph: Graph) -> bool:

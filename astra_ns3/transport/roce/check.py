@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from astra_ns3.config.transports.roce import Reliability, RoceTransport
-from astra_ns3.errors import InputError
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.errors import refuse
+from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -18,7 +18,7 @@ _OVERTAKING = ("spray", "adaptive", "flowlet")
 
 
 def check_roce(
-    transport: RoceTransport, parameters: RoceParameters, shape: NetworkShape, largest_wire_bytes: int
+    transport: RoceTransport, parameters: RoceParameters, shape: NetworkOutline, largest_wire_bytes: int
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
@@ -26,11 +26,11 @@ def check_roce(
     an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
     """
     slowest = min(shape.host_ports).rate_bps
-    if parameters.minimum_rate_bps > slowest:
-        raise InputError(
-            f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
-            f"{format_rate(slowest)} of a host's link"
-        )
+    refuse(
+        parameters.minimum_rate_bps > slowest,
+        f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
+        f"{format_rate(slowest)} of a host's link",
+    )
     _check_rounding(parameters, shape)
     warnings: list[str] = []
     for switch in shape.switches:
@@ -42,28 +42,28 @@ def check_roce(
     return list(dict.fromkeys(warnings))
 
 
-def _check_rounding(parameters: RoceParameters, shape: NetworkShape) -> None:
+def _check_rounding(parameters: RoceParameters, shape: NetworkOutline) -> None:
     fastest = max(port.rate_bps for port in (*shape.host_ports, *shape.path))
     packet_ps = transmission_ps(parameters.largest_wire_bytes, fastest)
-    if parameters.time_rounding_ps > packet_ps:
-        raise InputError(
-            f"key 'transport.time_rounding': {format_time(parameters.time_rounding_ps)} is above the "
-            f"{format_time(packet_ps)} of a full packet at {format_rate(fastest)}, which would take no time or far too "
-            "long; expected a small part of it"
-        )
+    refuse(
+        parameters.time_rounding_ps > packet_ps,
+        f"key 'transport.time_rounding': {format_time(parameters.time_rounding_ps)} is above the "
+        f"{format_time(packet_ps)} of a full packet at {format_rate(fastest)}, which would take no time or far too "
+        "long; expected a small part of it",
+    )
 
 
-def _check_buffer(switch: SwitchShape, parameters: RoceParameters) -> None:
+def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
     size, largest = switch.config.buffer_bytes, parameters.largest_frame_bytes
-    if size < largest:
-        raise InputError(
-            f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)"
-        )
+    refuse(
+        size < largest,
+        f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)",
+    )
     for port in switch.ports:
         switch.config.ecn_of(port.rate_bps)
 
 
-def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[str]:
+def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:
     pfc = switch.config.pfc
     if pfc is not None and parameters.priority in pfc.priorities:
         return []
@@ -80,7 +80,7 @@ def _lossless_warnings(switch: SwitchShape, parameters: RoceParameters) -> list[
     ]
 
 
-def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+def _window_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
     if parameters.window_of_path:
         return []
     if parameters.window_bytes == 0:
@@ -104,13 +104,13 @@ def _window_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[st
     ]
 
 
-def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str]:
+def _timer_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
     round_trip_ps = base_round_trip_ps(parameters, shape)
-    if parameters.timeout_ps <= round_trip_ps:
-        raise InputError(
-            f"key 'transport.reliability.timeout': {format_time(parameters.timeout_ps)} is not above the "
-            f"{format_time(round_trip_ps)} in which a packet is acknowledged on the idle network"
-        )
+    refuse(
+        parameters.timeout_ps <= round_trip_ps,
+        f"key 'transport.reliability.timeout': {format_time(parameters.timeout_ps)} is not above the "
+        f"{format_time(round_trip_ps)} in which a packet is acknowledged on the idle network",
+    )
     longest_ps = round_trip_ps + longest_drain_ps(parameters, shape)
     if parameters.timeout_ps >= longest_ps:
         return []
@@ -120,7 +120,7 @@ def _timer_warnings(parameters: RoceParameters, shape: NetworkShape) -> list[str
     ]
 
 
-def longest_drain_ps(parameters: RoceParameters, shape: NetworkShape) -> int:
+def longest_drain_ps(parameters: RoceParameters, shape: NetworkOutline) -> int:
     """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
     largest = shape.largest_buffer_bytes
     window = parameters.queue_pairs_per_pair * window_bytes(parameters, shape)

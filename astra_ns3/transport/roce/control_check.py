@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.transport.marking import queue_before_pause
-from astra_ns3.transport.network_outline import NetworkShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.roce.parameters import RoceParameters, base_round_trip_ps
 from astra_ns3.units import PS_PER_MS, PS_PER_SECOND, format_bytes, format_rate, format_time
 
@@ -19,7 +19,7 @@ _MEAN_SHARE = 0.75
 _Numbers = Mapping[str, float]
 
 
-def control_warnings(parameters: RoceParameters, shape: NetworkShape) -> Iterator[str]:
+def control_warnings(parameters: RoceParameters, shape: NetworkOutline) -> Iterator[str]:
     """Delays that an idle network already has, and increases that take long to regain the line."""
     numbers, kind = parameters.control_parameters, parameters.congestion_control
     round_trip_ps = base_round_trip_ps(parameters, shape)
@@ -41,7 +41,7 @@ def control_warnings(parameters: RoceParameters, shape: NetworkShape) -> Iterato
         )
 
 
-def marking_warnings(switch: SwitchShape, wire_bytes: int, priority: int, control: RoceControl) -> Iterator[str]:
+def marking_warnings(switch: SwitchOutline, wire_bytes: int, priority: int, control: RoceControl) -> Iterator[str]:
     """Thresholds that no queue reaches, or reaches only when its senders are paused; ``wire_bytes``: largest frame."""
     if not switch.config.marking:
         if control.needs_ecn:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from astra_ns3.config.transports.roce import RoceTransport
-from astra_ns3.errors import InputError
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.errors import refuse, wrong
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
 from astra_ns3.units import PS_PER_SECOND
 
@@ -100,7 +100,7 @@ def roce_frames(transport: RoceTransport) -> RoceFrames:
     )
 
 
-def roce_line(transport: RoceTransport, shape: NetworkShape) -> Line:
+def roce_line(transport: RoceTransport, shape: NetworkOutline) -> Line:
     """What the control's numbers are scaled by on the network that ``shape`` outlines."""
     return Line(
         rate_bps=min(port.rate_bps for port in shape.host_ports),
@@ -159,14 +159,16 @@ def _in_force(transport: RoceTransport, line: Line) -> InForce:
     try:
         return in_force(transport.congestion_control, line)
     except ValueError as error:
-        raise InputError(str(error)) from error
+        raise wrong(str(error)) from error
 
 
 def _window(transport: RoceTransport) -> int | str:
     control = transport.congestion_control
     window = control.default_window if transport.window is None else transport.window
-    if control.kind == "static-window" and window == "none":
-        raise InputError("key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window")
+    refuse(
+        control.kind == "static-window" and window == "none",
+        "key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window",
+    )
     return window
 
 
@@ -178,7 +180,7 @@ def _given(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value
 
 
-def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
+def base_round_trip_ps(parameters: RoceFrames, shape: NetworkOutline) -> int:
     """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
     sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)
     if parameters.payload_round_trip:
@@ -186,7 +188,7 @@ def base_round_trip_ps(parameters: RoceFrames, shape: NetworkShape) -> int:
     return shape.idle_round_trip_ps(*sizes)
 
 
-def window_bytes(parameters: RoceParameters, shape: NetworkShape) -> int:
+def window_bytes(parameters: RoceParameters, shape: NetworkOutline) -> int:
     """The window of a queue pair on the longest path; 0: none."""
     if not parameters.window_of_path or not shape.path:
         return parameters.window_bytes

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.check import check_roce, reordering_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -58,7 +59,7 @@ class Roce(Transport):
     parameters: RoceParameters
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Roce:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Roce:
         """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
         assert isinstance(keys, RoceTransport)
         parameters = roce_parameters(keys, roce_line(keys, shape))
@@ -119,7 +120,7 @@ class Roce(Transport):
             numbers["control"] = self.parameters.congestion_control
         return {**numbers, "posting_ps": posting_ps, **ways._asdict()}
 
-    def in_force(self) -> dict[str, Any]:
+    def in_force(self) -> JsonObject:
         """Return every number as plain data; those of the congestion control with their set."""
         numbers = asdict(self.parameters)
         del numbers["control_parameters"], numbers["own_file"], numbers["own_class"]
@@ -134,11 +135,12 @@ class Roce(Transport):
         return {name: int(value) if float(value).is_integer() else value for name, value in found.items()}
 
     @staticmethod
-    def told(numbers: Mapping[str, Any]) -> Told:
+    def told(numbers: Mapping[str, Json]) -> Told:
         """Return the congestion control, and its numbers."""
+        control = numbers["control"]
         others = {name: numbers[name] for name in ("cnp_interval_ps", "minimum_rate_bps")}
         title = "congestion control", f"{numbers['congestion_control']}, parameters {numbers['parameters']}"
-        return title, {**numbers["control"], **others}
+        return title, {**(control if isinstance(control, Mapping) else {}), **others}
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return the queue pair of two NPUs, unless each flow has its own."""

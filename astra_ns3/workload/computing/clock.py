@@ -9,7 +9,7 @@ from math import ceil
 from typing import Protocol
 
 from astra_ns3.config.training_plan import Operation
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 
 
 class Clock(Protocol):
@@ -30,7 +30,7 @@ def named(source: str) -> Iterator[None]:
     except InputError as error:
         if not source or str(error).startswith(f"{source}:"):
             raise
-        raise InputError(f"{source}: {error}") from error
+        raise wrong(str(error), source) from error
 
 
 class KeepingClock:

@@ -8,7 +8,7 @@ from typing import Any
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.compute import AnyCompute, Given, Roofline, RooflineKeys, Systolic, Table
 from astra_ns3.config.training_plan import Operation
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.workload.computing.clock import Clock, KeepingClock, named
 from astra_ns3.workload.computing.roofline import RooflineClock
 from astra_ns3.workload.computing.systolic import SystolicClock
@@ -21,7 +21,7 @@ class GivenClock:
 
     def time_ps(self, operation: Operation) -> int:
         """Raises InputError: it is only asked of an operation that doesn't say it."""
-        raise InputError(f"compute.kind is given, but operation '{operation.name}' says no time")
+        raise wrong(f"compute.kind is given, but operation '{operation.name}' says no time")
 
     def memory_bound(self, operation: Operation) -> bool:
         """Nobody knows."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import product
 from math import exp, log
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.workload.computing.table_file import Measured, Place
 
 _IN_PROPORTION = 1.0
@@ -60,9 +60,10 @@ class MeasuredGrid:
         found = self.measured.times_ps.get(corner)
         if found is None:
             columns = self.measured.columns
-            raise InputError(
-                f"{self.measured.source}: {self.measured.kind.value} at {_said(columns, at)} lies in a box whose "
-                f"corner at {_said(columns, corner)} wasn't measured"
+            raise wrong(
+                f"{self.measured.kind.value} at {_said(columns, at)} lies in a box whose "
+                f"corner at {_said(columns, corner)} wasn't measured",
+                self.measured.source,
             )
         return log(found)
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from astra_ns3.config.model.compute import Systolic
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, wrong
 from astra_ns3.workload.computing.folds import Shape
 
 _LOG = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class ScalesimCycles:
             return cls(python, version, keys, cache)
         if needed:
             what = f"{_NAME} {version}" if version else f"no {_NAME}"
-            raise InputError(f"{python}: has {what}, which compute.method needs in version 2: {_INSTALL}")
+            raise wrong(f"has {what}, which compute.method needs in version 2: {_INSTALL}", python)
         return None
 
     def cycles(self, shape: Shape) -> int:
@@ -99,7 +99,7 @@ class ScalesimCycles:
                 report = (place / "results" / _RUN / "COMPUTE_REPORT.csv").read_text(encoding="utf-8")
                 last_cycle = int(list(csv.reader(report.splitlines()))[1][1])
             except (OSError, IndexError, ValueError) as error:
-                raise InputError(f"{_NAME} failed at {' x '.join(map(str, shape))} (m, n, k): {said}") from error
+                raise wrong(f"{_NAME} failed at {' x '.join(map(str, shape))} (m, n, k): {said}") from error
         return last_cycle + 1  # it counts from 0 and tells the number of the last one
 
     def _keep(self) -> None:
@@ -114,20 +114,16 @@ class ScalesimCycles:
 
 def _version(python: str) -> str:
     """The version of scalesim that an interpreter has; "" for none. Raises InputError if it can't be run."""
-    try:
+    with failing((OSError, subprocess.SubprocessError), f"key 'compute.python': {python} can't be run"):
         return subprocess.run(
             [python, "-c", _ASK], capture_output=True, text=True, check=False, timeout=_SECONDS
         ).stdout.strip()
-    except (OSError, subprocess.SubprocessError) as error:
-        raise InputError(f"key 'compute.python': {python} can't be run: {error}") from error
 
 
 def _played(command: list[str], folder: Path) -> str:
     """Run scalesim; the last line that it said."""
-    try:
+    with failing((OSError, subprocess.SubprocessError), f"{_NAME} can't be run"):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        raise InputError(f"{_NAME} can't be run: {error}") from error
     lines = (done.stderr + done.stdout).strip().splitlines() or ["it said nothing"]
     return lines[-1] if done.returncode else "it wrote no report"
 

@@ -7,7 +7,7 @@ from math import ceil
 
 from astra_ns3.config.model.compute import Systolic
 from astra_ns3.config.training_plan import Operation, OperationKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.units import PS_PER_SECOND
 from astra_ns3.workload.computing.folds import Folds, Shape, folds_of
 from astra_ns3.workload.computing.roofline import RooflineClock
@@ -40,7 +40,7 @@ class SystolicClock:
             longer_ps = max(self._array_ps(operation, shape), self._memory_ps(operation))
             return longer_ps + self._keys.losses.launch_overhead_ps
         if self._beside is None:
-            raise InputError(
+            raise wrong(
                 f"operation '{operation.name}', a {operation.kind.value}, is no product of matrices with a "
                 "shape, which a systolic array could do; name a compute.device"
             )
@@ -67,11 +67,11 @@ class SystolicClock:
         effort = folds.all_cycles * (self._keys.rows + self._keys.columns)
         if self._scalesim is None or (self._keys.method == "auto" and effort > EASY):
             return folds.all_cycles
-        if effort > HARDEST:
-            raise InputError(
-                f"operation '{name}', {' x '.join(map(str, shape))} (m, n, k), is too large for scalesim: let "
-                "compute.method be auto or closed_form"
-            )
+        refuse(
+            effort > HARDEST,
+            f"operation '{name}', {' x '.join(map(str, shape))} (m, n, k), is too large for scalesim: let "
+            "compute.method be auto or closed_form",
+        )
         return self._scalesim.cycles(shape)
 
 

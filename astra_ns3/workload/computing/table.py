@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from astra_ns3.config.training_plan import Operation, OperationKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.computing.measured_grid import MeasuredGrid
 from astra_ns3.workload.computing.table_file import Measured, Place
@@ -38,9 +38,10 @@ class TableClock:
         if grid is not None:
             return self._measured_ps(grid, operation)
         if self._beside is None:
-            raise InputError(
-                f"{self._source}: has no times of {operation.kind.value}, which operation '{operation.name}' is; with "
-                "compute.device they are those of the roofline"
+            raise wrong(
+                f"has no times of {operation.kind.value}, which operation '{operation.name}' is; with "
+                "compute.device they are those of the roofline",
+                self._source,
             )
         return self._beside.time_ps(operation)
 
@@ -55,7 +56,7 @@ class TableClock:
         if (exact := grid.measured.times_ps.get(at)) is not None:
             return ceil(products * exact)
         if not self._extrapolates and grid.outside(at):
-            raise InputError(f"{self.outside(operation)}; measure it, or let compute.extrapolate be on")
+            raise wrong(f"{self.outside(operation)}; measure it, or let compute.extrapolate be on")
         return products * grid.time_ps(at)
 
     def outside(self, operation: Operation) -> str:
@@ -73,8 +74,9 @@ def _place(measured: Measured, operation: Operation) -> Place:
         values.update(zip(_SHAPE, operation.shape, strict=True))
     lacking = [name for name in measured.columns if not values.get(name)]
     if lacking:
-        raise InputError(
-            f"{measured.source}: times of {measured.kind.value} depend on {', '.join(measured.columns)}, and operation "
-            f"'{operation.name}' has no {lacking[0]}"
+        raise wrong(
+            f"times of {measured.kind.value} depend on {', '.join(measured.columns)}, and operation "
+            f"'{operation.name}' has no {lacking[0]}",
+            measured.source,
         )
     return tuple(values[name] for name in measured.columns)

@@ -11,7 +11,7 @@ from io import StringIO
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.training_plan import OperationKind
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import check_known, refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
 
 COORDINATES = ("m", "n", "k", "count", "flops", "bytes")
@@ -43,8 +43,7 @@ def read_table(path: str) -> dict[OperationKind, Measured]:
 def parse_table(text: str, source: str) -> dict[OperationKind, Measured]:
     """The same from the file's text. Empty lines and those that begin with ``#`` are left out."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if not re.match(r"\s*(#|$)", line)]
-    if len(lines) < 2:
-        raise InputError(f"{source}: expected a line of columns and at least one measurement")
+    refuse(len(lines) < 2, "expected a line of columns and at least one measurement", source)
     rows = list(csv.reader(StringIO("\n".join(line for _, line in lines)), skipinitialspace=True))
     header = [name.strip() for name in rows[0]]
     time_column = _checked_header(f"{source}:{lines[0][0]}", header)
@@ -58,22 +57,16 @@ def _checked_header(place: str, header: Sequence[str]) -> str:
     """The column of times."""
     allowed = (_KIND, *COORDINATES, *TIMES)
     for name in header:
-        if name not in allowed:
-            raise InputError(
-                f"{place}: column '{name[:40]}' is not one of {', '.join(allowed)}{nearest(name, allowed)}"
-            )
-        if header.count(name) > 1:
-            raise InputError(f"{place}: column '{name}' is there twice")
+        check_known("column", name, allowed, place)
+        refuse(header.count(name) > 1, f"column '{name}' is there twice", place)
     times = [name for name in header if name in TIMES]
-    if _KIND not in header or len(times) != 1:
-        raise InputError(f"{place}: expected a column {_KIND} and one of {', '.join(TIMES)}")
+    refuse(_KIND not in header or len(times) != 1, f"expected a column {_KIND} and one of {', '.join(TIMES)}", place)
     return times[0]
 
 
 def _cells(place: str, header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
     """What stands in a line, without empty cells."""
-    if len(row) != len(header):
-        raise InputError(f"{place}: {len(row)} cells, expected {len(header)}")
+    refuse(len(row) != len(header), f"{len(row)} cells, expected {len(header)}", place)
     return {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
 
 
@@ -83,29 +76,35 @@ def _add(
     place = f"{source}:{number}"
     kinds = [kind.value for kind in OperationKind]
     word = cells.get(_KIND, "")
-    if word not in kinds:
-        raise InputError(f"{place}: kind is '{word[:40]}', expected one of {', '.join(kinds)}{nearest(word, kinds)}")
+    check_known(_KIND, word, kinds, place)
     columns = tuple(name for name in COORDINATES if name in cells)
-    if not columns or (_SHAPE & set(columns) and not set(columns) >= _SHAPE):
-        raise InputError(f"{place}: expected m, n and k, or flops, or bytes")
+    refuse(
+        bool(not columns or (_SHAPE & set(columns) and not set(columns) >= _SHAPE)),
+        "expected m, n and k, or flops, or bytes",
+        place,
+    )
     table = tables.setdefault(OperationKind(word), Measured(source, OperationKind(word), columns))
-    if columns != table.columns:
-        raise InputError(
-            f"{place}: has {', '.join(columns)}, expected {', '.join(table.columns)} as in the lines of {word} before"
-        )
+    refuse(
+        columns != table.columns,
+        f"has {', '.join(columns)}, expected {', '.join(table.columns)} as in the lines of {word} before",
+        place,
+    )
     at = tuple(_whole(place, name, cells[name]) for name in columns)
-    if at in table.times_ps:
-        raise InputError(f"{place}: {word} with these {', '.join(columns)} is there twice")
+    refuse(at in table.times_ps, f"{word} with these {', '.join(columns)} is there twice", place)
     table.times_ps[at] = _time_ps(place, time_column, cells.get(time_column, ""))
 
 
 def _whole(place: str, name: str, cell: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER:
-        raise InputError(f"{place}: {name} is '{cell[:40]}', expected a whole number, at least 1")
+    refuse(
+        not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER,
+        f"{name} is '{cell[:40]}', expected a whole number, at least 1",
+        place,
+    )
     return int(cell)
 
 
 def _time_ps(place: str, name: str, cell: str) -> Fraction:
-    if not _NUMBER.fullmatch(cell) or not Fraction(cell):
-        raise InputError(f"{place}: {name} is '{cell[:40]}', expected a number above 0")
+    refuse(
+        not _NUMBER.fullmatch(cell) or not Fraction(cell), f"{name} is '{cell[:40]}', expected a number above 0", place
+    )
     return Fraction(cell) * TIMES[name]

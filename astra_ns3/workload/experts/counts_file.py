@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import Where, check_known, refuse, wrong
 from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
@@ -40,7 +40,7 @@ class CountsFile:
         found = self._tokens.get(key)
         if found is None or not found.any():
             words = [f"{name} {part}" for name, part in zip(("layer", "source"), key, strict=True) if part >= 0]
-            raise InputError(f"{self._path}: no tokens of {' and '.join(words) or 'any expert'}")
+            raise wrong(f"no tokens of {' and '.join(words) or 'any expert'}", self._path)
         shares: Shares = found / found.sum()
         return shares
 
@@ -52,21 +52,20 @@ class CountsFile:
         self._check_header(number, names)
         for number, line in lines:
             cells = [cell.strip() for cell in next(csv.reader([line]))]
-            if len(cells) != len(names):
-                raise InputError(f"{self._path}:{number}: found {len(cells)} columns, expected {', '.join(names)}")
+            refuse(
+                len(cells) != len(names),
+                f"found {len(cells)} columns, expected {', '.join(names)}",
+                Where(self._path, number),
+            )
             yield number, dict(zip(names, cells, strict=True))
 
     def _check_header(self, number: int, names: list[str]) -> None:
         for name in names:
-            if name not in COLUMNS:
-                raise InputError(
-                    f"{self._path}:{number}: column '{name[:_LONG]}' is unknown; allowed: {', '.join(COLUMNS)}"
-                    f"{nearest(name, COLUMNS)}"
-                )
+            check_known("column", name, COLUMNS, Where(self._path, number))
         missing = [name for name in _NEEDED if name not in names]
         if missing or len(set(names)) < len(names):
             what = f"lacks {', '.join(missing)}" if missing else "names a column twice"
-            raise InputError(f"{self._path}:{number}: the header {what}; columns: {', '.join(COLUMNS)}")
+            raise wrong(f"the header {what}; columns: {', '.join(COLUMNS)}", Where(self._path, number))
         self._has = set(names)
 
     def _add(self, number: int, cells: dict[str, str]) -> None:
@@ -75,15 +74,14 @@ class CountsFile:
         layer = self._whole(number, "layer", cells["layer"], None) if "layer" in cells else -1
         place = self._whole(number, "source", cells["source"], self._places) if "source" in cells else -1
         known = self._tokens.setdefault((layer, place), np.full(self._experts, -1.0))
-        if known[expert] >= 0:
-            raise InputError(f"{self._path}:{number}: expert {expert} has been given before")
+        refuse(known[expert] >= 0, f"expert {expert} has been given before", Where(self._path, number))
         known[expert] = tokens
 
     def _whole(self, number: int, what: str, word: str, below: int | None) -> int:
         if word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS and (below is None or int(word) < below):
             return int(word)
         most = "0" if below is None else f"0 to {below - 1}"
-        raise InputError(
-            f"{self._path}:{number}: {what} is '{word[:_LONG]}', expected a whole number from {most}"
-            f"{' on' if below is None else ''}"
+        raise wrong(
+            f"{what} is '{word[:_LONG]}', expected a whole number from {most}{' on' if below is None else ''}",
+            Where(self._path, number),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from astra_ns3.config.training_plan import ExpertLoad
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 
 Table = tuple[tuple[int, ...], ...]
 
@@ -23,13 +23,15 @@ class ExpertGroup:
     places_per_node: int = 1
 
     def __post_init__(self) -> None:
-        if self.experts % self.places:
-            raise InputError(f"{self.places} places share {self.experts} experts, expected a divisor of these")
-        if self.places % self.places_per_node and self.places > self.places_per_node:
-            raise InputError(
-                f"{self.places_per_node} places of a group of experts are on a node, expected a divisor of the "
-                f"{self.places} that share the experts"
-            )
+        refuse(
+            bool(self.experts % self.places),
+            f"{self.places} places share {self.experts} experts, expected a divisor of these",
+        )
+        refuse(
+            bool(self.places % self.places_per_node and self.places > self.places_per_node),
+            f"{self.places_per_node} places of a group of experts are on a node, expected a divisor of the "
+            f"{self.places} that share the experts",
+        )
 
     @property
     def own(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.experts.group import ExpertGroup, Routed, Table
 from astra_ns3.workload.experts.shares import Shares
 
@@ -24,11 +24,11 @@ _Numbers = npt.NDArray[np.int64]
 def node_limited(group: ExpertGroup, shares: list[Shares], limit: int, seed: tuple[int, int]) -> Routed:
     """``shares``: of each expert for each place's tokens; ``limit``: nodes of a token. Raises InputError."""
     limit = min(limit, group.nodes)
-    if limit * group.node * group.own < group.active:
-        raise InputError(
-            f"node_limit is {limit}, and {limit} nodes have {limit * group.node * group.own} experts, fewer than the "
-            f"{group.active} that each token goes to"
-        )
+    refuse(
+        limit * group.node * group.own < group.active,
+        f"node_limit is {limit}, and {limit} nodes have {limit * group.node * group.own} experts, fewer than the "
+        f"{group.active} that each token goes to",
+    )
     generator = np.random.default_rng(seed)
     drawn = max(1, min(group.tokens, MOST_DRAWN // group.places))
     bounds = np.arange(drawn + 1) * group.tokens // drawn
@@ -47,8 +47,10 @@ def draw_choices(
     group: ExpertGroup, shares: Shares, limit: int, tokens: int, generator: np.random.Generator
 ) -> _Numbers:
     """The different experts that each of ``tokens`` goes to, shape ``(tokens, active)``; raises InputError."""
-    if np.count_nonzero(shares) < len(shares):
-        raise InputError("some experts get no tokens, with which node_limit can't be kept; expected a share of each")
+    refuse(
+        bool(np.count_nonzero(shares) < len(shares)),
+        "some experts get no tokens, with which node_limit can't be kept; expected a share of each",
+    )
     # The negative logarithm of an exponential number is one of Gumbel's.
     exponential = generator.standard_exponential((tokens, group.experts), dtype=np.float32)
     affinity = np.log(shares).astype(np.float32) - np.log(exponential.clip(min=np.finfo(np.float32).tiny))

@@ -15,7 +15,7 @@ from math import ceil
 import numpy as np
 
 from astra_ns3.config.model.routing import Routing
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.workload.experts.counts_file import CountsFile
 from astra_ns3.workload.experts.group import ExpertGroup, Routed
 from astra_ns3.workload.experts.node_limit import node_limited
@@ -55,9 +55,10 @@ class Router:
             return [chosen(shares[0], group.active)] * group.places
         for own in shares:
             if float(own.max()) * group.active > 1 + 1 / (group.tokens * group.active):
-                raise InputError(
-                    f"{self._routing.file}: expert {int(own.argmax())} gets {own.max():.0%} of the choices, expected "
-                    f"at most {1 / group.active:.0%}: each token goes to {group.active} different experts"
+                raise wrong(
+                    f"expert {int(own.argmax())} gets {own.max():.0%} of the choices, expected "
+                    f"at most {1 / group.active:.0%}: each token goes to {group.active} different experts",
+                    str(self._routing.file),
                 )
         return [chosen(own, group.active) for own in shares]
 

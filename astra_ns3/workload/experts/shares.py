@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 
 Shares = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -33,8 +33,7 @@ def chosen(shares: Shares, active: int) -> Shares:
     probabilities of sampling in proportion to size are made. Raises InputError if fewer experts have a share.
     """
     able = int(np.count_nonzero(shares))
-    if able < active:
-        raise InputError(f"{able} experts get tokens, and each token goes to {active} different ones")
+    refuse(able < active, f"{able} experts get tokens, and each token goes to {active} different ones")
     parts = np.zeros_like(shares)
     full = np.zeros(len(shares), dtype=np.bool_)
     while True:

@@ -14,7 +14,7 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveK
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, Pass, Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import Where, nearest, refuse
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import user_part
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, format_header, parse_header
@@ -47,11 +47,9 @@ def read_workload(path: str | os.PathLike[str]) -> Workload:
 def parse_workload(text: str, source: str = "workload") -> Workload:
     """The workload that ``text`` describes; ``source`` names it in messages."""
     rows = rows_of(text, source)
-    if not rows:
-        raise InputError(f"{source}: is empty, expected a training loop on its first line")
+    refuse(not rows, "is empty, expected a training loop on its first line", source)
     header = parse_header(rows[0])
-    if len(rows) < 2:
-        raise InputError(f"{source}:{rows[0].number + 1}: the number of layers is missing")
+    refuse(len(rows) < 2, "the number of layers is missing", Where(source, rows[0].number + 1))
     if len(rows[1].words) != 1:
         raise rows[1].error(f"found {len(rows[1].words)} words, expected the number of layers alone")
     count = rows[1].integer(0, "number of layers", 1, LARGEST_INTEGER)

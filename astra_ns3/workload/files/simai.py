@@ -21,7 +21,7 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveK
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.astra_sim import COLUMNS, POLICY_COLUMN, layer_policy
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, header_of, parse_header
@@ -68,12 +68,10 @@ def read_simai(path: str | os.PathLike[str]) -> Workload:
 def parse_simai(text: str, source: str = "workload") -> Workload:
     """The workload that ``text`` describes; ``source`` names it in messages. Raises InputError."""
     rows = rows_of(text, source)
-    if not rows:
-        raise InputError(f"{source}: is empty, expected a policy on its first line")
+    refuse(not rows, "is empty, expected a policy on its first line", source)
     loop, fields, keys = _header(rows[0])
     unknown: dict[str, list[int]] = {unknown_key(word): [rows[0].number] for word in keys}
-    if len(rows) < 2:
-        raise InputError(f"{source}:{rows[0].number + 1}: the number of rows is missing")
+    refuse(len(rows) < 2, "the number of rows is missing", Where(source, rows[0].number + 1))
     if len(rows[1].words) != 1:
         raise rows[1].error(f"found {len(rows[1].words)} words, expected the number of rows alone")
     count = _whole(rows[1]).integer(0, "number of rows", 1, LARGEST_INTEGER)
@@ -163,7 +161,7 @@ def _unknown_words(source: str, unknown: Mapping[str, Sequence[int]]) -> InputEr
     found = "; ".join(f"{what} (line {_listed(lines)})" for what, lines in unknown.items())
     collectives = f"{', '.join(kind.value for kind in KINDS)} (alone or with _EP or _DP_EP), NONE"
     keys = ", ".join(("model_parallel_NPU_group:", *SIMAI_KEYS, "checkpoints:", "checkpoint_initiates:"))
-    return InputError(f"{source}: unknown words: {found}; expected keys: {keys}; collectives: {collectives}")
+    return wrong(f"unknown words: {found}; expected keys: {keys}; collectives: {collectives}", source)
 
 
 def _listed(lines: Sequence[int]) -> str:

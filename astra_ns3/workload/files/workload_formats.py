@@ -14,7 +14,7 @@ from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.fitting import fits_model
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import of_type, wrong
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
 from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, is_chakra, read_chakra
@@ -62,7 +62,7 @@ def _check_is_a_text(path: str | os.PathLike[str]) -> None:
     named = Path(path).suffix.lower() in (".json", ".yaml", ".yml")
     if text.lstrip().startswith("{") or (named and _KEY.match(text)):
         formats = "a model file begins with 'kind', a Chakra trace in JSON with 'version' or 'workload_graph'"
-        raise InputError(f"{os.fspath(path)}: holds keys that no workload has; {formats}")
+        raise wrong(f"holds keys that no workload has; {formats}", path)
 
 
 def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkload:
@@ -72,7 +72,6 @@ def with_groups(workload: AnyWorkload, path: str | os.PathLike[str]) -> AnyWorkl
     """
     if "empty" in os.fspath(path) and not Path(path).is_file():
         return workload
-    if not isinstance(workload, ChakraTrace):
-        raise InputError(f"{os.fspath(path)}: groups are for workloads of graphs, and this is none")
+    workload = of_type(workload, ChakraTrace, "groups are for workloads of graphs, and this is none", path)
     with told_apart(path, GROUPS):
         return replace(workload, groups=read_groups(path))

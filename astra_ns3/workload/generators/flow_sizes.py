@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER, parse_bytes
 
 _WHOLE = 100.0
@@ -41,8 +41,7 @@ class FlowSizes:
 
     def __post_init__(self) -> None:
         problem = _problem(self.sizes_bytes, self.percents)
-        if problem:
-            raise InputError(f"{self.name}: {problem}")
+        refuse(bool(problem), problem, self.name)
 
     @property
     def mean_bytes(self) -> float:
@@ -80,12 +79,11 @@ def flow_sizes(word: str) -> FlowSizes:
         return DISTRIBUTIONS[word]
     if word[:1].isdigit() and not os.path.exists(word):  # noqa: PTH110
         size_bytes = parse_bytes(word)
-        if size_bytes < 1:
-            raise InputError(f"size of flows is '{word}', expected at least one byte")
+        refuse(size_bytes < 1, f"size of flows is '{word}', expected at least one byte")
         return one_size(size_bytes)
     if os.path.exists(word):  # noqa: PTH110
         return read_sizes(word)
-    raise InputError(
+    raise wrong(
         f"sizes '{word}' is neither a size, such as 100KB, nor a file, nor one of {', '.join(DISTRIBUTIONS)}"
         f"{nearest(word, DISTRIBUTIONS)}"
     )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.flow_list import FlowList, Numbers
-from astra_ns3.errors import InputError
+from astra_ns3.errors import in_range, refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 from astra_ns3.workload.generators.flow_sizes import FlowSizes
 
@@ -52,8 +52,7 @@ def incast(
     Burst k is at k times ``interval_ps``. Raises InputError.
     """
     _check(npus, 2, interval_ps)
-    if not 1 <= senders < npus:
-        raise InputError(f"senders is {senders}, expected 1 to {npus - 1} of {npus} NPUs")
+    refuse(not 1 <= senders < npus, f"senders is {senders}, expected 1 to {npus - 1} of {npus} NPUs")
     _check_bursts("bursts", bursts)
     _check_count(bursts * senders)
     chance = _chance(seed)
@@ -90,8 +89,7 @@ def on_off(
     _check(npus, 2, duration_ps)
     _check_rate(rate_bps)
     for name, value in (("on", on_ps), ("off", off_ps)):
-        if value < 1:
-            raise InputError(f"{name} is {value} ps, expected a time above 0")
+        refuse(value < 1, f"{name} is {value} ps, expected a time above 0")
     share_on = on_ps / (on_ps + off_ps)
     _check_count(npus * share_on * rate_bps / _BITS / sizes.mean_bytes * duration_ps / PS_PER_SECOND)
     chance = _chance(seed)
@@ -107,8 +105,7 @@ def on_off(
                 rows.append((npu, receiver, size, int(now)))
                 now += size * ps_per_byte
             now = max(now, end) + _exponential(chance, off_ps)
-    if not rows:
-        raise InputError("no NPU was on in that time; use a longer duration, or another seed")
+    refuse(not rows, "no NPU was on in that time; use a longer duration, or another seed")
     columns = np.array(sorted(rows, key=lambda row: (row[3], row[0])), dtype=np.int64)
     return _list(columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3], npus, "on-off")
 
@@ -146,8 +143,7 @@ def _sorted(
     chance: np.random.Generator, npus: int, sources: Numbers, starts: Numbers, sizes: FlowSizes, name: str
 ) -> FlowList:
     """Flows to others, any alike, in the order of their starts."""
-    if not len(sources):
-        raise InputError("no flow starts in that time; use a longer duration, a higher load or smaller flows")
+    refuse(not len(sources), "no flow starts in that time; use a longer duration, a higher load or smaller flows")
     order = np.argsort(starts, kind="stable")
     sources, starts = sources[order], starts[order]
     others = (chance.random(len(sources)) * (npus - 1)).astype(np.int64)
@@ -171,27 +167,27 @@ def _list(sources: Numbers, destinations: Numbers, sizes: Numbers, starts: Numbe
 
 
 def _check(npus: int, least: int, time_ps: int) -> None:
-    if not least <= npus < 2**31:
-        raise InputError(f"npus is {npus}, expected at least {least}")
-    if not 0 <= time_ps <= LARGEST_INTEGER:
-        raise InputError(f"a time is {time_ps} ps, expected 0 to {LARGEST_INTEGER}")
+    refuse(not least <= npus < 2**31, f"npus is {npus}, expected at least {least}")
+    refuse(not 0 <= time_ps <= LARGEST_INTEGER, f"a time is {time_ps} ps, expected 0 to {LARGEST_INTEGER}")
 
 
 def _check_rate(rate_bps: int) -> None:
-    if rate_bps < 1:
-        raise InputError(f"rate is {rate_bps} b/s, expected more than 0")
+    refuse(rate_bps < 1, f"rate is {rate_bps} b/s, expected more than 0")
 
 
 def _check_load(load: float) -> None:
-    if not 0 < load <= MOST_LOAD:  # nan is refused, too
-        raise InputError(f"load is {load:g}, expected a share of the rate, above 0 and at most {MOST_LOAD:g}, as 0.5")
+    refuse(
+        not 0 < load <= MOST_LOAD,  # nan is refused, too
+        f"load is {load:g}, expected a share of the rate, above 0 and at most {MOST_LOAD:g}, as 0.5",
+    )
 
 
 def _check_bursts(name: str, count: int) -> None:
-    if count < 1:
-        raise InputError(f"{name} is {count}, expected at least 1")
+    in_range(name, count, 1)
 
 
 def _check_count(expected: float) -> None:
-    if expected > MOST_FLOWS:
-        raise InputError(f"that makes about {expected:.3g} flows, expected at most {MOST_FLOWS}; use a shorter time")
+    refuse(
+        expected > MOST_FLOWS,
+        f"that makes about {expected:.3g} flows, expected at most {MOST_FLOWS}; use a shorter time",
+    )

@@ -11,23 +11,19 @@ convolutions and the last layer compute; gradients have 16 bits and travel layer
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.model.convolution import ConvolutionShape, Residual
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.workload.files.astra_sim import format_workload
 from astra_ns3.workload.generators.rates import A100_OPERATIONS_PER_NS, rounded_up, update_ns
+from astra_ns3.workload.models.convolution import ImageLayer, layers_of
 
-BOTTLENECK_EXPANSION = 4
-"""A block's last convolution has four times the channels of the two before it."""
-
-STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))
-"""Blocks and inner channels of conv2_x to conv5_x."""
-
-FIRST_STAGE = 2
-"""The table's number of the first of them."""
+BLOCKS = (3, 4, 6, 3)
+"""Of conv2_x to conv5_x."""
 
 
 @dataclass(frozen=True)
@@ -43,48 +39,10 @@ class ResNetModel:
     operations_per_ns: int = A100_OPERATIONS_PER_NS
 
 
-@dataclass(frozen=True)
-class Convolution:
-    """A convolution and the batch normalisation behind it, or the fully connected layer."""
-
-    name: str
-    kernel: int
-    """Weights along each side; 1 for the fully connected layer."""
-    inputs: int
-    outputs: int
-    size: int
-    """Pixels along each side of its output; 1 for the fully connected layer."""
-    vectors: int = 2
-    """Parameters besides weights, as multiples of ``outputs``: scale and shift, or the bias."""
-
-    @property
-    def parameters(self) -> int:
-        """How many it learns."""
-        return self.kernel**2 * self.inputs * self.outputs + self.vectors * self.outputs
-
-    @property
-    def multiply_adds(self) -> int:
-        """Of one image's forward pass; those of the normalisation are left out."""
-        return self.kernel**2 * self.inputs * self.outputs * self.size**2
-
-
-def resnet_layers(model: ResNetModel) -> tuple[Convolution, ...]:
-    """The 53 convolutions and the fully connected layer, in the order of the forward pass."""
-    size = model.image // 2
-    layers = [Convolution("conv1", 7, 3, 64, size)]
-    channels, size = 64, size // 2  # max pooling halves it
-    for stage, (blocks, width) in enumerate(STAGES, start=FIRST_STAGE):
-        if stage > FIRST_STAGE:  # the first keeps what pooling left
-            size //= 2
-        for block in range(1, blocks + 1):
-            layers += _bottleneck(f"conv{stage}_{block}", channels, width, size)
-            channels = BOTTLENECK_EXPANSION * width
-    return (*layers, Convolution("fc", 1, channels, model.classes, 1, vectors=1))
-
-
 def resnet_workload(model: ResNetModel, source: str = "resnet-50") -> Workload:
-    """The DATA loop of ``model``."""
-    return Workload("DATA", tuple(_layer(model, convolution) for convolution in resnet_layers(model)), None, source)
+    """Return the DATA loop of ``model``: 53 convolutions and the fully connected layer."""
+    shape = ConvolutionShape(image=model.image, classes=model.classes, residual=Residual(blocks=BLOCKS))
+    return Workload("DATA", tuple(_layer(model, layer) for layer in layers_of(shape)), None, source)
 
 
 def resnet_50() -> str:
@@ -92,21 +50,11 @@ def resnet_50() -> str:
     return format_workload(resnet_workload(ResNetModel()))
 
 
-def _bottleneck(name: str, inputs: int, width: int, size: int) -> Iterator[Convolution]:
-    """1x1, 3x3, 1x1; and where the channels change, which is where a stage begins, the shortcut's 1x1."""
-    outputs = BOTTLENECK_EXPANSION * width
-    yield Convolution(f"{name}_1x1a", 1, inputs, width, size)
-    yield Convolution(f"{name}_3x3", 3, width, width, size)
-    yield Convolution(f"{name}_1x1b", 1, width, outputs, size)
-    if inputs != outputs:
-        yield Convolution(f"{name}_shortcut", 1, inputs, outputs, size)
-
-
-def _layer(model: ResNetModel, convolution: Convolution) -> Layer:
-    product_ns = rounded_up(2 * model.batch * convolution.multiply_adds, model.operations_per_ns)
-    gradient_bytes = convolution.parameters * model.element_bytes
+def _layer(model: ResNetModel, layer: ImageLayer) -> Layer:
+    product_ns = rounded_up(2 * model.batch * layer.multiply_adds, model.operations_per_ns)
+    gradient_bytes = layer.parameters * model.element_bytes
     return Layer(
-        convolution.name,
+        layer.name,
         forward=Pass(product_ns),
         input_gradient=Pass(product_ns),
         weight_gradient=Pass(product_ns, CollectiveKind.ALL_REDUCE, gradient_bytes),

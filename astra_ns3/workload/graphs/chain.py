@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.workload.graphs.checks.order import in_order
 from astra_ns3.workload.graphs.checks.place import named, place
 
@@ -123,9 +123,9 @@ class _Chain:
         raise self._error(node, f"is of communicator '{node.group}', whose members are no even part of all NPUs")
 
     def _error(self, node: GraphNode, why: str) -> InputError:
-        return InputError(
-            f"{place(self._workload, self._npu, node)}: {why}; SimAI's text says one thing after the other, and "
-            "collectives that nothing waits for"
+        return wrong(
+            f"{why}; SimAI's text says one thing after the other, and collectives that nothing waits for",
+            place(self._workload, self._npu, node),
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_NS
 
 _OPERATIONS_PER_NS = 1000.0
@@ -52,7 +52,7 @@ class Durations:
             return node.duration_ps
         if node.operations is None or node.tensor_bytes is None:
             lacking = "num_ops" if node.operations is None else "tensor_size"
-            raise InputError(
+            raise wrong(
                 f"node {node.number} ('{node.name}') gives no {lacking}, which the roofline needs; with "
                 "roofline-enabled: 0, or without the compatibility, its duration counts"
             )

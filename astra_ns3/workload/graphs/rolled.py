@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, required, wrong
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.graphs.chain import Step, chain
 
@@ -32,16 +32,17 @@ def rolled(workload: GraphWorkload) -> Workload:
     for npu in range(1, workload.npus):
         other = chain(workload, npu)
         if [step.work() for step in other] != work:
-            raise InputError(f"{workload.file_of(npu)}: does other things than {workload.file_of(0)}{_IN_TEXT}")
+            raise wrong(f"does other things than {workload.file_of(0)}{_IN_TEXT}", workload.file_of(npu))
     steps = [step if step.members > 1 else step._replace(collective=None) for step in steps]
     for step in steps:
         _check(step, f"{workload.file_of(0)}: node {step.number} '{step.name[:_LONGEST_NAME]}'")
-    groups = _Groups.fitting(steps, workload.npus)
-    if groups is None:
-        raise InputError(f"{workload.source}: its communicators are no tensor, data and expert groups{_IN_TEXT}")
+    groups = required(
+        _Groups.fitting(steps, workload.npus),
+        f"its communicators are no tensor, data and expert groups{_IN_TEXT}",
+        workload.source,
+    )
     layers = _layers(steps, groups)
-    if not layers:
-        raise InputError(f"{workload.source}: has nothing to do, and a text needs a row")
+    refuse(not layers, "has nothing to do, and a text needs a row", workload.source)
     return Workload(
         _LOOP,
         tuple(layers),
@@ -58,9 +59,9 @@ _IN_TEXT = ", which SimAI's text can't say"
 
 def _check(step: Step, place: str) -> None:
     if step.time_ps % PS_PER_NS or step.update_ps % PS_PER_NS:
-        raise InputError(f"{place}: lasts no whole number of nanoseconds{_IN_TEXT}")
+        raise wrong(f"lasts no whole number of nanoseconds{_IN_TEXT}", place)
     if step.collective is not None and step.collective not in _KINDS:
-        raise InputError(f"{place}: is a {step.collective.name.lower()}{_IN_TEXT}")
+        raise wrong(f"is a {step.collective.name.lower()}{_IN_TEXT}", place)
 
 
 @dataclass(frozen=True)

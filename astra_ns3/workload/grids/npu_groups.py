@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import in_range, wrong
 
 
 class SplitDimensions(NamedTuple):
@@ -32,8 +32,7 @@ def split_dimensions(dimensions: Sequence[int], model_parallel_npus: int) -> Spl
     InputError if the group isn't a product of whole parts.
     """
     grid = tuple(dimensions)
-    if model_parallel_npus < 1:
-        raise InputError(f"model_parallel_NPU_group is {model_parallel_npus}, expected at least 1")
+    in_range("model_parallel_NPU_group", model_parallel_npus, 1)
     left = model_parallel_npus
     inside = 0
     while left > 1 and inside < len(grid):
@@ -47,7 +46,7 @@ def split_dimensions(dimensions: Sequence[int], model_parallel_npus: int) -> Spl
         inside += 1
     if left > 1:
         shape = "x".join(str(size) for size in dimensions)
-        raise InputError(
+        raise wrong(
             f"model_parallel_NPU_group is {model_parallel_npus}, which does not fit dimensions of {shape} = "
             f"{prod(dimensions)} NPUs: expected a product of the lowest ones, or of those and a factor of the next"
         )

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.training_plan import Degrees, Group
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,12 @@ class TrainingGrid:
     """The dimensions that degrees of parallelism make of the network's. Raises InputError if they don't fit."""
 
     def __init__(self, degrees: Degrees, dimensions: Sequence[int], source: str) -> None:
-        if degrees.npus != prod(dimensions):
-            raise InputError(
-                f"{source}: tensor {degrees.tensor} x context {degrees.context} x data {degrees.data} x pipeline "
-                f"{degrees.pipeline} is {degrees.npus} NPUs, but the network has {prod(dimensions)}"
-            )
+        refuse(
+            degrees.npus != prod(dimensions),
+            f"tensor {degrees.tensor} x context {degrees.context} x data {degrees.data} x pipeline "
+            f"{degrees.pipeline} is {degrees.npus} NPUs, but the network has {prod(dimensions)}",
+            source,
+        )
         self._degrees = degrees
         self._shape = "x".join(map(str, dimensions))
         self._source = source
@@ -118,9 +119,10 @@ class TrainingGrid:
         for name, stride in self._ends():
             if lower < stride < upper and (stride % lower or upper % stride):
                 between = f"{lower} doesn't divide {stride}" if stride % lower else f"{stride} doesn't divide {upper}"
-                raise InputError(
-                    f"{self._source}: groups of {name} = {stride} NPUs don't fit dimensions of {self._shape}: {between}"
-                    f"{self._what_fits(prod(dimensions))}"
+                raise wrong(
+                    f"groups of {name} = {stride} NPUs don't fit dimensions of {self._shape}: {between}"
+                    f"{self._what_fits(prod(dimensions))}",
+                    self._source,
                 )
         return _Dimension(lower, upper, tuple(sorted(begins)))
 

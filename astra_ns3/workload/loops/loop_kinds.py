@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.loops.pass_dimensions import (
     DimensionsOf,
     by_groups,
@@ -95,12 +95,21 @@ LAYER_POLICIES = tuple(
 def check_loop(workload: Workload) -> None:
     """Raise InputError if a workload doesn't say what its loop, one of :data:`LOOPS`, has to be told."""
     options = LOOPS[workload.loop].options
-    if LoopOption.LAST_BOTTOM_LAYER in options and workload.last_bottom_layer is None:
-        raise InputError(f"{workload.source}: {workload.loop} needs the number of its last bottom layer")
+    refuse(
+        LoopOption.LAST_BOTTOM_LAYER in options and workload.last_bottom_layer is None,
+        f"{workload.loop} needs the number of its last bottom layer",
+        workload.source,
+    )
     if LoopOption.MODEL_PARALLEL_NPUS not in options:
         return
-    if workload.model_parallel_npus is None:
-        raise InputError(f"{workload.source}: {workload.loop} needs the number of NPUs that share a copy of the model")
+    refuse(
+        workload.model_parallel_npus is None,
+        f"{workload.loop} needs the number of NPUs that share a copy of the model",
+        workload.source,
+    )
     for layer in workload.checkpoint_initiates:
-        if not any(kept <= layer for kept in workload.checkpoints):
-            raise InputError(f"{workload.source}: no checkpoint is at or below initiating layer {layer}")
+        refuse(
+            not any(kept <= layer for kept in workload.checkpoints),
+            f"no checkpoint is at or below initiating layer {layer}",
+            workload.source,
+        )

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.workload import Layer, Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 
 ONCE_BEFORE = (
     "norm",
@@ -102,11 +102,11 @@ def find_micro_batches(workload: Workload) -> MicroBatches:
         length = end - begin
     else:
         begin, length = _repeated(_numbered(layers), count)
-        if not length:
-            raise InputError(
-                f"{workload.source}: ga is {count}, expected rows that are repeated {count} times, once for each "
-                "micro-batch"
-            )
+        refuse(
+            not length,
+            f"ga is {count}, expected rows that are repeated {count} times, once for each micro-batch",
+            workload.source,
+        )
         end = max(end, begin + count * length)
     cuts, uncut = _cuts(workload, layers[begin : begin + length], count)
     return MicroBatches(begin, length, count, end, len(names), cuts, uncut)

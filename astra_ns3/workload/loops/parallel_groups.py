@@ -17,7 +17,7 @@ from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.workload import ParallelGroup, Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.workload.loops.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA
@@ -55,19 +55,24 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
     npus = prod(dimensions)
     tensor, stages = workload.model_parallel_npus or 1, workload.pipeline_stages or 1
     experts = workload.expert_parallel_npus or 1
-    if workload.npus is not None and workload.npus != npus:
-        raise InputError(f"{workload.source}: all_gpus is {workload.npus}, but the network has {npus} NPUs")
-    if npus % (tensor * stages):
-        raise InputError(
-            f"{workload.source}: model_parallel_NPU_group {tensor} times pp {stages} is {tensor * stages}, expected a "
-            f"divisor of the {npus} NPUs"
-        )
+    refuse(
+        workload.npus is not None and workload.npus != npus,
+        f"all_gpus is {workload.npus}, but the network has {npus} NPUs",
+        workload.source,
+    )
+    refuse(
+        bool(npus % (tensor * stages)),
+        f"model_parallel_NPU_group {tensor} times pp {stages} is {tensor * stages}, expected a "
+        f"divisor of the {npus} NPUs",
+        workload.source,
+    )
     data = npus // (tensor * stages)
-    if data % experts:
-        raise InputError(
-            f"{workload.source}: ep is {experts}, expected a divisor of the {data} NPUs of a data-parallel group "
-            f"({npus} / model_parallel_NPU_group {tensor} / pp {stages})"
-        )
+    refuse(
+        bool(data % experts),
+        f"ep is {experts}, expected a divisor of the {data} NPUs of a data-parallel group "
+        f"({npus} / model_parallel_NPU_group {tensor} / pp {stages})",
+        workload.source,
+    )
     ends = (tensor, tensor * experts, tensor * data)
     pieces = [_pieces(workload, dimensions, place, ends) for place in range(len(dimensions))]
     fine = tuple(upper // lower for found in pieces for lower, upper in found)
@@ -101,9 +106,10 @@ def _pieces(
     for before, after in pairwise(cuts):
         if after % before:
             shape = "x".join(map(str, dimensions))
-            raise InputError(
-                f"{workload.source}: groups of {', '.join(map(str, ends))} NPUs (model_parallel_NPU_group; times ep; "
-                f"a stage) don't fit dimensions of {shape}: {before} doesn't divide {after}"
+            raise wrong(
+                f"groups of {', '.join(map(str, ends))} NPUs (model_parallel_NPU_group; times ep; "
+                f"a stage) don't fit dimensions of {shape}: {before} doesn't divide {after}",
+                workload.source,
             )
     return list(pairwise(cuts))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import located, nearest, wrong
 from astra_ns3.workload.grids.grid_cut import GridCut
 from astra_ns3.workload.grids.npu_groups import SplitDimensions, split_dimensions
 from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS, SIMAI_LOOPS
@@ -50,10 +50,8 @@ def parallelism_of(workload: Workload, dimensions: Sequence[int]) -> Parallelism
 
 
 def _split(workload: Workload, dimensions: Sequence[int], npus: int) -> SplitDimensions:
-    try:
+    with located(workload.source):
         return split_dimensions(dimensions, npus)
-    except InputError as error:
-        raise InputError(f"{workload.source}: {error}") from error
 
 
 def _layer_dimensions(workload: Workload, number: int, grid: SplitDimensions) -> PassDimensions:
@@ -67,8 +65,9 @@ def _layer_dimensions(workload: Workload, number: int, grid: SplitDimensions) ->
     policy = LOOPS[layer.policy].dimensions if layer.policy in LAYER_POLICIES else None
     if policy is None:
         name = str(layer.policy)
-        raise InputError(
-            f"{workload.source}: policy '{name}' of layer '{layer.name}' is not one of "
-            f"{', '.join(LAYER_POLICIES)}{nearest(name, LAYER_POLICIES)}"
+        raise wrong(
+            f"policy '{name}' of layer '{layer.name}' is not one of "
+            f"{', '.join(LAYER_POLICIES)}{nearest(name, LAYER_POLICIES)}",
+            workload.source,
         )
     return policy(grid)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, TrainingPlan
 from astra_ns3.config.workload import Layer, Pass, Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -72,10 +72,11 @@ def _check(plan: TrainingPlan) -> None:
         ("parallel.servers", plan.servers, 0),
         ("training.micro_batches", plan.micro_batches, 1),
     ):
-        if found != expected:
-            raise InputError(
-                f"{plan.source}: {what}: found {found}, expected {expected}: ASTRA-sim's text can't say it; {_INSTEAD}"
-            )
+        refuse(
+            found != expected,
+            f"{what}: found {found}, expected {expected}: ASTRA-sim's text can't say it; {_INSTEAD}",
+            plan.source,
+        )
 
 
 def _layers(block: Block, plan: TrainingPlan, clock: Clock) -> list[Layer]:
@@ -124,4 +125,4 @@ def _segments(items: tuple[Item, ...], block: Block, plan: TrainingPlan, clock: 
 
 
 def _unsaid(plan: TrainingPlan, block: Block, what: str) -> InputError:
-    return InputError(f"{plan.source}: {block.name}: ASTRA-sim's text can't say {what}; {_INSTEAD}")
+    return wrong(f"{block.name}: ASTRA-sim's text can't say {what}; {_INSTEAD}", plan.source)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import JsonValue
 
 from astra_ns3.config.core.changing import Setting
 from astra_ns3.config.core.changing import changed as made
 from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.model.file import parse_model_file
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, located, wrong
 from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.models.keys_without_effect import without_effect_on_any
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -25,18 +25,16 @@ _FIRST = ("kind", "name", "model", "training")
 _CHANGED = "(changed)"
 
 
-def changed(workload: ModelWorkload, values: Mapping[str, JsonValue]) -> ModelWorkload:
+def changed(workload: ModelWorkload, values: Mapping[str, Json]) -> ModelWorkload:
     """With ``values`` of keys like ``parallel.tensor``; raises InputError for keys or values that can't be."""
-    given: dict[str, Any] = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    given: JsonObject = workload.file.model_dump(mode="json", by_alias=True, exclude_unset=True)
     settings = [Setting(tuple(key.split(".")), value) for key, value in values.items()]
-    try:
+    with located(f"{workload.source} {_CHANGED}"):
         data, _ = made(given, workload.file.document(), settings, Path())
-    except InputError as error:
-        raise InputError(f"{workload.source} {_CHANGED}: {error}") from error
     try:
         return ModelWorkload(parse_model_file(Document(_CHANGED, data), SCHEDULES), workload.source)
     except InputError as error:
-        raise InputError(f"{workload.source} {error}") from error
+        raise wrong(f"{workload.source} {error}") from error
 
 
 def model_yaml(workload: ModelWorkload) -> str:

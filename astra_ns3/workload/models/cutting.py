@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.training_plan import Block
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.models.parts import Parts
 
 
@@ -19,16 +19,18 @@ def layers_of_parts(layers: int, parallel: Parallel, source: str) -> tuple[int, 
     parts = parallel.parts
     given = parallel.layers_per_part
     if given is not None:
-        if len(given) != parts or sum(given) != layers:
-            raise InputError(
-                f"{source}: parallel.layers_per_part has {len(given)} entries of together {sum(given)} layers, "
-                f"expected {parts} (pipeline times virtual_stages) of together {layers}"
-            )
-        return given
-    if layers < parts:
-        raise InputError(
-            f"{source}: {parts} parts (parallel.pipeline times virtual_stages), expected at most the {layers} layers"
+        refuse(
+            len(given) != parts or sum(given) != layers,
+            f"parallel.layers_per_part has {len(given)} entries of together {sum(given)} layers, "
+            f"expected {parts} (pipeline times virtual_stages) of together {layers}",
+            source,
         )
+        return given
+    refuse(
+        layers < parts,
+        f"{parts} parts (parallel.pipeline times virtual_stages), expected at most the {layers} layers",
+        source,
+    )
     fewer = parts - layers % parts if layers % parts else 0
     from_the_ends = sorted(range(parts), key=lambda part: (min(part, parts - 1 - part), -part))
     short = set(from_the_ends[:fewer])

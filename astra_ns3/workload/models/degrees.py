@@ -5,7 +5,7 @@ from __future__ import annotations
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
 from astra_ns3.config.training_plan import Degrees
-from astra_ns3.errors import InputError
+from astra_ns3.errors import located, refuse
 
 
 def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
@@ -13,26 +13,28 @@ def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
 
     Parameter servers aren't among them.
     """
-    if not 0 <= parallel.servers < npus:
-        raise InputError(f"{source}: parallel.servers is {parallel.servers}, expected fewer than the {npus} NPUs")
+    refuse(
+        not 0 <= parallel.servers < npus,
+        f"parallel.servers is {parallel.servers}, expected fewer than the {npus} NPUs",
+        source,
+    )
     npus -= parallel.servers
     copy = parallel.copy_npus
     words = f"tensor {parallel.tensor} x context {parallel.context} x pipeline {parallel.pipeline}"
     if parallel.data == "auto":
-        if npus % copy:
-            raise InputError(f"{source}: parallel: {words} are {copy} NPUs, expected a divisor of the {npus} there are")
+        refuse(
+            bool(npus % copy), f"parallel: {words} are {copy} NPUs, expected a divisor of the {npus} there are", source
+        )
         data = npus // copy
     else:
         data = parallel.data
-        if copy * data != npus:
-            raise InputError(
-                f"{source}: parallel: {words} x data {data} are {copy * data} NPUs, expected the {npus} there are, or "
-                "data: auto"
-            )
-    try:
+        refuse(
+            copy * data != npus,
+            f"parallel: {words} x data {data} are {copy * data} NPUs, expected the {npus} there are, or data: auto",
+            source,
+        )
+    with located(f"{source}: parallel"):
         return Degrees(parallel.tensor, parallel.context, data, parallel.pipeline, parallel.expert)
-    except InputError as error:
-        raise InputError(f"{source}: parallel: {error}") from error
 
 
 def micro_batches_of(training: Training, data: int, source: str) -> int:
@@ -40,9 +42,10 @@ def micro_batches_of(training: Training, data: int, source: str) -> int:
     if training.global_batch is None:
         return training.micro_batches or 1
     together = training.micro_batch * data
-    if training.global_batch % together:
-        raise InputError(
-            f"{source}: training.global_batch is {training.global_batch}, expected a multiple of micro_batch times the "
-            f"copies of the model, {training.micro_batch} x {data}"
-        )
+    refuse(
+        bool(training.global_batch % together),
+        f"training.global_batch is {training.global_batch}, expected a multiple of micro_batch times the "
+        f"copies of the model, {training.micro_batch} x {data}",
+        source,
+    )
     return training.global_batch // together

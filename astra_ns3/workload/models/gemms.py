@@ -16,7 +16,7 @@ from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.gemms import GemmsFile
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear
@@ -55,35 +55,37 @@ def read_gemms(path: str) -> tuple[Gemm, ...]:
     lines = csv.reader(read_text(path).splitlines())
     header = [name.strip() for name in next(lines)]
     for name in _COLUMNS:
-        if name not in header:
-            raise InputError(
-                f"{path}:1: column '{name}' is missing; columns: {', '.join(header)}{nearest(name, header)}"
-            )
+        refuse(
+            name not in header,
+            f"{path}:1: column '{name}' is missing; columns: {', '.join(header)}{nearest(name, header)}",
+        )
     places = [header.index(name) for name in _COLUMNS]
     gemms = [
         _gemm([row[place].strip() if place < len(row) else "" for place in places], f"{path}:{lines.line_num}")
         for row in lines
         if any(cell.strip() for cell in row)
     ]
-    if not gemms:
-        raise InputError(f"{path}: has no layer")
+    refuse(not gemms, "has no layer", path)
     return tuple(gemms)
 
 
 def _gemm(cells: list[str], place: str) -> Gemm:
     for name, cell in zip(_COLUMNS[1:], cells[1:], strict=True):
-        if not cell.isascii() or not cell.isdigit() or int(cell) < 1:
-            raise InputError(f"{place}: {name} is {shown(cell)}, expected a whole number above 0")
+        refuse(
+            not cell.isascii() or not cell.isdigit() or int(cell) < 1,
+            f"{name} is {shown(cell)}, expected a whole number above 0",
+            place,
+        )
     return Gemm(cells[0], *map(int, cells[1:]))
 
 
 def _block(gemm: Gemm, file: GemmsFile, degrees: Degrees, is_first: bool) -> Block:
     tensor, value = degrees.tensor, file.training.value_bytes
-    if gemm.outputs % tensor:
-        raise InputError(
-            f"{file.model.table}: layer {gemm.name}: k is {gemm.outputs}, expected a multiple of parallel.tensor, "
-            f"{tensor}"
-        )
+    refuse(
+        bool(gemm.outputs % tensor),
+        f"layer {gemm.name}: k is {gemm.outputs}, expected a multiple of parallel.tensor, {tensor}",
+        file.model.table,
+    )
     rows = gemm.rows * file.training.micro_batch
     product = Linear(gemm.name, rows, gemm.outputs // tensor, gemm.inputs, value)
     gathered: tuple[Exchange, ...] = ()

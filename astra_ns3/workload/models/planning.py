@@ -6,7 +6,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile
 from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.workload.computing.clock import named
 from astra_ns3.workload.computing.clocks import guesses
 from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
@@ -59,17 +59,18 @@ def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:
         path = ("parallel", "virtual_stages" if plan.schedule in SCHEDULES else "schedule")
         if plan.schedule == "interleaved" and plan.virtual_stages > 1:
             path = ("training", "micro_batches" if file.training.global_batch is None else "global_batch")
-        raise InputError(f"{_place(plan.source, path)}: key '{'.'.join(path)}': {error}") from error
+        raise wrong(f"key '{'.'.join(path)}': {error}", _place(plan.source, path)) from error
 
 
 def _check_weights_follow(plan: TrainingPlan) -> None:
     """Raise InputError if the schedule has gradients of weights apart, so that nothing hides behind them."""
     first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
-    if any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)):
-        raise InputError(
-            f"{plan.source}: parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
-            "of weights at other times"
-        )
+    refuse(
+        any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)),
+        f"parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
+        "of weights at other times",
+        plan.source,
+    )
 
 
 def _place(source: str, path: tuple[str, ...]) -> str:

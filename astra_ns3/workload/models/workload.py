@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.scales import check_scales
 
 if TYPE_CHECKING:
     from astra_ns3.config.model.file import ModelFile
@@ -72,10 +72,7 @@ class ModelWorkload:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> ModelWorkload:
         """Sizes of what is exchanged times the one, times of computations times the other."""
-        if not (math.isfinite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (math.isfinite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        check_scales(comm_scale, compute_scale)
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
     def document(self) -> dict[str, Any]:

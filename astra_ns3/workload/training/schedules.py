@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 
 
 class WorkKind(str, Enum):
@@ -66,13 +66,11 @@ def one_forward_one_backward(at: Position) -> Iterator[Work]:
 
 def interleaved(at: Position) -> Iterator[Work]:
     """As 1F1B over all parts of the model on a stage, each for as many micro-batches in a row as there are stages."""
-    if at.chunks < 2:
-        raise InputError("schedule 'interleaved' with 1 virtual stage, expected at least 2")
-    if at.micro_batches % at.stages:
-        raise InputError(
-            f"schedule 'interleaved' with {at.micro_batches} micro-batches, expected a multiple of the {at.stages} "
-            "stages"
-        )
+    refuse(at.chunks < 2, "schedule 'interleaved' with 1 virtual stage, expected at least 2")
+    refuse(
+        bool(at.micro_batches % at.stages),
+        f"schedule 'interleaved' with {at.micro_batches} micro-batches, expected a multiple of the {at.stages} stages",
+    )
     total = at.micro_batches * at.chunks
     first = min(2 * (at.stages - 1 - at.stage) + (at.chunks - 1) * at.stages, total)
     yield from (_interleaved(at, number, FORWARD) for number in range(first))
@@ -107,8 +105,7 @@ def zero_bubble(at: Position) -> Iterator[Work]:
 
 
 def _needs_one_chunk(at: Position, name: str) -> None:
-    if at.chunks > 1:
-        raise InputError(f"schedule '{name}' with {at.chunks} virtual stages, expected 1, or schedule 'interleaved'")
+    refuse(at.chunks > 1, f"schedule '{name}' with {at.chunks} virtual stages, expected 1, or schedule 'interleaved'")
 
 
 SCHEDULES: Mapping[str, Schedule] = {
@@ -125,8 +122,8 @@ def order_of(schedule: str, at: Position, source: str = "") -> tuple[Work, ...]:
     where = f"{source}: " if source else ""
     if schedule not in SCHEDULES:
         known = ", ".join(SCHEDULES)
-        raise InputError(f"{where}schedule '{schedule}' is not one of {known}{nearest(schedule, SCHEDULES)}")
+        raise wrong(f"{where}schedule '{schedule}' is not one of {known}{nearest(schedule, SCHEDULES)}")
     try:
         return tuple(SCHEDULES[schedule](at))
     except InputError as error:
-        raise InputError(f"{where}{error}") from error
+        raise wrong(f"{where}{error}") from error

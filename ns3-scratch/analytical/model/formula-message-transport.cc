@@ -88,7 +88,7 @@ FormulaMessageTransport::Send(const CollectiveMessage& message)
                         MESSAGE);
     }
     Simulator::Schedule(FabricDelay(arrivalPs - nowPs, MESSAGE), [this, message]() {
-        m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
+        m_listener.BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
         m_listener.MessageArrived(message);
     });
 }

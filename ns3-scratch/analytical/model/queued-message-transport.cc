@@ -77,7 +77,7 @@ QueuedMessageTransport::Continue(uint32_t number)
     }
     const CollectiveMessage message = journey.message;
     m_free.push_back(number);
-    m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
+    m_listener.BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
     m_listener.MessageArrived(message);
 }
 

@@ -25,7 +25,7 @@ class Arrivals : public MessageListener
         timesPs[message.row] = Simulator::Now().GetTimeStep();
     }
 
-    void BytesArrived(int64_t) override
+    void BytesArrived(uint32_t, int64_t) override
     {
     }
 

@@ -138,6 +138,8 @@ class Session
     uint64_t GetSentBytes(uint32_t npu) const;
     /// \return bytes of messages, whole or not, that all NPUs have got so far, in order
     uint64_t GetDeliveredBytes() const;
+    /// \return those that some NPUs have got \param npus them \param count how many
+    uint64_t GetDeliveredBytesOf(const uint32_t* npus, uint32_t count) const;
     /// \return the longest pause above the watchdog's limit in words, or nothing
     std::string DescribeLongestPause() const;
     /// \return ns-3 id of a node, for ns3::NodeList::GetNode

@@ -7,6 +7,7 @@
 
 #include "ns3/simulator.h"
 
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -65,6 +66,7 @@ CollectiveExecutor::Install(const NetworkDescription& description,
         fabric.GetNode(host)->AddApplication(application);
         m_applications.push_back(application);
     }
+    m_deliveredBytes.resize(m_applications.size());
 }
 
 void
@@ -75,9 +77,9 @@ CollectiveExecutor::MessageArrived(const CollectiveMessage& message)
 }
 
 void
-CollectiveExecutor::BytesArrived(int64_t bytes)
+CollectiveExecutor::BytesArrived(uint32_t npu, int64_t bytes)
 {
-    m_deliveredBytes += bytes;
+    m_deliveredBytes[npu] += bytes;
 }
 
 void
@@ -208,7 +210,14 @@ CollectiveExecutor::GetSentBytes(uint32_t npu) const
 uint64_t
 CollectiveExecutor::GetDeliveredBytes() const
 {
-    return static_cast<uint64_t>(m_deliveredBytes);
+    return static_cast<uint64_t>(
+        std::accumulate(m_deliveredBytes.begin(), m_deliveredBytes.end(), int64_t{0}));
+}
+
+uint64_t
+CollectiveExecutor::GetDeliveredBytes(uint32_t npu) const
+{
+    return static_cast<uint64_t>(ElementOf(m_deliveredBytes, npu, "NPU"));
 }
 
 } // namespace astra_ns3

@@ -37,7 +37,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
                  ns3::MessageTransport& transport);
 
     void MessageArrived(const ns3::CollectiveMessage& message) override;
-    void BytesArrived(int64_t bytes) override;
+    void BytesArrived(uint32_t npu, int64_t bytes) override;
     void TransportFailed(const char* reason) override;
     ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
@@ -60,6 +60,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     uint64_t GetSentBytes(uint32_t npu) const;
     /// \return bytes of messages, whole or not, that all NPUs have got so far, in order
     uint64_t GetDeliveredBytes() const;
+    /// \return the bytes that one NPU has got
+    uint64_t GetDeliveredBytes(uint32_t npu) const;
 
   private:
     class TimerEvent;
@@ -76,7 +78,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
     std::vector<Due> m_dues;                                                 //!< not told yet
     std::vector<Due> m_told;                                                 //!< told last
-    int64_t m_deliveredBytes{0};                                             //!< of all NPUs
+    std::vector<int64_t> m_deliveredBytes;                                   //!< by NPU
 };
 
 } // namespace astra_ns3

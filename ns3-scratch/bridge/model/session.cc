@@ -322,6 +322,17 @@ Session::GetDeliveredBytes() const
     return m_parts->executor->GetDeliveredBytes();
 }
 
+uint64_t
+Session::GetDeliveredBytesOf(const uint32_t* npus, uint32_t count) const
+{
+    uint64_t bytes = 0;
+    for (const uint32_t* npu = npus; npu != npus + count; ++npu)
+    {
+        bytes += m_parts->executor->GetDeliveredBytes(*npu);
+    }
+    return bytes;
+}
+
 std::string
 Session::DescribeLongestPause() const
 {

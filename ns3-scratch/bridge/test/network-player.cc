@@ -236,7 +236,7 @@ class NetworkPlayer : public MessageListener,
         return std::move(m_log);
     }
 
-    void BytesArrived(int64_t) override
+    void BytesArrived(uint32_t, int64_t) override
     {
         // of messages still on their way: the log has each when it is whole
     }

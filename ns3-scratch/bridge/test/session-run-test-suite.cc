@@ -181,6 +181,9 @@ class NpusOfOneHost : public TestCase
         NS_TEST_EXPECT_MSG_EQ(session.GetStatistics().messages, 1U, "one message");
         NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), 5'000'000'000U, "bytes");
         NS_TEST_EXPECT_MSG_EQ(session.GetDeliveredBytes(), 5'000'000'000U, "bytes delivered");
+        const uint32_t ends[]{0, 1};
+        NS_TEST_EXPECT_MSG_EQ(session.GetDeliveredBytesOf(ends, 1), 0U, "none to the sender");
+        NS_TEST_EXPECT_MSG_EQ(session.GetDeliveredBytesOf(ends, 2), 5'000'000'000U, "all of both");
     }
 };
 

@@ -44,7 +44,7 @@ LocalMessageTransport::Send(const CollectiveMessage& message)
 void
 LocalMessageTransport::Arrive(const CollectiveMessage& message, int64_t linePs)
 {
-    m_listener.BytesArrived(static_cast<int64_t>(message.bytes));
+    m_listener.BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
     if (MessageAccountant* accountant = m_listener.GetAccountant())
     {
         const int64_t timePs = Simulator::Now().GetTimeStep() - message.startPs;

@@ -27,9 +27,9 @@ class MessageListener
     virtual ~MessageListener() = default;
     /// \param message a message whose last byte has just been read, in order, at its receiver
     virtual void MessageArrived(const CollectiveMessage& message) = 0;
-    /// \param bytes of messages, whole or not, that have just been read, in order, at a receiver;
-    /// below 0 if it throws away what it had read
-    virtual void BytesArrived(int64_t bytes) = 0;
+    /// \param npu a receiver \param bytes of messages, whole or not, that the receiver has just
+    /// read, in order; below 0 if it throws away what it had read
+    virtual void BytesArrived(uint32_t npu, int64_t bytes) = 0;
     /// \param reason why a message can never arrive, in one line
     virtual void TransportFailed(const char* reason) = 0;
 

@@ -27,7 +27,7 @@ class ArrivalLog : public MessageListener
         m_arrivals.push_back({message.row, Simulator::Now().GetTimeStep()});
     }
 
-    void BytesArrived(int64_t) override
+    void BytesArrived(uint32_t, int64_t) override
     {
     }
 

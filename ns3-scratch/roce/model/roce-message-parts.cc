@@ -48,9 +48,9 @@ RoceMessageParts::MessageArrived(const CollectiveMessage& part)
 }
 
 void
-RoceMessageParts::BytesArrived(int64_t bytes)
+RoceMessageParts::BytesArrived(uint32_t npu, int64_t bytes)
 {
-    m_listener.BytesArrived(bytes);
+    m_listener.BytesArrived(npu, bytes);
 }
 
 void

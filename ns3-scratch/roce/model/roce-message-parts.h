@@ -44,7 +44,7 @@ class RoceMessageParts : public MessageListener, public MessageAccountant
     CollectiveMessage Begin(const CollectiveMessage& message, uint32_t parts);
 
     void MessageArrived(const CollectiveMessage& part) override;
-    void BytesArrived(int64_t bytes) override;
+    void BytesArrived(uint32_t npu, int64_t bytes) override;
     void TransportFailed(const char* reason) override;
     MessageAccountant* GetAccountant() override;
     void MessageAccounted(const CollectiveMessage& part, const MessageAccount& account) override;

@@ -84,7 +84,8 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
         m_expected = m_early.EndOf(m_expected);
         m_early.DropBelow(m_expected);
     }
-    m_context.listener->BytesArrived(static_cast<int64_t>(m_expected - before));
+    m_context.listener->BytesArrived(m_pair.GetAddress().receiverNpu,
+                                     static_cast<int64_t>(m_expected - before));
     m_marked = m_marked || frame->marked;
     m_unanswered++;
     const bool ends = m_message->end <= m_expected;
@@ -119,7 +120,8 @@ RoceQueueReceiver::StartOver()
 {
     const uint64_t before = m_expected;
     m_expected = m_context.parameters.StartOver(m_message->begin, m_expected);
-    m_context.listener->BytesArrived(-static_cast<int64_t>(before - m_expected));
+    m_context.listener->BytesArrived(m_pair.GetAddress().receiverNpu,
+                                     -static_cast<int64_t>(before - m_expected));
 }
 
 void

@@ -188,7 +188,7 @@ class RoceBench : public MessageListener, public MessageAccountant
         m_arrivals.push_back({message, Simulator::Now().GetTimeStep()});
     }
 
-    void BytesArrived(int64_t bytes) override
+    void BytesArrived(uint32_t, int64_t bytes) override
     {
         m_deliveredBytes += bytes;
     }

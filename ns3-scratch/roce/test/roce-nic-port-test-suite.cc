@@ -246,7 +246,7 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
         m_arrivals++;
     }
 
-    void BytesArrived(int64_t) override
+    void BytesArrived(uint32_t, int64_t) override
     {
     }
 

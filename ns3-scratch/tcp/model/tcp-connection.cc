@@ -162,7 +162,7 @@ TcpConnection::Read(Ptr<Socket> socket)
     {
         m_account->Read(before, m_readBytes);
     }
-    m_listener.BytesArrived(static_cast<int64_t>(m_readBytes - before));
+    m_listener.BytesArrived(m_receiver, static_cast<int64_t>(m_readBytes - before));
     if (!m_acknowledged)
     {
         Complete(m_readBytes);

@@ -197,7 +197,7 @@ import numpy as np
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.instant import InstantTransport
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Frames, Sizes, Told, Transport, TransportCosts, WaysOfMessages
 
 
@@ -211,7 +211,7 @@ class Instant(Transport):
     keys: InstantTransport
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkShape) -> Instant:
+    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Instant:
         """Return it on a network."""
         assert isinstance(keys, InstantTransport)
         sizes = dict.fromkeys(

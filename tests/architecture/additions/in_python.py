@@ -132,7 +132,7 @@ class NapJob(TrainingJob):
 ''',
     },
     lines={
-        "astra_ns3/experiments/jobs/registry.py": (
+        "astra_ns3/experiments/jobs/job_kinds.py": (
             (
                 "from astra_ns3.experiments.jobs.training import",
                 "from astra_ns3.config.nap import Nap\nfrom astra_ns3.experiments.jobs.nap import NapJob\n"
@@ -143,7 +143,7 @@ class NapJob(TrainingJob):
     },
     check="""
 from astra_ns3.config.nap import Nap
-from astra_ns3.experiments.jobs.registry import job_of
+from astra_ns3.experiments.jobs.job_kinds import job_of
 
 assert job_of(Nap(70)).shape()[:2] == ("nap", 1)
 """,
@@ -336,7 +336,7 @@ OPERATION = Recipe(
     lines={
         "astra_ns3/playing/programs/operations.py": (
             (
-                "Posting = Issue | Send | Receive\n",
+                "Posting = CollectiveRequest | Send | Receive\n",
                 '''@dataclass(frozen=True)
 class WaitAll:
     """Go on when all of ``handles`` count as done; the time is booked on the last of them."""
@@ -355,7 +355,7 @@ class WaitAll:
         return all(handle.done for handle in self.handles)
 
 
-Posting = Issue | Send | Receive
+Posting = CollectiveRequest | Send | Receive
 ''',
             ),
             ("Waiting = Wait | WaitAny\n", "Waiting = Wait | WaitAny | WaitAll\n"),
@@ -369,13 +369,13 @@ from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.playing.loops.loops import Loop
 from astra_ns3.workload.loops.loop_kinds import LOOPS
-from astra_ns3.playing.programs.operations import Issue, Waiting, WaitAll
+from astra_ns3.playing.programs.operations import Waiting, WaitAll
 from astra_ns3.playing.loops.loop_programs import Programs
 
 
 def program(steps, role):
     request = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label(0, 0, "both"))
-    handles = [(yield Issue(request)), (yield Issue(request))]
+    handles = [(yield request), (yield request)]
     yield WaitAll(tuple(handles))
 
 
@@ -461,7 +461,7 @@ def bus(config: Bus) -> Graph:
             ),
             ("AnyTopology = FlatTopology |", "AnyTopology = Bus | FlatTopology |"),
         ),
-        "astra_ns3/topology/registry.py": (
+        "astra_ns3/topology/builders.py": (
             ("from astra_ns3.topology.clos", "from astra_ns3.topology.bus import bus\nfrom astra_ns3.topology.clos"),
             ('    "leaf-spine": leaf_spine,', '    "bus": bus,\n    "leaf-spine": leaf_spine,'),
         ),
@@ -506,7 +506,8 @@ class FluidBackend(NetworkBackend):
             ('    "analytical": _ANALYTICAL,\n', '    "analytical": _ANALYTICAL,\n    "fluid": _FLUID,\n'),
             (
                 "\n\nABILITIES: Mapping",
-                "\n_COSTS = BackendCosts(1e-6, 2e-6)\n_FLUID = Abilities(packets=False, accounts=False, costs=_COSTS)\n"
+                "\n_COSTS = BackendCosts(1e-6, 2e-6)\n"
+                '_FLUID = Abilities(packets=False, accounts=False, costs=_COSTS, words="flows share rates")\n'
                 "\n\nABILITIES: Mapping",
             ),
         ),
@@ -541,9 +542,10 @@ request = RunRequest(workload=workload, system=system, network=network, backend=
 request.check()
 assert "accounts" not in request.record and "flows" in request.record
 inputs = load_inputs(workload, system, network, request)
-assert inputs.packets is None and forecast(inputs, 1).packets is None
+assert inputs.packets is None and forecast([(inputs, 1)]).packets is None
 assert backend_costs(inputs).seconds_per_message == 2e-6
 assert ideal_of(inputs.plan, "fluid") is None
+assert '"fluid" (flows share rates)' in " ".join(astra_ns3.run.__doc__.split())
 assert create_backend("fluid", inputs.plan, seed=1, recorder=RecorderOptions()).npus == 4
 """,
 )

@@ -18,8 +18,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.report.network.figure import draw_network
 from astra_ns3.report.network.layout import MOST_IN_A_ROW, layout
 from astra_ns3.report.network.structure import NONE, structure
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link
-from astra_ns3.topology.registry import build_graph
 
 NETWORKS = Path(__file__).parents[3] / "inputs" / "network"
 LEAF_SPINE = str(NETWORKS / "leaf-spine-32.yaml")

@@ -145,7 +145,7 @@ def test_a_wrong_json_is_refused_with_its_place(change: dict[str, list[object]],
     ("name", "text", "message"),
     [
         ("a.json", "{", r"a.json:1: is not JSON"),
-        ("a.json", "[" * 100_000, r"a.json: is not JSON that can be read"),
+        ("a.json", "[" * 100_000, r"a.json: is nested too deeply"),
         ("a.json", "[]", "expected an object with the keys collective, ranks, blocks, columns"),
         ("a.csv", "# ranks: 2\n", "no line of column names"),
         ("a.yaml", "x", r"a.yaml: a schedule's file ends in .xml, .csv, .json, found '.yaml'"),

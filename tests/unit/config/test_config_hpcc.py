@@ -22,9 +22,9 @@ from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.system.file import parse_system
-from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.transport.lossless import port_headroom_bytes
-from astra_ns3.transport.network_outline import PortShape
+from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.roce.control_sets import Line, in_force
 from astra_ns3.transport.roce.parameters import RoceParameters, roce_parameters
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -197,7 +197,7 @@ def test_the_switch_is_that_of_the_known_code(tmp_path: Path) -> None:
     assert (pfc.priorities, pfc.reserve_bytes, pfc.resume_offset_bytes) == ((3,), 4096, 3072)
     # 1/8 for the NICs' 100 Gb/s, twice that for each doubling above.
     assert [pfc.alpha_of(rate * GBPS) for rate in (100, 200, 400)] == [0.125, 0.25, 0.5]
-    assert port_headroom_bytes(pfc, PortShape(400 * GBPS, US), 1036) == 3 * 50_000
+    assert port_headroom_bytes(pfc, PortOutline(400 * GBPS, US), 1036) == 3 * 50_000
 
 
 def test_no_qcn_is_no_mark_and_needs_no_thresholds(tmp_path: Path) -> None:

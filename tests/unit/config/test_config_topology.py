@@ -12,8 +12,8 @@ from astra_ns3.config.topology.kinds import KINDS, FatTree, Hierarchical, LeafSp
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.errors import InputError
 from astra_ns3.topology import wiring
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import MOST_LINKS
-from astra_ns3.topology.registry import build_graph
 
 G = 10**9
 LINK = {"rate": "100Gbps", "delay": "500ns"}

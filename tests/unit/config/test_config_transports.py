@@ -20,11 +20,11 @@ from astra_ns3.config.network.packet_network import (
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
-from astra_ns3.network.outline import network_shape, transport_shapes
+from astra_ns3.network.graph_outline import network_outline_of, transport_outlines
 from astra_ns3.network.plan import plan_network
-from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.transport.check import check_transports
-from astra_ns3.transport.network_outline import PortShape
+from astra_ns3.transport.network_outline import PortOutline
 
 INPUTS = Path(__file__).parents[3] / "inputs"
 MIXED = INPUTS / "network" / "hier-mixed.yaml"
@@ -111,18 +111,18 @@ def test_the_option_changes_the_congestion_control_of_roce_alone() -> None:
 def test_each_transport_is_judged_by_what_it_travels_over() -> None:
     found = network("roce", "tcp")
     graph = build_graph(found.topology)
-    shapes = transport_shapes(found, graph)
-    inside, outside = PortShape(2400 * G, 25_000), PortShape(100 * G, 500_000)
+    shapes = transport_outlines(found, graph)
+    inside, outside = PortOutline(2400 * G, 25_000), PortOutline(100 * G, 500_000)
     assert shapes["roce"].path == (inside, inside)
     assert [len(switch.ports) for switch in shapes["roce"].switches] == [4]
     assert shapes["roce"].npus == 4
-    up = PortShape(100 * G, 2_000_000)
+    up = PortOutline(100 * G, 2_000_000)
     assert shapes["tcp"].path == (outside, up, up, outside)
     assert [len(switch.ports) for switch in shapes["tcp"].switches] == [6, 3]
     assert all(switch.config.pfc is None for switch in shapes["tcp"].switches)
     # Over all switches RoCE would be warned of those that don't pause; they are not on its way.
-    assert checked(found, network_shape(graph), shapes) == []
-    assert any("no pfc" in warning for warning in checked(found, network_shape(graph)))
+    assert checked(found, network_outline_of(graph), shapes) == []
+    assert any("no pfc" in warning for warning in checked(found, network_outline_of(graph)))
 
 
 def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
@@ -173,7 +173,7 @@ def test_pfc_keeps_room_for_the_largest_frame_of_any_transport_on_every_switch(p
     config = network(roce, tcp, topology=topology)
     graph = build_graph(config.topology)
     with pytest.raises(InputError, match=r"100000 bytes are less than the .*, and a frame of 9018"):
-        checked(config, network_shape(graph), transport_shapes(config, graph))
+        checked(config, network_outline_of(graph), transport_outlines(config, graph))
 
 
 def test_pfc_needs_its_room_under_tcp_alone_too() -> None:
@@ -181,12 +181,12 @@ def test_pfc_needs_its_room_under_tcp_alone_too() -> None:
     topology = {"npus": 4, "link": link, "switch": {"buffer": "20KB", "pfc": {}}}
     config = parse_network({"topology": topology, "transport": {"kind": "tcp"}})
     with pytest.raises(InputError, match=r"20000 bytes are less than the .*, and a frame of 1518"):
-        checked(config, network_shape(build_graph(config.topology)))
+        checked(config, network_outline_of(build_graph(config.topology)))
 
 
 def test_one_transport_is_judged_by_the_whole_network() -> None:
     for found in (network("roce", "roce"), parse_network({"topology": NODES})):
-        assert transport_shapes(found, build_graph(found.topology)) == {}
+        assert transport_outlines(found, build_graph(found.topology)) == {}
 
 
 def test_the_forecast_counts_each_dimension_in_packets_of_its_transport() -> None:

@@ -15,7 +15,7 @@ from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.jobs.graphs import GraphJob
-from astra_ns3.experiments.jobs.job import Ground
+from astra_ns3.experiments.jobs.job import Platform
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import expected_work
 from astra_ns3.experiments.request import RunRequest
@@ -37,8 +37,8 @@ class ReadOften(SmallGraphs):
         return iter(self.graphs[npu])
 
 
-def ground_of(npus: int, **keys: object) -> Ground:
-    return Ground(system_of(**keys), (npus,), None, OURS)
+def system_and_grid_of(npus: int, **keys: object) -> Platform:
+    return Platform(system_of(**keys), (npus,), None, OURS)
 
 
 RANK_0 = compute(1, 5), send(2, 1, 300, 1), collective(3, 64, 2), collective(4, 64, 3), mark(5), compute(6, 7)
@@ -55,11 +55,11 @@ def test_collectives_count_once_and_messages_to_others_and_all_computations() ->
 
 def test_a_job_reads_its_files_once_before_it_is_played() -> None:
     graphs = ReadOften((RANK_0, RANK_1))
-    job, ground = GraphJob(graphs), ground_of(2)
-    job.warnings(ground)
+    job, platform = GraphJob(graphs), system_and_grid_of(2)
+    job.warnings(platform)
     ring_of_two_bytes = 2 * 64  # each sends 2 (n - 1) / n of the 64
-    assert job.expected(ground, 1).bytes == 300 + 2 * ring_of_two_bytes
-    assert job.expected_computation(ground, 1) == (12 * US, 3)
+    assert job.expected(platform, 1).bytes == 300 + 2 * ring_of_two_bytes
+    assert job.expected_computation(platform, 1) == (12 * US, 3)
     assert graphs.reads == {0: 1, 1: 1}
 
 
@@ -74,14 +74,14 @@ def test_the_trace_of_one_rank_counts_for_all() -> None:
 def test_what_is_wrong_with_the_graphs_is_told_before_what_cannot_be_asked() -> None:
     nobody = send(2, 9, 300)
     with pytest.raises(ProgramMismatch, match=r"small\.1"):
-        GraphJob(SmallGraphs(((nobody, collective(3, 64)), (collective(3, 65),)))).expected(ground_of(2), 1)
+        GraphJob(SmallGraphs(((nobody, collective(3, 64)), (collective(3, 65),)))).expected(system_and_grid_of(2), 1)
 
 
 def test_what_cannot_be_asked_is_refused_before_anything_is_played() -> None:
     bare = compute(1, 0, operations=5)
-    ground = Ground(system_of(roofline_enabled=1, local_mem_bw=1, peak_perf=1), (1,), None, OURS)
+    platform = Platform(system_of(roofline_enabled=1, local_mem_bw=1, peak_perf=1), (1,), None, OURS)
     job = GraphJob(SmallGraphs(((bare,),)))
-    assert job.expected_computation(ground, 1) == (0, 0)
+    assert job.expected_computation(platform, 1) == (0, 0)
     with pytest.raises(InputError, match="NPU 9"):
         counted(SmallGraphs(((send(2, 9, 300),),)), system_of(), 1, OURS)
 
@@ -105,7 +105,7 @@ def test_a_run_of_many_nodes_knows_how_far_it_is() -> None:
         INPUTS / "network" / "single-switch-16.yaml",
         Options(),
     )
-    assert expected_work(inputs, 1).compute_ps == nodes // 2 * US
+    assert expected_work([(inputs, 1)]).compute_ps == nodes // 2 * US
 
 
 def test_recording_nodes_of_anything_but_graphs_is_told_to_be_without_effect() -> None:

@@ -83,17 +83,17 @@ def test_collectives_issued_at_once_take_what_is_estimated(passes: int, splits: 
         timeout=TIMEOUT_SECONDS,
     )
     assert done.returncode == 0, done.stderr
-    need = run_need(inputs_of(workload, splits, npus), passes)
+    need = run_need([(inputs_of(workload, splits, npus), passes)])
     assert need.at_once == passes
     assert int(done.stdout) / MOST_OFF < need.collectives < int(done.stdout) * MOST_OFF
 
 
 def test_only_what_nothing_waits_for_is_issued_at_once() -> None:
     # MICRO issues all passes at time 0; a data-parallel loop computes first, or waits for the pass before.
-    assert run_need(inputs_of(MICRO.format(size=4000)), 10**12).at_once == 10**12
-    assert run_need(inputs_of(DATA.format(compute=5)), 10**12).at_once == 0
-    assert run_need(inputs_of(DATA.format(compute=0)), 10**12).at_once == 1
-    assert run_need(inputs_of(MICRO.format(size=0)), 10**12).at_once == 0
+    assert run_need([(inputs_of(MICRO.format(size=4000)), 10**12)]).at_once == 10**12
+    assert run_need([(inputs_of(DATA.format(compute=5)), 10**12)]).at_once == 0
+    assert run_need([(inputs_of(DATA.format(compute=0)), 10**12)]).at_once == 1
+    assert run_need([(inputs_of(MICRO.format(size=0)), 10**12)]).at_once == 0
 
 
 def test_a_run_that_memory_cannot_hold_is_refused_in_one_line_with_the_estimate() -> None:
@@ -110,13 +110,13 @@ def test_a_run_that_memory_cannot_hold_is_refused_in_one_line_with_the_estimate(
 def test_connections_count_in_a_run_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     # A ring has a connection for each NPU; the rest of a small run is far less than these of 17 KB each.
     inputs = inputs_of(MICRO.format(size=4000), npus=512)
-    left = run_need(inputs, 1).total + 512 * TRANSPORTS["tcp"].costs.bytes_per_pair
+    left = run_need([(inputs, 1)]).total + 512 * TRANSPORTS["tcp"].costs.bytes_per_pair
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
-    check_run_fits(inputs, 1)
+    check_run_fits([(inputs, 1)])
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left - 1, "it has")]))
-    check_run_fits(inputs, 1, to_its_end=False)
+    check_run_fits([(inputs, 1)], to_its_end=False)
     with pytest.raises(InputError, match="would need about"):
-        check_run_fits(inputs, 1)
+        check_run_fits([(inputs, 1)])
 
 
 @pytest.mark.parametrize(("queue_pairs", "fits"), [("per-pair", False), ("per-message", True)])
@@ -128,23 +128,23 @@ def test_queue_pairs_that_are_used_again_count_less(
     flows = FlowList.of(sources, destinations, [1000] * len(pairs), [0] * len(pairs))
     keys = {**small_network(npus=64).document(), "transport": {"kind": "roce", "queue_pairs": queue_pairs}}
     inputs = load_inputs(flows, small_system(), parse_network(keys))
-    left = run_need(inputs, 1).total + len(pairs) * BYTES_PER_MET_PAIR
+    left = run_need([(inputs, 1)]).total + len(pairs) * BYTES_PER_MET_PAIR
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
     if fits:
-        check_run_fits(inputs, 1)
+        check_run_fits([(inputs, 1)])
         return
     with pytest.raises(InputError, match="connections of pairs"):
-        check_run_fits(inputs, 1)
+        check_run_fits([(inputs, 1)])
 
 
 def test_the_runs_own_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = inputs_of(MICRO.format(size=4000))
-    check_run_fits(inputs, 1000)
+    check_run_fits([(inputs, 1000)])
     held = 10**9
     monkeypatch.setattr(memory, "_held_bytes", lambda: (held, held))
     with pytest.raises(InputError, match="the limit on memory has 1 MB left"):
-        check_run_fits(inputs, 1000, limit_bytes=held + 10**6)
-    check_run_fits(inputs, 1000, limit_bytes=held - 1)  # reached already: the run will end by it and say so
+        check_run_fits([(inputs, 1000)], limit_bytes=held + 10**6)
+    check_run_fits([(inputs, 1000)], limit_bytes=held - 1)  # reached already: the run will end by it and say so
 
 
 def test_the_least_of_what_is_allowed_is_available(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_set_up_is_not_taken_for_the_pace() -> None:
 def test_planned_bytes_are_those_of_the_closed_form() -> None:
     # Per pass ring all-reduces of 4000 and 8000 bytes: 2(n-1) of the whole in all.
     inputs = load_inputs(small_workload(), small_system(), small_network())
-    assert expected_work(inputs, 7).bytes == 7 * 2 * (NPUS - 1) * (4000 + 8000)
+    assert expected_work([(inputs, 7)]).bytes == 7 * 2 * (NPUS - 1) * (4000 + 8000)
 
 
 def test_expected_computation_counts_forward_passes_that_are_done_again() -> None:
@@ -55,14 +56,14 @@ def test_expected_computation_counts_forward_passes_that_are_done_again() -> Non
     )
     inputs = load_inputs(parse_workload(text), small_system(), small_network())
     # In each pass layer 0's forward pass, 5 ns, is done once more before layer 1 goes backwards.
-    assert expected_work(inputs, 3).compute_ps == 3 * (5 + 7 + 11 + 13 + 17 + 19 + 5) * 1000
+    assert expected_work([(inputs, 3)]).compute_ps == 3 * (5 + 7 + 11 + 13 + 17 + 19 + 5) * 1000
 
 
 def test_the_bytes_share_is_what_they_cost() -> None:
     none = "DATA\n1\nx -1 5 NONE 0 0 NONE 0 0 NONE 0 0\n"
     much = "DATA\n1\nx -1 5 NONE 0 0 NONE 0 0 ALLREDUCE 1000000000 0\n"
     shares = [
-        expected_work(load_inputs(parse_workload(text), small_system(), small_network()), 1).bytes_share
+        expected_work([(load_inputs(parse_workload(text), small_system(), small_network()), 1)]).bytes_share
         for text in (none, much)
     ]
     assert shares[0] == 0.0
@@ -73,7 +74,7 @@ def test_what_is_thrown_away_again_does_not_count_down() -> None:
     class Counting(FakeBackend):
         count = 0
 
-        def delivered_bytes(self) -> int:
+        def delivered_bytes(self, npus: Sequence[int] | None = None) -> int:
             return self.count
 
     network = Counting(NPUS)

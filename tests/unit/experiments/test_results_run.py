@@ -239,9 +239,11 @@ def test_a_run_that_stops_early_saves_what_it_did_and_says_why(
         astra_ns3.run(**{**small_run(), **arguments}, passes=3, output=tmp_path / "out")
     result = astra_ns3.Result.load(tmp_path / "out")
     assert not result.complete
-    assert result.metadata["stopped"]["kind"] == error.__name__
-    assert result.metadata["stopped"]["exit_status"] == status
-    assert message in result.metadata["stopped"]["message"]
+    stopped = result.metadata["stopped"]
+    assert stopped is not None
+    assert stopped["kind"] == error.__name__
+    assert stopped["exit_status"] == status
+    assert message in stopped["message"]
     assert {file.name for file in (tmp_path / "out").iterdir()} == {*TABLES, "run.json"}
     assert result.npus["finish_us"].isna().all()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

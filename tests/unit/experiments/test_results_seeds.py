@@ -67,12 +67,12 @@ def failing(at: int, backend: Callable[[], FakeBackend]) -> Make:
 def test_the_spread_is_that_of_runs_one_by_one() -> None:
     outcome = seeds(4, seed=3)
     alone = [astra_ns3.run(**inputs(), backend=by_seed(seed), seed=seed) for seed in (3, 4, 5, 6)]
-    for name, times in (
-        ("finish", [result.finish_ps for result in alone]),
-        ("exposed", [result.metadata["exposed_ps"] for result in alone]),
+    for spread, times in (
+        (outcome.document["finish"], [result.finish_ps for result in alone]),
+        (outcome.document["exposed"], [result.metadata["exposed_ps"] for result in alone]),
     ):
         expected = (statistics.mean(times), statistics.stdev(times), min(times), max(times))
-        assert [outcome.document[name][key] for key in KEYS] == [round(number) for number in expected]
+        assert [(spread or {})[key] for key in KEYS] == [round(number) for number in expected]
     assert (outcome.error, outcome.folder, outcome.document["complete"]) == (None, None, True)
     assert [run["seed"] for run in outcome.document["runs"]] == [3, 4, 5, 6]
     assert [run["finish_ps"] for run in outcome.document["runs"]] == [result.finish_ps for result in alone]
@@ -80,6 +80,7 @@ def test_the_spread_is_that_of_runs_one_by_one() -> None:
 
 def test_of_one_seed_there_is_no_deviation() -> None:
     outcome = seeds(1)
+    assert outcome.document["finish"] is not None
     assert outcome.document["finish"]["standard_deviation_ps"] is None
     assert "(one run)" in seeds_text(outcome.document, None)
 
@@ -89,7 +90,7 @@ def test_each_run_lies_in_a_folder_of_its_own_below_the_one_of_all(tmp_path: Pat
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["run.json", "seed-1", "seed-2", "seed-3"]
     assert json.loads((tmp_path / "out" / "run.json").read_text()) == outcome.document
     for run in outcome.document["runs"]:
-        result = astra_ns3.Result.load(tmp_path / "out" / run["folder"])
+        result = astra_ns3.Result.load(tmp_path / "out" / str(run["folder"]))
         assert (result.metadata["seed"], result.finish_ps, result.complete) == (run["seed"], run["finish_ps"], True)
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 
@@ -137,9 +138,12 @@ def test_a_seed_that_fails_is_listed_and_the_others_run(
     assert outcome.message.startswith("seed 2: ")
     runs = outcome.document["runs"]
     assert [run["complete"] for run in runs] == [True, False, True, True]
-    assert (runs[1]["stopped"]["kind"], runs[0]["stopped"]) == (kind.__name__, None)
-    assert runs[1]["stopped"]["exit_status"] == outcome.error.exit_status
-    whole = [run["finish_ps"] for run in runs if run["complete"]]
+    stopped = runs[1]["stopped"]
+    assert stopped is not None
+    assert (stopped["kind"], runs[0]["stopped"]) == (kind.__name__, None)
+    assert stopped["exit_status"] == outcome.error.exit_status
+    whole = [run["finish_ps"] or 0 for run in runs if run["complete"]]
+    assert outcome.document["finish"] is not None
     assert outcome.document["finish"]["mean_ps"] == round(statistics.mean(whole))
     assert (outcome.document["complete"], outcome.document["seeds_complete"]) == (False, 3)
     text = seeds_text(outcome.document, outcome.folder)

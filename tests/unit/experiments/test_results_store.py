@@ -130,7 +130,7 @@ def save_version(target: Path, version: str, *, killed_at: int | None = None) ->
 def version_read(target: Path) -> str:
     """The version of the run that can be read in ``target``, of which every file must say the same."""
     result = Result.load(target)
-    version = str(result.metadata["version"])
+    version = str(dict(result.metadata)["version"])
     for name in result.metadata["files"][:-1]:
         assert result._files.text(name) == version, name
     return version

@@ -10,7 +10,7 @@ from astra_ns3.network.records import Label
 from astra_ns3.playing.player.cohort import Cohort, Member, shares
 from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.tape import Tape
-from astra_ns3.playing.programs.operations import Compute, Issue, Posting, Program, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Posting, Program, Wait, WaitAny
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import CollectiveRequest, Handle
 
@@ -79,7 +79,7 @@ class Stage:
         return [(record.finish_ps, record.compute_ps, record.exposed_ps) for record in records]
 
     def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:
-        assert isinstance(operation, Issue)
+        assert isinstance(operation, CollectiveRequest)
         handles = [Handle(npu, len(self.posted), REQUEST, 0, done=self._done_at_once) for npu in npus]
         self.posted.append(handles)
         return handles
@@ -92,8 +92,8 @@ def compute(time_ps: int, times_ps: tuple[int, ...] | None = None) -> Compute:
     return Compute(Label(part="forward"), time_ps, times_ps)
 
 
-def issued() -> Generator[Issue, Handle | None, Handle]:
-    handle = yield Issue(REQUEST)
+def issued() -> Generator[CollectiveRequest, Handle | None, Handle]:
+    handle = yield REQUEST
     assert handle is not None
     return handle
 
@@ -201,7 +201,8 @@ def test_different_times_part_neighbours_that_do_not_compute_as_long() -> None:
 
     stage = Stage(4, program())
     stage.play(0)
-    assert [(npu, delay_ps) for npu, delay_ps, _ in stage.network.timers] == [(0, 7), (2, 9), (3, 7)]
+    assert [(npu, delay_ps) for npu, delay_ps, _ in stage.network.timers] == [(0, 7), (2, 9)]
+    assert stage.sizes() == [2, 1, 1]
     assert shares([5, 6, 7], [1, 1, 2]) == [(1, [5, 6]), (2, [7])]
 
 

@@ -14,7 +14,7 @@ from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, ProgramMismatch, ProgramsDeadlock
 from astra_ns3.experiments.jobs.graphs import GraphJob
-from astra_ns3.experiments.jobs.job import Ground
+from astra_ns3.experiments.jobs.job import Platform
 from astra_ns3.playing.graphs.counted import counted
 from astra_ns3.playing.graphs.custom import check_custom
 
@@ -74,12 +74,12 @@ def test_what_is_odd_in_them_is_a_warning_of_the_run(tmp_path: Path) -> None:
     bare = raw.node(3, raw.COLLECTIVE, comm_size=64)
     system = system_with(tmp_path, [bare], [])
     job = GraphJob(SmallGraphs(((REDUCE,), (REDUCE,))))
-    ground = Ground(system, (2,), None, OURS)
-    told = job.warnings(ground)
+    platform = Platform(system, (2,), None, OURS)
+    told = job.warnings(platform)
     assert f"{tmp_path}/mine.0.et: node 3 'n3': 1 collective has no type or no size, so nothing is sent" in told
     assert any("mine.1.et: 1 file has no nodes" in line for line in told)
     replays = system_of(all_reduce_implementation_custom=[str(tmp_path / "mine")], replay_only=1)
-    assert job.warnings(Ground(replays, (2,), None, OURS)) == []
+    assert job.warnings(Platform(replays, (2,), None, OURS)) == []
 
 
 def test_a_send_needs_no_receive_where_astra_sim_2_has_none(tmp_path: Path) -> None:

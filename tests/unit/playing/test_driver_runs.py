@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.network.api import EndpointModel, Limits, PendingMessage
+from astra_ns3.network.recorded import Columns, RecordedTable
 from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system
 
@@ -41,6 +43,39 @@ def _network(ranks: int, **options: Any) -> FakeBackend:
 
 def _data_layer(name: str, bytes: int, compute_ns: int = 100, update_ns: int = 0) -> Layer:
     return Layer(name, Pass(compute_ns), Pass(compute_ns), Pass(compute_ns, AR, bytes), update_ns)
+
+
+class _Rows:
+    """A sink of tables that keeps their rows."""
+
+    def __init__(self) -> None:
+        self.labels: dict[int, str] = {}
+        self.rows: dict[str, list[tuple[int, ...]]] = {}
+
+    def open(self, table: RecordedTable) -> None:
+        self.rows[table.name] = []
+
+    def label(self, name: str, column: str, number: int, text: str) -> None:
+        self.labels[number] = text
+
+    def write(self, name: str, columns: Columns) -> None:
+        self.rows[name] += zip(*(column.tolist() for column in columns), strict=True)
+
+    def failed(self, file: str, reason: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def _played(layers: Sequence[Layer], rows: _Rows | None = None, report_npu: int = 0) -> FakeBackend:
+    network = _network(4)
+    driver = TrainingDriver(
+        network, _system(), Workload("DATA", tuple(layers)), 2, report_npu=report_npu, journal_to=rows
+    )
+    driver.run()
+    driver.close_journal()
+    return network
 
 
 passes_of_layers = st.builds(
@@ -266,3 +301,28 @@ def test_a_stall_that_the_network_can_not_explain_still_names_npu_layer_and_coll
     driver = TrainingDriver(network, _system(splits=1), workload)
     with pytest.raises(SimulationStalled, match=f"3 of 3 NPUs aren't done: NPU 0 waits for .*{end}$"):
         driver.run()
+
+
+@pytest.mark.parametrize("report_npu", [0, 2, 3])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_npus_that_compute_as_long_launch_in_their_order_whoever_is_observed(recorded: bool, report_npu: int) -> None:
+    """Two computations without a break come before each launch; a timer for each would put an NPU behind the others."""
+    layers = [_data_layer(name, 4000) for name in "abc"]
+    launched = _played(layers, _Rows() if recorded else None, report_npu).launched
+    first = [npu for time_ps, npu, _ in launched if time_ps == launched[0][0]]
+    assert first == sorted(first)
+    assert launched == _played(layers).launched
+
+
+def test_each_of_several_computations_without_a_break_is_written_down() -> None:
+    """Forward 10 and 20 ns, then backward 20 ns of the last layer until it has a gradient to exchange."""
+    rows = _Rows()
+    layers = [_data_layer("a", 4000, compute_ns=10), _data_layer("b", 4000, compute_ns=20)]
+    _played(layers, rows)
+    for npu in range(4):
+        computed = [
+            (rows.labels[row[2]], row[6], row[7])
+            for row in rows.rows["operations"]
+            if row[0] == npu and rows.labels[row[1]] == "compute"
+        ]
+        assert computed[:3] == [("a", 0, 10_000), ("b", 10_000, 30_000), ("b", 30_000, 50_000)]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import Label
 from astra_ns3.playing.player import tape as tapes
+from astra_ns3.playing.player.held import Joined
 from astra_ns3.playing.player.tape import Place, Tape, WrittenWait
-from astra_ns3.playing.programs.operations import Compute, Issue, Move, Program, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Move, Program, Wait, WaitAny
 from astra_ns3.system.request import CollectiveRequest, Handle
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
@@ -27,8 +28,8 @@ def read(place: Place) -> list[object]:
     """What a reader does, waits as the numbers of what is waited for."""
     found: list[object] = []
     while (operation := place.read()) is not None:
-        if isinstance(operation, Issue):
-            place.post([Handle(7, 100, operation.request, 0, done=False)])
+        if isinstance(operation, CollectiveRequest):
+            place.post([Handle(7, 100, operation, 0, done=False)])
             found.append("issue")
         else:
             found.append(list(operation.posted) if isinstance(operation, WrittenWait) else operation)
@@ -40,8 +41,8 @@ def example() -> Program:
     yield compute(1)
     yield Move()
     yield compute(2)
-    first = yield Issue(REQUEST)
-    second = yield Issue(REQUEST)
+    first = yield REQUEST
+    second = yield REQUEST
     assert first is not None
     assert second is not None
     yield compute(4)
@@ -60,7 +61,8 @@ def test_a_reader_does_what_the_program_does_with_the_numbers_of_its_handles() -
 
 
 def test_a_coarse_reader_computes_without_a_break() -> None:
-    coarse = [compute(3), "issue", "issue", compute(4), [0, 1], [1], [0], [0], compute(8)]
+    both = Joined(Label(part="forward"), 3, None, 0, (compute(1), compute(2)))
+    coarse = [both, "issue", "issue", compute(4), [0, 1], [1], [0], [0], compute(8)]
     assert read(Tape(example()).place()) == coarse
 
 
@@ -68,8 +70,8 @@ def test_a_live_program_sees_what_is_done_and_is_read_as_a_written_one() -> None
     seen: list[bool] = []
 
     def program() -> Program:
-        first = yield Issue(REQUEST)
-        second = yield Issue(REQUEST)
+        first = yield REQUEST
+        second = yield REQUEST
         assert first is not None
         assert second is not None
         yield WaitAny((first, second))
@@ -79,7 +81,7 @@ def test_a_live_program_sees_what_is_done_and_is_read_as_a_written_one() -> None
     place = Tape(program(), live=True).place(fine=True)
     handles = [Handle(7, 100 + number, REQUEST, 0, done=False) for number in range(2)]
     for handle in handles:
-        assert place.read() == Issue(REQUEST)
+        assert place.read() == REQUEST
         place.post([handle])
     assert place.read() == WrittenWait((0, 1), tail=False)
     handles[1].done = True
@@ -94,7 +96,10 @@ def test_times_that_differ_by_place_are_added_place_by_place() -> None:
         yield compute(3, (1, 3))
         yield compute(9, (9, 0))
 
-    assert read(Tape(program()).place()) == [compute(17, (15, 8))]
+    (joined,) = read(Tape(program()).place())
+    assert isinstance(joined, Joined)
+    assert (joined.time_ps, joined.times_ps) == (17, (15, 8))
+    assert joined.parts == (compute(5), compute(3, (1, 3)), compute(9, (9, 0)))
 
 
 def test_what_all_readers_have_left_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +134,7 @@ def test_any_program_is_read_as_it_is_whatever_the_size_of_a_block(kinds: list[s
             elif kind == "move":
                 yield Move()
             elif kind == "issue":
-                handle = yield Issue(REQUEST)
+                handle = yield REQUEST
                 assert handle is not None
                 handles.append(handle)
             elif handles:

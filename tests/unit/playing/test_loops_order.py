@@ -13,7 +13,7 @@ from astra_ns3.playing.dry_run.counting import collective_requests
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.loops import PLAYED_LOOPS, loop_of
 from astra_ns3.playing.loops.steps import Steps
-from astra_ns3.playing.programs.operations import Compute, Issue, Move, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Compute, Move, Wait, WaitAny
 from astra_ns3.playing.programs.roles import EVERYBODY, Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle
@@ -49,11 +49,11 @@ def _trace(workload: Workload, passes: int, *, moves: bool = False) -> list[str]
         if isinstance(operation, Compute):
             steps.append(f"compute {SHORT[operation.label.part]}{operation.label.layer}")
             continue
-        assert isinstance(operation, Issue | Wait | WaitAny)
-        request = operation.request if isinstance(operation, Issue) else operation.handle.request
+        assert isinstance(operation, CollectiveRequest | Wait | WaitAny)
+        request = operation if isinstance(operation, CollectiveRequest) else operation.handle.request
         assert isinstance(request, CollectiveRequest)
         name = f"{SHORT[request.label.part]}{request.label.layer}"
-        if isinstance(operation, Issue):
+        if isinstance(operation, CollectiveRequest):
             steps.append(f"issue {name} {request.policy or ''}".strip())
             answer = Handle(0, issued, request, 0, done=False)
             issued += 1

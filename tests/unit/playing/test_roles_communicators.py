@@ -128,9 +128,9 @@ def test_a_part_of_the_grid_can_be_cut_over_dimensions_and_what_is_none_can_not(
     layer.issue(0, request(dimensions=(0,)))
     flat = Communicator([0, 1, 4], "three")
     with pytest.raises(InputError, match=r"over dimensions \(0,\) in three of NPUs 0, 1, 4: its NPUs are no part"):
-        layer.issue(0, collective(flat, dimensions=(0,)).request)
+        layer.issue(0, collective(flat, dimensions=(0,)))
     with pytest.raises(InputError, match=r"three of NPUs 0, 1, 9: there are 8 NPUs, 0 to 7"):
-        layer.issue(0, collective(Communicator([0, 1, 9], "three")).request)
+        layer.issue(0, collective(Communicator([0, 1, 9], "three")))
 
 
 def test_two_halves_reduce_at_the_same_time_in_the_time_of_a_ring_of_their_size() -> None:
@@ -228,22 +228,22 @@ class _Issuing:
 )
 def test_members_that_issue_different_collectives_are_told_so(other: Any) -> None:
     run = _Issuing(2)
-    run.system.issue(0, collective(bytes=1000).request)
+    run.system.issue(0, collective(bytes=1000))
     with pytest.raises(
         ProgramMismatch, match=r"NPU 1 issues .* where another member issued ALLREDUCE of 1000 bytes for 'layer' in all"
     ):
-        run.system.issue(1, other.request)
+        run.system.issue(1, other)
 
 
 def test_an_npu_that_is_no_member_is_told_so() -> None:
     run = _Issuing(3)
     with pytest.raises(ProgramMismatch, match=r"NPU 2 issues ALLREDUCE .* in pair of NPUs 0, 1, of which it is no"):
-        run.system.issue(2, collective(Communicator([0, 1], "pair")).request)
+        run.system.issue(2, collective(Communicator([0, 1], "pair")))
 
 
 def test_a_key_matches_collectives_whatever_their_order_and_may_be_used_again() -> None:
     run = _Issuing(2)
-    keyed = {key: collective(bytes=1000 + number, key=key).request for number, key in enumerate("ab")}
+    keyed = {key: collective(bytes=1000 + number, key=key) for number, key in enumerate("ab")}
     handles = [run.system.issue(0, keyed[key]) for key in "aab"] + [
         run.system.issue(1, keyed[key]) for key in "bab"[:2]
     ]
@@ -255,10 +255,10 @@ def test_a_key_matches_collectives_whatever_their_order_and_may_be_used_again() 
 
 def test_without_data_members_must_agree_too_and_nothing_is_left_behind() -> None:
     run = _Issuing(2)
-    assert run.system.issue(0, collective(bytes=0).request).done
+    assert run.system.issue(0, collective(bytes=0)).done
     with pytest.raises(ProgramMismatch, match="0 bytes"):
-        run.system.issue(1, collective(bytes=8).request)
-    assert run.system.issue(1, collective(bytes=0).request).done
+        run.system.issue(1, collective(bytes=8))
+    assert run.system.issue(1, collective(bytes=0)).done
     assert not run.system._collectives
 
 

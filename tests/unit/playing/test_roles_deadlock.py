@@ -23,8 +23,9 @@ from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalle
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label
 from astra_ns3.playing.loops.training_driver import TrainingDriver
-from astra_ns3.playing.programs.operations import Compute, Issue, Receive, Send
+from astra_ns3.playing.programs.operations import Compute, Receive, Send
 from astra_ns3.system.communicator import Communicator
+from astra_ns3.system.request import CollectiveRequest
 
 Plan = Mapping[str, tuple[Sequence[int], Sequence[Step]]]
 ALL = Communicator(range(2), "all")
@@ -208,8 +209,8 @@ def _has_cycle(programs: Mapping[str, Sequence[Step]]) -> bool:
         for number, step in enumerate(steps):
             here = name, number
             before[here] = {(name, number - 1)} if number else set()
-            if isinstance(step, Issue):
-                who = step.request.communicator
+            if isinstance(step, CollectiveRequest):
+                who = step.communicator
                 done[number] = what = ("done", who, counts[who])
                 counts[who] += 1
                 before[what].add(here)
@@ -279,7 +280,7 @@ def test_a_reactive_program_serves_what_comes_first() -> None:
     from astra_ns3.playing.loops.steps import Steps
     from astra_ns3.playing.programs.operations import Program, Wait, WaitAny
     from astra_ns3.playing.programs.roles import Role
-    from astra_ns3.system.request import CollectiveRequest, Handle
+    from astra_ns3.system.request import Handle
 
     peers = (1, 2, 3)
     clients = loop_of_steps(_first_come(peers))
@@ -302,8 +303,8 @@ def test_a_reactive_program_serves_what_comes_first() -> None:
             served.append(peer)
             label = Label(0, f"client {peer}", "answer")
             pair, key = Communicator([0, peer], f"with {peer}"), f"answer to {peer}"
-            request = collective(pair, 512, key=key).request
-            answers.append((yield Issue(CollectiveRequest(request.kind, 512, label, communicator=pair, key=key))))
+            request = collective(pair, 512, key=key)
+            answers.append((yield CollectiveRequest(request.kind, 512, label, communicator=pair, key=key)))
         for answer in answers:
             yield Wait(answer)  # type: ignore[arg-type]
 

@@ -19,11 +19,11 @@ from astra_ns3.network.records import Label, RunRecords
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.simai_pipeline import turns
 from astra_ns3.playing.loops.training_driver import TrainingDriver
-from astra_ns3.playing.programs.operations import Compute, Issue, Receive, Send, Wait
+from astra_ns3.playing.programs.operations import Compute, Receive, Send, Wait
 from astra_ns3.report.pipeline_text import pipeline_rows
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.request import Handle, MessageRequest
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.simai import parse_simai
 from astra_ns3.workload.loops.simai_rules import as_simai_plays, simai_warnings
@@ -58,10 +58,10 @@ def _trace(workload: Workload, npus: int, role: int = 0, passes: int = 1) -> lis
             steps.append(f"compute {named(operation.label)}")
         elif isinstance(operation, Wait):
             steps.append(f"{'tail' if operation.tail else 'wait'} {named(operation.handle.request.label)}")
-        elif isinstance(operation, Issue):
-            request = operation.request
-            steps.append(f"issue {named(request.label)} {request.kind.value} {request.bytes} {request.dimensions}")
-            answer = Handle(0, 0, request, 0, done=not request.bytes)
+        elif isinstance(operation, CollectiveRequest):
+            sent = f"{operation.kind.value} {operation.bytes} {operation.dimensions}"
+            steps.append(f"issue {named(operation.label)} {sent}")
+            answer = Handle(0, 0, operation, 0, done=not operation.bytes)
         elif isinstance(operation, Send | Receive):
             steps.append(f"{type(operation).__name__.lower()} {named(operation.label)}")
             message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
@@ -329,7 +329,7 @@ def test_a_request_of_experts_names_a_grid_that_is_finer_than_the_systems() -> N
     workload = _parse("model_parallel_NPU_group: 2 ep: 2 ga: 1 all_gpus: 8", _forward("ALLTOALL_EP", 8))
     programs = Programs.of(workload, 1, (8,))
     program = programs.program(programs.roles[0])
-    request = next(operation.request for operation in program if isinstance(operation, Issue))
+    request = next(operation for operation in program if isinstance(operation, CollectiveRequest))
     assert request.communicator is not None
     assert request.communicator.sizes == (2, 2, 2)
     assert Grid(programs.cut.dimensions).sizes == (2, 4, 1)

@@ -12,7 +12,6 @@ from support.training import block, plan_of, play, programs_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Degrees, Elements, Exchange, Group, Sharding, TrainingPlan
-from astra_ns3.playing.programs.operations import Issue
 from astra_ns3.system.policies import HIGHEST_PRIORITY
 from astra_ns3.system.request import CollectiveRequest, Handle
 
@@ -69,9 +68,9 @@ def _requests(plan: TrainingPlan) -> list[CollectiveRequest]:
         except StopIteration:
             return found
         handle = None
-        if isinstance(operation, Issue):
-            found.append(operation.request)
-            handle = Handle(0, 0, operation.request, 0, done=True)
+        if isinstance(operation, CollectiveRequest):
+            found.append(operation)
+            handle = Handle(0, 0, operation, 0, done=True)
 
 
 def _priority(request: CollectiveRequest) -> int:

@@ -293,7 +293,10 @@ def test_experts_gradients_go_among_those_with_the_same_experts() -> None:
     layer = Block("a", (takes(1),), parameters=10, expert_parameters=9)
     programs = programs_of(plan_of(Degrees(data=4, expert=2), [[layer]], elements=PLAIN))
     reduced = [bucket.reduce for bucket in programs.scripts[0].chunks[0][0].buckets]
-    assert [(each.bytes, each.among.size) for each in reduced if each is not None] == [(40, 4), (36, 2)]
+    assert [(each.bytes, each.group) for each in reduced if each is not None] == [
+        (40, Group.GRADIENT),
+        (36, Group.EXPERT_GRADIENT),
+    ]
 
 
 def test_the_first_and_the_last_stage_add_up_the_gradient_of_the_embedding_that_both_have() -> None:

@@ -24,7 +24,7 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.topology.routing import ROUTING_KINDS
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.topology.registry import BUILDERS, build_graph
+from astra_ns3.topology.builders import BUILDERS, build_graph
 from astra_ns3.workload.loops.loop_kinds import TEXT_LOOPS
 
 MANY = 350

@@ -18,6 +18,7 @@ import astra_ns3
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
+from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
@@ -81,7 +82,8 @@ def test_every_changed_setting_is_named_with_both_values_and_no_other() -> None:
 
 
 def test_a_setting_that_one_run_lacks_stands_behind_those_of_both_and_has_no_value_there() -> None:
-    a, b = played().metadata, {**played().metadata, "compat": "astra-sim-1.0"}
+    a = played().metadata
+    b: RunDocument = {**a, "compat": "astra-sim-1.0"}
     b["network"] = {**b["network"], "more": {"of": [{"name": "x", "level": 1}, {"name": "y", "level": 2}]}}
     comparison = astra_ns3.compare(_Told(a), _Told(b))
     assert [(setting.key, setting.a) for setting in comparison.settings] == [
@@ -97,7 +99,7 @@ class _Told:
 
     folder = None
 
-    def __init__(self, metadata: Mapping[str, Any]) -> None:
+    def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()
 
     def rows(self, name: str) -> list[dict[str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from support.small_run import NPUS, InterruptedBackend, small_run
@@ -11,13 +11,14 @@ from support.small_run import NPUS, InterruptedBackend, small_run
 from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
+from astra_ns3.network.run_document import ExposedDocument, RunDocument
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.segment import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
 from astra_ns3.report.summary import run_text, summary
 
-LAYERS = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
-METADATA: dict[str, Any] = {
+LAYERS: list[ExposedDocument] = [{"layer": f"layer {number}", "exposed_ps": 1000 * number} for number in range(9)]
+METADATA: RunDocument = {
     "exposed_ps": 36_000,
     "exposed_by_layer": LAYERS,
     "exposed_by_group": [{"group": "tensor", "exposed_ps": 27_000}, {"group": "pipeline", "exposed_ps": 9_000}],
@@ -33,7 +34,7 @@ def test_five_layers_and_all_others_are_the_whole() -> None:
 
 def test_time_that_no_layer_exposed_has_a_row() -> None:
     """Ticks of the training loop, or a wait that wasn't over."""
-    two = {**METADATA, "exposed_by_layer": LAYERS[:3]}
+    two: RunDocument = {**METADATA, "exposed_by_layer": LAYERS[:3]}
     assert exposed_times(two, "layer") == [("layer 2", 2000), ("layer 1", 1000), ("of no layer", 33_000)]
 
 
@@ -101,7 +102,7 @@ def test_links_that_words_can_t_tell_apart_are_one_with_their_count() -> None:
         "on the way 2 ps 9.5%",
         "behind other messages 1 ps 4.8%",
     ]
-    assert [each["collective"] for each in found.document()["communications"]] == [7, 3, 5]
+    assert [each["collective"] for each in json.loads(json.dumps(found.document()))["communications"]] == [7, 3, 5]
 
 
 def test_an_explanation_without_a_chain_has_eight_layers_and_all_others() -> None:

@@ -6,7 +6,7 @@ import html
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,7 +72,7 @@ class Drawn(NamedTuple):
     """A panel as plotly.js gets it."""
 
     title: str
-    traces: list[Mapping[str, Any]]
+    traces: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
 
 

@@ -11,15 +11,23 @@ from support.fake_backend import FakeBackend
 from support.small_run import small_network, small_system, small_workload
 
 import astra_ns3
-from astra_ns3 import Result, ScenarioResult, Tenant
+from astra_ns3 import Result, ScenarioResult, Tenant, memory
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.errors import InputError, SimulationStalled
+from astra_ns3.experiments.capacity import check_run_fits, run_need
+from astra_ns3.experiments.costs import BYTES_PER_HOST, IDLE_BYTES, PROGRAM_SECONDS, SECONDS_PER_HOST
+from astra_ns3.experiments.forecast import Forecast
+from astra_ns3.experiments.progress import expected_work
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
+from astra_ns3.memory import Available
 from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
 from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, Columns, RecordedTable
 from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 NPUS = 8
 US = 1_000_000
@@ -191,6 +199,78 @@ def test_a_driver_plays_on_a_view_of_a_larger_network() -> None:
     assert {npu for _, npu, _ in network.launched} == {1, 3, 5, 7}
     assert {instance >> 62 for _, _, instance in network.launched} == {1}
     assert view.now_ps() == driver.records().finish_ps
+
+
+def test_each_tenant_names_the_rank_that_its_tables_tell_of() -> None:
+    slow = {"stragglers": [{"npus": 2, "factor": 3.0}]}
+    first = tenant("a", range(4), report_npu=1, compute_slowdown=slow)
+    second = tenant("b", [7, 6, 5, 4], report_npu=2, compute_slowdown=slow)
+    result = play(first, second, record=("layers",))
+    for rank, name in enumerate("ab", 1):
+        own = alone(name, report_npu=rank, compute_slowdown=slow, record=("layers",))
+        assert result.tenants[name].metadata["report_npu"] == rank
+        assert result.tenants[name].rows("detailed.csv") == own.rows("detailed.csv")
+
+
+def test_a_forecast_adds_up_tenants_and_counts_the_network_once() -> None:
+    def forecast(*names: str) -> Forecast:
+        halves = {"a": tenant("a", range(4)), "b": tenant("b", range(4, NPUS), passes=3)}
+        found = astra_ns3.forecast_scenario(network=small_network(npus=NPUS), tenants=[halves[name] for name in names])
+        assert isinstance(found, Forecast)
+        return found
+
+    both, one, other = forecast("a", "b"), forecast("a"), forecast("b")
+    # Ring all-reduces of 4000 and 8000 bytes among four: 2 (n - 1) of the whole in all.
+    assert both.bytes == (1 + 3) * 2 * 3 * (4000 + 8000)
+    for name in ("collectives", "launches", "messages", "bytes", "packets", "connections", "queue_pairs"):
+        assert getattr(both, name) == getattr(one, name) + getattr(other, name) > (-1 if name == "queue_pairs" else 0)
+    twice = PROGRAM_SECONDS + NPUS * SECONDS_PER_HOST
+    assert both.wall_seconds == pytest.approx(one.wall_seconds + other.wall_seconds - twice)
+    assert both.memory_bytes == one.memory_bytes + other.memory_bytes - IDLE_BYTES - NPUS * BYTES_PER_HOST
+
+
+def test_a_forecast_refuses_what_a_run_refuses() -> None:
+    both = tenant("a", [0, 1]), tenant("b", [1, 2])
+    with pytest.raises(InputError, match="tenants 'a' and 'b' both have NPU 1"):
+        astra_ns3.forecast_scenario(network=small_network(npus=NPUS), tenants=both)
+
+
+def test_tenants_that_fit_one_by_one_but_not_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = [tenant("a", range(4), passes=2), tenant("b", range(4, NPUS))]
+    request = ScenarioRequest(network=small_network(npus=NPUS), tenants=halves)
+    parts = parts_of(request, load_tenants(request))
+    left = run_need(parts).total - 1
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
+    for part in parts:
+        check_run_fits([part], to_its_end=False)
+    with pytest.raises(InputError, match="for 8 NPUs, would need about"):
+        check_run_fits(parts, to_its_end=False)
+
+
+def test_collectives_that_all_tenants_issue_at_once_count_together() -> None:
+    micro = parse_workload("MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n")
+    tenants = [
+        Tenant(name, npus, micro, small_system(), passes=passes)
+        for name, npus, passes in (("a", range(4), 10), ("b", range(4, NPUS), 300))
+    ]
+    request = ScenarioRequest(network=small_network(npus=NPUS), tenants=tenants)
+    parts = parts_of(request, load_tenants(request))
+    needs = [run_need([part]) for part in parts]
+    assert run_need(parts).at_once == 10 + 300
+    assert run_need(parts).collectives == needs[0].collectives + needs[1].collectives
+
+
+def test_progress_weighs_each_tenant_by_what_it_costs() -> None:
+    texts = {
+        "computes": "DATA\n1\nx -1 5 NONE 0 0 NONE 0 0 NONE 0 0\n",
+        "sends": "DATA\n1\nx -1 7 NONE 0 0 NONE 0 0 ALLREDUCE 1000000000 0\n",
+    }
+    npus = {"computes": range(4), "sends": range(4, NPUS)}
+    tenants = [Tenant(name, npus[name], parse_workload(text), small_system()) for name, text in texts.items()]
+    request = ScenarioRequest(network=small_network(npus=NPUS), tenants=tenants)
+    work = expected_work(parts_of(request, load_tenants(request)))
+    assert (work.bytes, work.compute_ps) == (2 * 3 * 10**9, (5 + 7) * 1000)
+    assert work.bytes_share > 0.99
 
 
 def test_results_are_saved_by_tenant_and_read_back(tmp_path: Path) -> None:

@@ -134,13 +134,15 @@ def test_a_point_that_could_not_be_finished_is_not_written_down_as_failed_althou
 ) -> None:
     store = Store(tmp_path)
     result_of(store.point_folder("a" * 64), {}, finish_ps=5_000_000)  # the disk was full when point.json was written
-    told = PointOutcome("a" * 64, "failed", {"kind": "Unplayed", "message": "a full disk"}, {}, {}, {})
+    told = PointOutcome(
+        "a" * 64, "failed", {"kind": "Unplayed", "message": "a full disk", "exit_status": 1}, {}, {}, {}
+    )
     assert measured_today({"a" * 64: told}, store, write=True) == {"a" * 64: told}
     assert store.outcome("a" * 64) is None
 
 
 def test_a_point_without_a_run_keeps_its_numbers(tmp_path: Path) -> None:
-    old = PointOutcome("a" * 64, "failed", {}, {"finish_us": 1.0}, {}, {})
+    old = PointOutcome("a" * 64, "failed", None, {"finish_us": 1.0}, {}, {})
     assert measured_today({"a" * 64: old}, Store(tmp_path)) == {"a" * 64: old}
 
 

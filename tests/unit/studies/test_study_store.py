@@ -159,7 +159,7 @@ def test_the_journal_tells_what_each_process_tried(tmp_path: Path) -> None:
         store.journal.note(what, ADDRESS)
     entries = list(store.journal.entries())
     assert [entry["what"] for entry in entries] == ["begun", "begun", "ended"]
-    assert {entry["process"].rpartition("-")[2] for entry in entries} == {str(os.getpid())}
+    assert {str(entry["process"]).rpartition("-")[2] for entry in entries} == {str(os.getpid())}
     assert store.journal.attempts() == {ADDRESS: 2}
     (file,) = (tmp_path / "journal").iterdir()
     assert json.loads(file.read_text(encoding="utf-8").splitlines()[0])["address"] == ADDRESS

@@ -142,7 +142,7 @@ def test_in_the_preset_a_tree_runs_an_all_reduce_of_all_data_whatever_is_asked()
     ]
     (phase,) = PhasePlanner(config, Grid((2, 4, 8)), OURS).phases(A2A, 64, Route((0,), 64))
     with pytest.raises(InputError, match="'doubleBinaryTree' can't do it"):
-        schedule_of(phase, 2, 0)
+        schedule_of(phase, 2)
 
 
 def test_a_flat_algorithm_is_one_phase_over_all_dimensions_asked_for() -> None:
@@ -171,7 +171,7 @@ def _planned(
     """(dimensions, algorithm, queue) of each phase of each chunk."""
     planner = CollectivePlanner(config, Grid(sizes), compatibility)
     return [
-        [(planned.phase.dimensions, planned.phase.algorithm, planned.queue) for planned in chunk]
+        [(phase.dimensions, phase.algorithm, phase.queue) for phase in chunk]
         for chunk in planner.chunks(request(kind, bytes, dimensions), 0)
     ]
 
@@ -189,10 +189,10 @@ def test_successive_phases_take_the_queues_in_turn_and_the_second_half_runs_ring
     config = system("ring_ring", collective_optimization="localBWAware", num_queues_per_dim=3)
     planner = CollectivePlanner(config, Grid((2, 2)), OURS)
     chunks = [planner.chunks(request(bytes=64), 0) for _ in range(2)]
-    phases = [planned for collective in chunks for chunk in collective for planned in chunk]
-    queues = [planned.queue for planned in phases if planned.phase.dimensions == (0,)]
+    phases = [phase for collective in chunks for chunk in collective for phase in chunk]
+    queues = [phase.queue for phase in phases if phase.dimensions == (0,)]
     assert queues == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0]
-    assert {planned.queue for planned in phases if planned.anticlockwise} == {1, 2}
+    assert {phase.queue for phase in phases if phase.anticlockwise} == {1, 2}
 
 
 def test_the_two_trees_of_a_dimension_take_turns_over_all_its_phases() -> None:
@@ -216,9 +216,9 @@ def test_only_a_collective_that_is_issued_needs_an_algorithm_for_each_dimension(
 
 
 def test_a_window_wider_than_the_group_is_none() -> None:
-    direct = schedule_of(Phase((0,), AR, "direct", 8, 8), 3, 0)
-    assert schedule_of(Phase((0,), AR, "direct7", 8, 8), 3, 0) is direct
-    assert schedule_of(Phase((0,), AR, "direct1", 8, 8), 3, 0) is not direct
+    direct = schedule_of(Phase((0,), AR, "direct", 8, 8), 3)
+    assert schedule_of(Phase((0,), AR, "direct7", 8, 8), 3) is direct
+    assert schedule_of(Phase((0,), AR, "direct1", 8, 8), 3) is not direct
 
 
 @settings(deadline=None)

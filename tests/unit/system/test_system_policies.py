@@ -168,7 +168,7 @@ def test_themis_needs_bandwidths_where_there_is_a_choice() -> None:
 def test_a_preset_has_a_name() -> None:
     assert preset("none") == OURS
     assert preset("astra-sim-1.0").phase_barrier
-    with pytest.raises(InputError, match=r"compat: found 'astra-sim-3', allowed: .*did you mean 'astra-sim-2'\?"):
+    with pytest.raises(InputError, match=r"compat 'astra-sim-3' is not one of .*did you mean 'astra-sim-2'\?"):
         preset("astra-sim-3")
 
 

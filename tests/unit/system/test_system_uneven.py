@@ -42,7 +42,7 @@ def uneven(counts: Parts, **more: Any) -> CollectiveRequest:
 
 def planned(counts: Parts, sizes: tuple[int, ...], algorithms: str = "direct", **more: Any) -> list[Any]:
     planner = CollectivePlanner(system(algorithms), Grid(sizes), OURS)
-    return [phase.phase for chunk in planner.chunks(uneven(counts, **more), 0) for phase in chunk]
+    return [phase for chunk in planner.chunks(uneven(counts, **more), 0) for phase in chunk]
 
 
 @settings(deadline=None)
@@ -76,7 +76,7 @@ def test_it_runs_over_all_dimensions_at_once_in_one_phase() -> None:
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_no_rule_of_another_simulator_cuts_it_otherwise(preset: str) -> None:
     planner = CollectivePlanner(system("direct"), Grid((4,)), PRESETS[preset])
-    phases = [chunk[0].phase for chunk in planner.chunks(uneven(COUNTS), 0)]
+    phases = [chunk[0] for chunk in planner.chunks(uneven(COUNTS), 0)]
     sent = [phase.uneven.all_bytes(phase.bytes) for phase in phases if phase.uneven is not None]
     assert sum(sent) == 1 + 4 + 2 + 7 + 1 + 1 + 1
 

@@ -13,8 +13,8 @@ import pytest
 from astra_ns3.config.formats.graphs.distance import distance_delay_ps
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9

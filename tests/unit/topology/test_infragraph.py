@@ -12,9 +12,9 @@ import yaml
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import path
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9

@@ -16,8 +16,8 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.measures import measure
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 HYPERCUBE = "inputs/extending/hypercube.py:hypercube"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.topology.builders import BUILDERS, build_graph
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import count_paths, path
-from astra_ns3.topology.registry import BUILDERS, build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9

@@ -13,8 +13,8 @@ from support.many_networks import brought_network, network_files
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.topology import counts
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.counts import BYTES_PER_LINK, Counts, count_network
-from astra_ns3.topology.registry import build_graph
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "64MB"}
@@ -24,7 +24,7 @@ TIMEOUT_SECONDS = 120
 RESIDENT = """
 import re
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.distances import host_groups
 from astra_ns3.topology.paths import longest_path
 from astra_ns3.topology.routes import shortest_paths

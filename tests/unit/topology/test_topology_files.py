@@ -12,11 +12,11 @@ from support.many_networks import network_files
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.topology.file import read_graph_file
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.files.writing import export
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import measure
 from astra_ns3.topology.paths import base_round_trip_ps, count_paths, path
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9
@@ -326,10 +326,10 @@ def test_a_node_link_file_that_is_wrong_names_its_entry(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("net.json", "{", r"net.json:1: is not valid JSON"),
+        ("net.json", "{", r"net.json:1: is not JSON"),
         ("net.json", "[]", "expected an object with 'nodes' and 'links'"),
         ("net.json", '{"nodes": [], "nodes": []}', "key 'nodes' stands twice"),
-        ("net.json", '{"nodes": NaN}', "is not a graph: NaN is not a number"),
+        ("net.json", '{"nodes": NaN}', "is not JSON that can be read: NaN is not a number"),
         ("net.dot", "graph {}", "neither what is in it nor the ending '.dot' tells a format"),
         ("net.yaml", "a: 1", "found the keys a, expected those of a graph: ASTRA-sim's"),
         ("net.txt", "3 1\n", r"net.txt:1: found 2 words"),

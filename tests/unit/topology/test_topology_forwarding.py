@@ -12,13 +12,13 @@ import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.changes import Change, NpuTarget, State, epochs
 from astra_ns3.topology.counts import count_network
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import measure
 from astra_ns3.topology.paths import base_round_trip_ps, count_paths, path
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9

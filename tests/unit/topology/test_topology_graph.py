@@ -7,8 +7,8 @@ import pytest
 from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.errors import InputError
 from astra_ns3.topology import ports
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link, Port
-from astra_ns3.topology.registry import build_graph
 
 
 def single(npus: int, npus_per_host: int) -> Graph:

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.checks import check_topology
 from astra_ns3.topology.cut import bisection_bps, minimum_cut_bps
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.measures import measure, oversubscription
 from astra_ns3.topology.pair_delays import pair_delays
 from astra_ns3.topology.paths import base_round_trip_ps, farthest_hosts, longest_path, path, slowest_path
-from astra_ns3.topology.registry import build_graph
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9
@@ -177,7 +177,7 @@ def test_npus_out_of_reach_are_an_error() -> None:
 LARGE = """
 import resource, time
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.topology.registry import build_graph
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.routes import shortest_paths
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 begin = time.process_time()

@@ -9,9 +9,9 @@ import pytest
 
 from astra_ns3.config.network.packet_network import parse_network, read_network
 from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import pair_delays
-from astra_ns3.topology.registry import build_graph
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "64MB"}

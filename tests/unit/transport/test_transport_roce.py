@@ -11,10 +11,10 @@ from support.transports import checked
 from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
-from astra_ns3.network.outline import network_shape
+from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.lossless import headroom_bytes, largest_wire_bytes, lossless_bytes, port_headroom_bytes
-from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 from astra_ns3.transport.roce.check import longest_drain_ps
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
@@ -41,11 +41,11 @@ def config(transport: dict[str, Any] | None = None, switch: dict[str, Any] | Non
     )
 
 
-def star(network: NetworkConfig) -> NetworkShape:
+def star(network: NetworkConfig) -> NetworkOutline:
     """The shape of the network above, written down by hand."""
-    port = PortShape(100 * GBPS, 500 * NS)
-    switch = SwitchShape(network.topology.switch, (port,) * HOSTS)  # type: ignore[union-attr]
-    return NetworkShape(HOSTS, 1, (switch,), (port,), (port, port))
+    port = PortOutline(100 * GBPS, 500 * NS)
+    switch = SwitchOutline(network.topology.switch, (port,) * HOSTS)  # type: ignore[union-attr]
+    return NetworkOutline(HOSTS, 1, (switch,), (port,), (port, port))
 
 
 def parameters(transport: dict[str, Any] | None = None) -> RoceParameters:
@@ -124,7 +124,7 @@ def test_headroom_is_two_delays_three_frames_and_a_pause() -> None:
 
 
 def test_headroom_may_be_given_or_be_a_multiple_of_rate_and_delay() -> None:
-    port = PortShape(400 * GBPS, 500 * NS)
+    port = PortOutline(400 * GBPS, 500 * NS)
     assert port_headroom_bytes(PfcConfig.model_validate({"headroom": "10KB"}), port, 1082) == 10_000
     # The known code: 400 Gb/s x 500 ns / 8 x 3.
     assert port_headroom_bytes(PfcConfig.model_validate({"headroom_factor": 3}), port, 1082) == 75_000
@@ -144,8 +144,8 @@ def test_the_round_trip_is_a_packet_there_and_an_ack_back() -> None:
 def test_the_window_is_the_bandwidth_delay_product_of_the_longest_path() -> None:
     # 2,186.88 ns at 100 Gb/s, and as the known code has it for one switch at 400 Gb/s: 2,040 ns, 102,000 bytes.
     assert window_bytes(parameters({"window": "bdp"}), star(config())) == int(2186.88 * 100 / 8)
-    port = PortShape(400 * GBPS, 500 * NS)
-    fast = NetworkShape(HOSTS, 1, (), (port,), (port, port))
+    port = PortOutline(400 * GBPS, 500 * NS)
+    fast = NetworkOutline(HOSTS, 1, (), (port,), (port, port))
     assert window_bytes(parameters({"window": "bdp", "base_rtt": "payload"}), fast) == 102_000
     assert window_bytes(parameters({"window": "7KB"}), fast) == 7000
     assert window_bytes(parameters(), fast) == 0
@@ -272,8 +272,8 @@ def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(
 def test_a_warning_that_holds_for_all_switches_stands_once() -> None:
     network = config({}, {"buffer": "32MiB"})
     shape = star(network)
-    other = SwitchShape(shape.switches[0].config, shape.switches[0].ports[:4])
-    found = checked(network, NetworkShape(HOSTS, 1, (*shape.switches, other), shape.host_ports, shape.path))
+    other = SwitchOutline(shape.switches[0].config, shape.switches[0].ports[:4])
+    found = checked(network, NetworkOutline(HOSTS, 1, (*shape.switches, other), shape.host_ports, shape.path))
     assert len(found) == 1
 
 
@@ -290,10 +290,10 @@ def test_a_graph_in_outline() -> None:
         npu_host=(0, 1, 1, 2, 3),
         switch_configs=(edge, core, edge),
     )
-    shape = network_shape(graph)
+    shape = network_outline_of(graph)
     assert (shape.npus, shape.npus_per_host, shape.slowest_bps) == (5, 2, 10 * GBPS)
-    assert shape.path == (PortShape(*slow), PortShape(*fast), PortShape(*slow), PortShape(*fast))
-    assert shape.host_ports == (PortShape(*slow), PortShape(*fast))
+    assert shape.path == (PortOutline(*slow), PortOutline(*fast), PortOutline(*slow), PortOutline(*fast))
+    assert shape.host_ports == (PortOutline(*slow), PortOutline(*fast))
     assert [(switch.config.buffer_bytes, len(switch.ports)) for switch in shape.switches] == [
         (10**6, 3),
         (2 * 10**6, 2),

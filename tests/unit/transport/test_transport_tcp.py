@@ -9,9 +9,9 @@ from support.transports import checked as checked_on
 
 from astra_ns3.config.network.packet_network import NetworkConfig, TcpTransport, parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.network.outline import network_shape
-from astra_ns3.topology.registry import build_graph
-from astra_ns3.transport.network_outline import NetworkShape
+from astra_ns3.network.graph_outline import network_outline_of
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.tcp import TcpParameters, base_round_trip_ps, longest_drain_ps, tcp_parameters
 
 
@@ -33,8 +33,8 @@ def network(
     )
 
 
-def shape(config: NetworkConfig) -> NetworkShape:
-    return network_shape(build_graph(config.topology))
+def shape(config: NetworkConfig) -> NetworkOutline:
+    return network_outline_of(build_graph(config.topology))
 
 
 def parameters(config: NetworkConfig) -> TcpParameters:

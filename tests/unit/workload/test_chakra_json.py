@@ -38,7 +38,7 @@ def only(path: Path, **keys: Any) -> GraphNode:
         ('{"version": ""}\n{"id": "x"}', r":2: is no node of a Chakra trace"),
         ('{"version": ""}\n{"id": 1', r":2: is not JSON"),
         ('{"version": ""}\n[1]', r":2: expected an object"),
-        ('{"version": ""}\n{"id": 1, "id": 2}', r":2: key 'id' stands there twice"),
+        ('{"version": ""}\n{"id": 1, "id": 2}', r":2: key 'id' stands twice"),
     ],
 )
 def test_bad_json_is_named_with_its_line(path: Path, text: str, message: str) -> None:

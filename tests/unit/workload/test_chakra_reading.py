@@ -407,7 +407,7 @@ def test_groups_keep_the_order_of_their_members(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[1]", "expected communicators by name"),
-        ('{"1": [0], "1": [1]}', "communicator '1' stands there twice"),
+        ('{"1": [0], "1": [1]}', "key '1' stands twice"),
         ('{"1": []}', "communicator '1' is \\[\\], expected a list of NPUs"),
         ('{"1": [0, 0]}', "communicator '1' has NPU 0 twice"),
         ('{"1": [0, true]}', "communicator '1' has member True, expected a number of an NPU"),
@@ -464,5 +464,5 @@ def test_communicators_beside_the_files_are_found(tmp_path: Path) -> None:
 def test_a_monstrous_file_of_communicators_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "groups.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"too many digits|nested too deeply"):
+    with pytest.raises(InputError, match=r"4300 digits|nested too deeply"):
         read_groups(path)

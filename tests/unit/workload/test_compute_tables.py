@@ -133,7 +133,7 @@ def test_an_operation_that_says_no_shape_is_an_error() -> None:
         ("kind,m,n,k,time_us,time_ns\nmatmul,1,1,1,1,1", "times.csv:1: expected a column kind and one of"),
         ("kind,m,m,time_us\nmatmul,1,1,1", "times.csv:1: column 'm' is there twice"),
         ("kind,m,n,k,time_us\nmatmul,1,1,1,1,1", "times.csv:2: 6 cells, expected 5"),
-        ("kind,m,n,k,time_us\nmatmull,1,1,1,1", "times.csv:2: kind is 'matmull', .*did you mean 'matmul'?"),
+        ("kind,m,n,k,time_us\nmatmull,1,1,1,1", "times.csv:2: kind 'matmull' is not one of .*did you mean 'matmul'?"),
         ("kind,m,n,k,time_us\nmatmul,1,1,,1", "times.csv:2: expected m, n and k, or flops, or bytes"),
         ("kind,m,n,k,time_us\nmatmul,1,1,0,1", "times.csv:2: k is '0', expected a whole number, at least 1"),
         ("kind,bytes,time_us\ngather,1,0", "times.csv:2: time_us is '0', expected a number above 0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -203,7 +204,7 @@ def test_every_file_of_aicbs_is_read_and_written_back() -> None:
 
 def test_a_study_changes_groups_and_sizes_by_their_keys() -> None:
     workload = parse_workload(_text(_row("ALLTOALL_EP")))
-    data = document_of(workload)
+    data: dict[str, Any] = dict(document_of(workload))
     assert data["layers"][0]["forward"]["group"] == "EP"
     data["layers"][0]["forward"]["group"] = "DP_EP"
     data["expert_parallel_npus"] = 2

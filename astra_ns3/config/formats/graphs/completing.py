@@ -16,7 +16,7 @@ from astra_ns3.config.formats.graphs.hosts import beside, host_names
 from astra_ns3.config.formats.graphs.lacking import check_lacking
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.plain_graph import GraphMaker, PlainGraph
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import parse_rate, parse_time_ps
 
 _NODE_KEYS = ("buffer", "label", "level")
@@ -122,7 +122,7 @@ class _Translation:
             except (ValueError, ZeroDivisionError):
                 return value
             if number < 0:
-                raise InputError(f"{where}: '{named.name}' is {shown(value)}, expected 0 or more")
+                raise wrong(f"'{named.name}' is {shown(value)}, expected 0 or more", where)
             whole = round(number * _PARSERS[key](f"1{named.unit}"))
             self._converted[key, words] = f"{whole}ps" if key == "delay" else whole
         return self._converted[key, words]
@@ -142,5 +142,5 @@ class _Translation:
             try:
                 found.append(float(str(value)))
             except ValueError as error:
-                raise InputError(f"{node.where}: {key} is {shown(value)}, expected degrees") from error
+                raise wrong(f"{key} is {shown(value)}, expected degrees", node.where) from error
         return found[0], found[1]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, Where, refuse, wrong
 
 MOST_DEPTH = 50
 _TOKENS = re.compile(
@@ -41,8 +41,7 @@ def parse_gml(text: str, source: str) -> RawGraph:
     """The graph in ``text``; raises InputError with file and line."""
     reader = _Reader(text, source)
     graphs = [entry for entry in reader.entries(0) if entry.key == "graph"]
-    if len(graphs) != 1:
-        raise InputError(f"{source}: has {len(graphs) or 'no'} graphs, expected one 'graph [ ... ]'")
+    refuse(len(graphs) != 1, f"has {len(graphs) or 'no'} graphs, expected one 'graph [ ... ]'", source)
     content = reader.listed(graphs[0])
     directed = any(entry.key == "directed" and entry.value == 1 for entry in content)
     nodes = tuple(reader.node(entry) for entry in content if entry.key == "node")
@@ -66,8 +65,7 @@ class _Reader:
 
     def entries(self, depth: int) -> list[_Entry]:
         """Keys with their values up to the bracket that closes the list, or to the end of the file."""
-        if depth > MOST_DEPTH:
-            raise InputError(f"{self._source}: lists stand more than {MOST_DEPTH} deep")
+        refuse(depth > MOST_DEPTH, f"lists stand more than {MOST_DEPTH} deep", self._source)
         found: list[_Entry] = []
         for token in self._tokens:
             if token.kind == "close" and depth:
@@ -75,8 +73,7 @@ class _Reader:
             if token.kind != "key":
                 raise self._error(token.line, f"found {token.text[:40]!r}, expected a key")
             found.append(_Entry(token.text, self._value(token, depth), token.line))
-        if depth:
-            raise InputError(f"{self._source}: the file ends before a list is closed with ']'")
+        refuse(bool(depth), "the file ends before a list is closed with ']'", self._source)
         return found
 
     def _value(self, key: _Token, depth: int) -> object:
@@ -144,4 +141,4 @@ class _Reader:
                 yield _Token(kind, match[0], line)
 
     def _error(self, line: int, message: str) -> InputError:
-        return InputError(f"{self._source}:{line}: {message}")
+        return wrong(f"{message}", Where(self._source, line))

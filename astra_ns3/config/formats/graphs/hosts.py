@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.formats.graphs.completion import Hosts, HostsBeside, HostsByAttribute
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.units import exact_time
 
 HOST_LINKS = "host"
@@ -53,7 +53,7 @@ def _by_attribute(raw: RawGraph, rule: HostsByAttribute) -> frozenset[str]:
         )
         known = f"its values are {_some(values)}" if values else f"nodes have {_some(names) or 'no attributes'}"
         sought = f"'{rule.attribute}' equal to {' or '.join(sorted(wanted))}"
-        raise InputError(f"{raw.source}: no node has {sought}, so none is a host; {known}")
+        raise wrong(f"no node has {sought}, so none is a host; {known}", raw.source)
     return found
 
 
@@ -63,8 +63,7 @@ def _leaves(raw: RawGraph) -> frozenset[str]:
         neighbours.setdefault(link.a, set()).add(link.b)
         neighbours.setdefault(link.b, set()).add(link.a)
     found = frozenset(name for name, peers in neighbours.items() if len(peers) == 1)
-    if not found:
-        raise InputError(f"{raw.source}: hosts are leaves, but no node has exactly one neighbour")
+    refuse(not found, "hosts are leaves, but no node has exactly one neighbour", raw.source)
     return found
 
 
@@ -79,7 +78,7 @@ def _named(raw: RawGraph, names: tuple[str, ...]) -> frozenset[str]:
         meant = [name] if name in known else labels.get(name, [])
         if len(meant) != 1:
             why = f"is the label of {len(meant)} nodes; use their ids" if meant else "is no node of it"
-            raise InputError(f"{raw.source}: host '{name}' {why}{'' if meant else nearest(name, [*known, *labels])}")
+            raise wrong(f"host '{name}' {why}{'' if meant else nearest(name, [*known, *labels])}", raw.source)
         found.add(meant[0])
     return frozenset(found)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 
 _DEFAULTS = {"rate": "rate: 100Gbps", "delay": "delay: 1us"}
 _MOST_SHOWN = 6
@@ -28,9 +28,10 @@ def check_lacking(raw: RawGraph) -> None:
         return
     wheres = [*(node.where for node in without_kind[:1]), *(links[0].where for links in without.values() if links)]
     first = min(wheres, key=len)
-    raise InputError(
-        f"{first}: the graph lacks {', '.join(lacking)}{_has(raw)}; beside path in the network file, add "
-        f"'{', '.join(lines)}' with values of yours (docs/graph-files.md)"
+    raise wrong(
+        f"the graph lacks {', '.join(lacking)}{_has(raw)}; beside path in the network file, add "
+        f"'{', '.join(lines)}' with values of yours (docs/graph-files.md)",
+        first,
     )
 
 

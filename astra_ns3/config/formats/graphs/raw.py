@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 
 GRAPH_KEYS = ("dimensions", "forwarding")
 """What a graph as a whole may say: NPUs along each dimension, and whether hosts forward."""
@@ -61,9 +61,10 @@ class RawGraph:
         links = tuple(link for link in kept if link is not None)
         alone = next((link for link in links if link.directed), None)
         if alone is not None:
-            raise InputError(
-                f"{alone.where}: is directed, from '{alone.a}' to '{alone.b}', and no edge with the same attributes "
-                "goes back; links work both ways, so write each as two such edges, or the graph as undirected"
+            raise wrong(
+                f"is directed, from '{alone.a}' to '{alone.b}', and no edge with the same attributes "
+                "goes back; links work both ways, so write each as two such edges, or the graph as undirected",
+                alone.where,
             )
         return RawGraph(self.source, self.nodes, links, self.says)
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.model import shown
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.formats.hugging_face.keys import Keys
 
-Shape = dict[str, JsonValue]
+Shape = dict[str, Json]
 _QUERY_KEY_VALUE = "query_key_value"
 _ROTARY_HEAD_SIZE = 128
 """What Qwen3's configuration has where ``head_dim`` is absent."""

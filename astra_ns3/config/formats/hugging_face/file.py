@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.model import shown
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.formats.hugging_face.families import FAMILIES
 from astra_ns3.config.formats.hugging_face.keys import Keys
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, of_type, wrong
 
 USUAL_SEQUENCE = 4096
 """Tokens of a sample, unless the model has fewer positions."""
@@ -27,7 +26,7 @@ _SIGN = re.compile(r'"(model_type|architectures)"\s*:')
 class Imported(NamedTuple):
     """A model file as plain data, and what its reader should know."""
 
-    data: dict[str, JsonValue]
+    data: dict[str, Json]
     notes: tuple[str, ...]
 
 
@@ -49,7 +48,7 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
         data = json.loads(text) if text.lstrip().startswith("{") else None
     except json.JSONDecodeError as error:
         if _SIGN.search(text):
-            raise InputError(f"{os.fspath(path)}:{error.lineno}: is not valid JSON: {error.msg}") from error
+            raise wrong(f"is not JSON: {error.msg}", Where(os.fspath(path), error.lineno)) from error
         return None
     except (ValueError, RecursionError):
         return None
@@ -60,15 +59,14 @@ def read_hugging_face(path: str | os.PathLike[str]) -> Imported | None:
 
 def _imported(keys: Keys) -> Imported:
     family = keys.data.get("model_type")
-    if not isinstance(family, str):
-        raise InputError(f"{keys.source}: key 'model_type' is missing, expected one of {', '.join(FAMILIES)}")
+    family = of_type(family, str, f"key 'model_type' is missing, expected one of {', '.join(FAMILIES)}", keys.source)
     if family not in FAMILIES:
         words = f"found {shown(family)}, which isn't read yet; allowed: {', '.join(FAMILIES)}"
         raise keys.error("model_type", f"{words}{nearest(family, FAMILIES)}")
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
     sequence = min(USUAL_SEQUENCE, positions)
-    training: dict[str, JsonValue] = {"sequence": sequence}
+    training: dict[str, Json] = {"sequence": sequence}
     datatype = keys.data.get("torch_dtype", keys.data.get("dtype"))
     if datatype in _DATATYPES:
         training["datatype"] = datatype

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import JsonValue
-
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import InputError
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import InputError, refuse, wrong
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class Keys:
     """``data`` of the file ``source``. A key that is null is taken as absent, as Hugging Face does."""
 
     source: str
-    data: Mapping[str, JsonValue]
+    data: Mapping[str, Json]
 
     def has(self, key: str) -> bool:
         """Whether the key stands there and isn't null."""
@@ -52,12 +51,11 @@ class Keys:
 
     def error(self, key: str, words: str) -> InputError:
         """An error about a key."""
-        return InputError(f"{self.source}: key '{key}': {words}")
+        return wrong(f"key '{key}': {words}", self.source)
 
-    def _value(self, key: str, default: JsonValue) -> JsonValue:
+    def _value(self, key: str, default: Json) -> Json:
         value = self.data.get(key)
         if value is not None:
             return value
-        if default is None:
-            raise InputError(f"{self.source}: key '{key}' is missing")
+        refuse(default is None, f"key '{key}' is missing", self.source)
         return default

@@ -13,7 +13,7 @@ from itertools import product
 
 from astra_ns3.config.formats.infragraph.keys import Component, Device, Edge, Infrastructure, Link
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import nearest, refuse, required, wrong
 
 _PART = re.compile(
     r"(?P<name>[^\[\].]+)(?:\[(?P<start>\d{0,7})(?P<slice>:(?P<stop>\d{0,7})(?::(?P<step>\d{1,7}))?)?\])?", re.ASCII
@@ -53,16 +53,14 @@ class Expansion:
     def _place(self, prefix: str, name: str, depth: int) -> None:
         """One device's components and edges, and those of devices in it."""
         device = self._device(self._source, name)
-        if depth > MOST_DEPTH:
-            raise InputError(f"{self._source}: device '{name}' stands in itself, or more than {MOST_DEPTH} deep")
+        refuse(depth > MOST_DEPTH, f"device '{name}' stands in itself, or more than {MOST_DEPTH} deep", self._source)
         for component in device.components:
             for number in range(component.count):
                 inner = f"{prefix}.{component.name}.{number}"
                 if component.choice == "device":
                     self._place(inner, component.name, depth + 1)
                     continue
-                if len(self._found.types) == MOST_NODES:
-                    raise InputError(f"{self._source}: has more than {MOST_NODES} components")
+                refuse(len(self._found.types) == MOST_NODES, f"has more than {MOST_NODES} components", self._source)
                 self._found.types[inner] = component.custom.type if component.custom else component.choice
         links = {link.name: link for link in device.links}
         for number, edge in enumerate(device.edges):
@@ -81,11 +79,11 @@ class Expansion:
     def _outside(self, where: str, named: str | None, component: str) -> list[str]:
         """Components of instances."""
         if named is None:
-            raise InputError(f"{where}: an end has no 'instance'")
+            raise wrong("an end has no 'instance'", where)
         name, numbers = self._part(where, named)
         known = {instance.name: instance for instance in self._whole.instances}
         if name not in known:
-            raise InputError(f"{where}: there is no instance '{name}'{nearest(name, known)}")
+            raise wrong(f"there is no instance '{name}'{nearest(name, known)}", where)
         instance = known[name]
         paths = self._paths(where, self._device(where, instance.device), component)
         places = self._chosen(where, named, numbers, instance.count)
@@ -98,9 +96,7 @@ class Expansion:
             name, numbers = self._part(where, text)
             components: Mapping[str, Component] = {each.name: each for each in device.components}
             if name not in components:
-                raise InputError(
-                    f"{where}: device '{device.name}' has no component '{name}'{nearest(name, components)}"
-                )
+                raise wrong(f"device '{device.name}' has no component '{name}'{nearest(name, components)}", where)
             component = components[name]
             places = self._chosen(where, text, numbers, component.count)
             paths = [f"{path}{'.' if path else ''}{name}.{place}" for path in paths for place in places]
@@ -109,9 +105,9 @@ class Expansion:
         return paths
 
     def _part(self, where: str, text: str) -> tuple[str, re.Match[str]]:
-        match = _PART.fullmatch(text.strip())
-        if match is None:
-            raise InputError(f"{where}: found '{text[:40]}', expected a name and a slice, such as nic[0:4]")
+        match = required(
+            _PART.fullmatch(text.strip()), f"found '{text[:40]}', expected a name and a slice, such as nic[0:4]", where
+        )
         return match["name"], match
 
     def _chosen(self, where: str, text: str, match: re.Match[str], count: int) -> range:
@@ -122,19 +118,18 @@ class Expansion:
         else:
             chosen = range(int(start or 0), int(stop) if stop else count, int(match["step"] or 1) or 1)
         if chosen and max(chosen) >= count:
-            raise InputError(f"{where}: '{text[:40]}' goes to {max(chosen)}, but there are {count}, from 0 on")
+            raise wrong(f"'{text[:40]}' goes to {max(chosen)}, but there are {count}, from 0 on", where)
         return chosen
 
     def _device(self, where: str, name: str) -> Device:
         if name not in self._devices:
-            raise InputError(f"{where}: there is no device '{name}'{nearest(name, self._devices)}")
+            raise wrong(f"there is no device '{name}'{nearest(name, self._devices)}", where)
         return self._devices[name]
 
     def _join(self, where: str, edge: Edge, ends: list[list[str]], links: Mapping[str, Link], *, inside: bool) -> None:
-        if edge.scheme == "ring":
-            raise InputError(f"{where}: scheme ring is not read, expected one2one or many2many")
+        refuse(edge.scheme == "ring", "scheme ring is not read, expected one2one or many2many", where)
         if edge.link not in links:
-            raise InputError(f"{where}: there is no link '{edge.link}'{nearest(edge.link, links)}")
+            raise wrong(f"there is no link '{edge.link}'{nearest(edge.link, links)}", where)
         one, other = ends
         pairs: Iterable[tuple[str, str]] = product(one, other)
         if edge.scheme == "one2one":
@@ -142,6 +137,5 @@ class Expansion:
         for a, b in pairs:
             if a == b:
                 continue
-            if len(self._found.edges) == MOST_LINKS:
-                raise InputError(f"{self._source}: has more than {MOST_LINKS} edges")
+            refuse(len(self._found.edges) == MOST_LINKS, f"has more than {MOST_LINKS} edges", self._source)
             self._found.edges[(a, b) if a < b else (b, a)] = links[edge.link], inside

@@ -18,7 +18,7 @@ from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
 from astra_ns3.config.formats.infragraph.expansion import Expanded, Expansion
 from astra_ns3.config.formats.infragraph.keys import Infrastructure, Link
 from astra_ns3.config.formats.node_link import load_json
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 
 HOST = "xpu"
 _PORT = "port"
@@ -36,8 +36,7 @@ def parse_infragraph(text: str, source: str) -> RawGraph:
     # JSON is YAML, but read much faster as what it is.
     document = Document(source, load_json(text, source)) if text.lstrip().startswith("{") else parse_yaml(text, source)
     expanded = Expansion(source, validated(Infrastructure, document)).expanded()
-    if HOST not in expanded.types.values():
-        raise InputError(f"{source}: no component is an xpu, so there is no NPU")
+    refuse(HOST not in expanded.types.values(), "no component is an xpu, so there is no NPU", source)
     graph = _Contracted(expanded)
     graph.drop_dead_ends()
     graph.join_wires()

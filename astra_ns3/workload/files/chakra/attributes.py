@@ -9,52 +9,56 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from astra_ns3.config.graph_workload import NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.names import plain_name
-from astra_ns3.workload.files.chakra.schema import Broken, messages
+from astra_ns3.workload.files.chakra.schema import Broken, Message, messages
 
 REMEMBERED = 16_384
 """Different attributes, and lists of them, whose meaning is kept; then all are forgotten, so that memory is bounded."""
 
-Attribute = tuple[str, Any]
+Written = bool | int | float | str | bytes | tuple[bool | int | float | str | bytes, ...] | None
+"""What protobuf has as the value of an attribute."""
+Read = bool | int | str | tuple[bool, ...] | None
+Values = dict[str, Any]  # of attributes by name, each of the kind that its reader in READ gives
+Attribute = tuple[str, Read]
 IGNORED: Attribute = ("", None)
 
 
-def _whole_number(name: str, value: Any) -> int:
+def _whole_number(name: str, value: Written) -> int:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int):
-        raise InputError(f"{name} is {_shown(value)}, expected a whole number")
+        raise wrong(f"{name} is {_shown(value)}, expected a whole number")
     if not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
-        raise InputError(f"{name} is {value}, expected at most {LARGEST_INTEGER}")
+        raise wrong(f"{name} is {value}, expected at most {LARGEST_INTEGER}")
     return int(value)
 
 
-def _amount(name: str, value: Any) -> int:
+def _amount(name: str, value: Written) -> int:
     number = _whole_number(name, value)
     if number < 0:
-        raise InputError(f"{name} is {number}, expected 0 or more")
+        raise wrong(f"{name} is {number}, expected 0 or more")
     return number
 
 
-def _truth(name: str, value: Any) -> bool:
+def _truth(name: str, value: Written) -> bool:
     return bool(_whole_number(name, value))
 
 
-def _group(name: str, value: Any) -> str:
+def _group(name: str, value: Written) -> str:
     """The name of a communicator; Chakra's group 0, and none, is all NPUs."""
     text = plain_name(value if isinstance(value, str) else str(_whole_number(name, value)))
     return "" if text == "0" else text
 
 
-def _flags(name: str, value: Any) -> tuple[bool, ...]:
+def _flags(name: str, value: Written) -> tuple[bool, ...]:
     if not isinstance(value, tuple) or not all(isinstance(flag, int) for flag in value):
-        raise InputError(f"{name} is {_shown(value)}, expected a list of true and false")
+        raise wrong(f"{name} is {_shown(value)}, expected a list of true and false")
     return tuple(bool(flag) for flag in value)
 
 
-READ: Mapping[str, Callable[[str, Any], Any]] = {
+READ: Mapping[str, Callable[[str, Written], Read]] = {
     "duration_ps": _amount,
     "is_cpu_op": _truth,
     "num_ops": _amount,
@@ -97,9 +101,9 @@ class AttributeReader:
     def __reduce__(self) -> tuple[type[AttributeReader], tuple[()]]:
         return AttributeReader, ()
 
-    def read_all(self, attributes: tuple[bytes, ...]) -> Mapping[str, Any]:
+    def read_all(self, attributes: tuple[bytes, ...]) -> Values:
         """The values of a node's attributes, each name's first; raises InputError, Broken."""
-        values: dict[str, Any] = {}
+        values: Values = {}
         for content in attributes:
             name, value = self._known.get(content) or self.read(content)
             values.setdefault(name, value)
@@ -137,7 +141,7 @@ class AttributeReader:
         return attribute
 
 
-def value_of(attribute: Any) -> Any:
+def value_of(attribute: Message) -> Written:
     """The value of an attribute: a number, text, bytes, a tuple of those, or None if it has none."""
     field = attribute.WhichOneof("value")
     if field is None:
@@ -146,5 +150,5 @@ def value_of(attribute: Any) -> Any:
     return tuple(value.values) if field.endswith("_list") else value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Written) -> str:
     return "not given" if value is None else repr(value)[:60]

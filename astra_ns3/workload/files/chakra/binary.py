@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, wrong
 
 PIECE_BYTES = 16_384
 """A few hundred nodes, of each file that is being read."""
@@ -32,9 +32,10 @@ def read_pieces(path: str, start: int = 0) -> Iterator[tuple[int, list[bytes]]]:
             offset, wanted = offset + used, PIECE_BYTES
             continue
         if missing > size - offset or wanted > size - offset:
-            raise InputError(
-                f"{path}: byte {offset}: a message of {missing} bytes begins here, but only {size - offset} are left: "
-                "the file was cut off, or isn't a Chakra trace"
+            raise wrong(
+                f"byte {offset}: a message of {missing} bytes begins here, but only {size - offset} are left: "
+                "the file was cut off, or isn't a Chakra trace",
+                path,
             )
         wanted = max(missing, 2 * wanted)
 
@@ -43,7 +44,7 @@ def read_first(path: str) -> bytes:
     """The first message of a file; raises InputError if it is missing, empty, or no trace."""
     for _, found in read_pieces(path):
         return found[0]
-    raise InputError(f"{path}: is empty, expected a Chakra trace")
+    raise wrong("is empty, expected a Chakra trace", path)
 
 
 def offset_of(path: str, number: int) -> int:
@@ -86,20 +87,16 @@ def _length_bytes(length: int) -> int:
 
 
 def _size(path: str) -> int:
-    try:
+    with failing((OSError, ValueError), "cannot be read", path):
         return Path(path).stat().st_size
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _read(path: str, offset: int, count: int) -> bytes:
-    try:
+    with failing((OSError, ValueError), "cannot be read", path):
         descriptor = os.open(path, os.O_RDONLY)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     try:
         return os.pread(descriptor, count, offset)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise wrong(f"cannot be read: {error.strerror}", path) from error
     finally:
         os.close(descriptor)

@@ -8,9 +8,9 @@ again as data dependencies. So of the callers only those count that are there an
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.schema import Message, messages
 
 _SCHEMA = "schema"
 
@@ -22,7 +22,7 @@ class Callers(NamedTuple):
     late: int
 
 
-def is_of_pytorch(metadata: Any) -> bool:
+def is_of_pytorch(metadata: Message) -> bool:
     """Whether the first message of a file says that PyTorch's observer made what it was converted from."""
     return any(attribute.name == _SCHEMA for attribute in metadata.attr)
 

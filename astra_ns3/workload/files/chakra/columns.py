@@ -8,10 +8,11 @@ Marks, which separators have in each field, tell where in each list a node begin
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from astra_ns3.workload.files.chakra.schema import messages
 
+Entry = TypeVar("Entry", int, bytes)
 _NUMBER_MARK = (1 << 64) - 1
 _TYPE_MARK = -1
 _BYTES_MARK = b"\xff"
@@ -67,7 +68,7 @@ def _separator() -> bytes:
     return bytes(message.SerializeToString())
 
 
-def _single(column: list[Any], mark: Any, default: Any, count: int) -> list[Any]:
+def _single(column: list[Entry], mark: Entry, default: Entry, count: int) -> list[Entry]:
     """The last value after each mark, as protobuf has it, or the default."""
     if column.count(mark) != count:
         raise _Mixed
@@ -82,7 +83,7 @@ def _single(column: list[Any], mark: Any, default: Any, count: int) -> list[Any]
     return values
 
 
-def _several(column: list[Any], mark: Any, count: int) -> list[tuple[Any, ...]]:
+def _several(column: list[Entry], mark: Entry, count: int) -> list[tuple[Entry, ...]]:
     """All values after each mark."""
     if len(column) == count and column.count(mark) == count:
         return [()] * count

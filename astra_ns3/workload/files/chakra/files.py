@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, refuse, wrong
 
 _RANK_FILE = re.compile(r"(?P<prefix>.*)\.(?P<rank>0|[1-9][0-9]{0,8})\.(?P<suffix>et|json)", re.DOTALL)
 SUFFIXES = ("et", "json")
@@ -39,11 +39,12 @@ def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
         siblings = len(_entries(place.parent, Path(parts["prefix"]).name, parts["suffix"])) - 1 if parts else 0
         return RankFiles((os.fspath(place),), alone=True, siblings=siblings)
     found = _with_prefix(place)
-    if not found:
-        raise InputError(
-            f"{place}: no such file or folder, and no {place.name}.0.et, {place.name}.1.et, ...: files of ranks "
-            "are named PREFIX.<rank>.et"
-        )
+    refuse(
+        not found,
+        f"no such file or folder, and no {place.name}.0.et, {place.name}.1.et, ...: files of ranks "
+        "are named PREFIX.<rank>.et",
+        place,
+    )
     return RankFiles(_in_order(place, found))
 
 
@@ -66,11 +67,10 @@ def _of_folder(folder: Path) -> tuple[str, ...]:
             key = (parts["prefix"], parts["suffix"])
             sets.setdefault(key, {})[int(parts["rank"])] = os.fspath(folder / name)
     binary = {key: files for key, files in sets.items() if key[1] == "et"} or sets
-    if not binary:
-        raise InputError(f"{folder}: is a folder without files named PREFIX.<rank>.et, as Chakra's traces are")
+    refuse(not binary, "is a folder without files named PREFIX.<rank>.et, as Chakra's traces are", folder)
     if len(binary) > 1:
         prefixes = sorted(str(folder / prefix) for prefix, _ in binary)
-        raise InputError(f"{folder}: has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}")
+        raise wrong(f"has traces of {len(prefixes)} workloads; name one: {', '.join(prefixes[:5])}", folder)
     ((prefix, _), files) = next(iter(binary.items()))
     return _in_order(folder / prefix, files)
 
@@ -96,10 +96,8 @@ def _entries(folder: Path, prefix: str, suffix: str) -> dict[int, str]:
 
 
 def _names(folder: Path) -> Iterable[str]:
-    try:
+    with failing(OSError, "cannot be read", folder):
         return os.listdir(folder)  # noqa: PTH208 - names alone, of folders with thousands of files
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read: {error.strerror}") from error
 
 
 def _in_order(prefix: Path, files: dict[int, str]) -> tuple[str, ...]:
@@ -107,7 +105,7 @@ def _in_order(prefix: Path, files: dict[int, str]) -> tuple[str, ...]:
     if ranks != list(range(len(ranks))):
         missing = next(rank for rank in range(len(ranks)) if rank not in files)
         suffix = files[ranks[0]].rsplit(".", 1)[1]
-        raise InputError(
+        raise wrong(
             f"{prefix}.{missing}.{suffix}: no such file, but there is one of rank {ranks[-1]}; ranks count from 0"
         )
     return tuple(files[rank] for rank in ranks)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
 
+from astra_ns3.config.core.json_reading import each_once, reading_json
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import InputError
+from astra_ns3.errors import of_type, wrong
 from astra_ns3.workload.files.chakra.names import plain_name
 
 Groups = Mapping[str, tuple[int, ...]]
@@ -22,35 +23,19 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
     Group 0 is all NPUs, which needs no line; as ASTRA-sim has it, one that says otherwise is never used.
     """
     source = os.fspath(path)
-    try:
-        document = json.loads(read_text(source), object_pairs_hook=lambda pairs: _each_once(pairs, source))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{source}:{error.lineno}: is not JSON: {error.msg}") from error
-    except ValueError as error:
-        raise InputError(f"{source}: has a number of too many digits") from error
-    except RecursionError as error:
-        raise InputError(f"{source}: is nested too deeply to be a file of communicators") from error
-    if not isinstance(document, dict):
-        raise InputError(f'{source}: expected communicators by name, like {{"1": [0, 1]}}')
+    with reading_json(source):
+        document = json.loads(read_text(source), object_pairs_hook=each_once)
+    document = of_type(document, dict, 'expected communicators by name, like {"1": [0, 1]}', source)
     return {plain_name(name): _members(name, members, source) for name, members in document.items()}
 
 
-def _each_once(pairs: list[tuple[str, Any]], source: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, members in pairs:
-        if name in found:
-            raise InputError(f"{source}: communicator '{name}' stands there twice")
-        found[name] = members
-    return found
-
-
-def _members(name: str, members: Any, source: str) -> tuple[int, ...]:
+def _members(name: str, members: Json, source: str) -> tuple[int, ...]:
     if not isinstance(members, list) or not members:
-        raise InputError(f"{source}: communicator '{name}' is {str(members)[:40]}, expected a list of NPUs")
+        raise wrong(f"communicator '{name}' is {str(members)[:40]}, expected a list of NPUs", source)
     for member in members:
         if isinstance(member, bool) or not isinstance(member, int) or member < 0:
-            raise InputError(f"{source}: communicator '{name}' has member {member!r}, expected a number of an NPU")
+            raise wrong(f"communicator '{name}' has member {member!r}, expected a number of an NPU", source)
     if len(set(members)) < len(members):
         twice = next(member for member in members if members.count(member) > 1)
-        raise InputError(f"{source}: communicator '{name}' has NPU {twice} twice")
+        raise wrong(f"communicator '{name}' has NPU {twice} twice", source)
     return tuple(members)

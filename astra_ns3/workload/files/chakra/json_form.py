@@ -9,12 +9,13 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.config.core.json_reading import each_once, reading_json
+from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.errors import InputError, Where, nearest, wrong
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.json_graph import GRAPH, graph_message, unread_keys
-from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.schema import Message, messages
 
 _MOST_SHOWN = 8
 
@@ -25,7 +26,7 @@ def json_messages(path: str) -> Iterator[bytes]:
     for number, (line, found) in enumerate(objects):
         place = f"{path}:{line}"
         if not isinstance(found, dict):
-            raise InputError(f"{place}: expected an object, a node of a Chakra trace")
+            raise wrong("expected an object, a node of a Chakra trace", place)
         if number == 0:
             if GRAPH in found:
                 yield from _of_graph(found, path)
@@ -40,7 +41,8 @@ def json_messages(path: str) -> Iterator[bytes]:
 def json_warnings(path: str) -> list[str]:
     """What the user of such a file should know, each one line; raises InputError if it is none at all."""
     _, first = next(_objects(_text(path), path), (0, None))
-    keys = unread_keys(first) if isinstance(first, dict) and isinstance(first.get(GRAPH), list) else None
+    nodes = first.get(GRAPH) if isinstance(first, dict) else None
+    keys = unread_keys(nodes) if isinstance(nodes, list) else None
     return [] if keys is None else [f"{path}: {keys}"]
 
 
@@ -48,79 +50,64 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text") from error
+        raise wrong("is not UTF-8 text", path) from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise wrong(f"cannot be read: {error.strerror}", path) from error
 
 
-def _of_graph(document: dict[str, Any], path: str) -> Iterator[bytes]:
+def _of_graph(document: JsonObject, path: str) -> Iterator[bytes]:
     nodes = document[GRAPH]
     if not isinstance(nodes, list):
-        raise InputError(f"{path}: {GRAPH} is {str(nodes)[:40]}, expected a list of nodes")
+        raise wrong(f"{GRAPH} is {str(nodes)[:40]}, expected a list of nodes", path)
     yield b""
     for number, node in enumerate(nodes):
         yield graph_message(node, number, path)
 
 
-def _expect_end(objects: Iterator[tuple[int, Any]], path: str) -> None:
+def _expect_end(objects: Iterator[tuple[int, Json]], path: str) -> None:
     for line, _ in objects:
-        raise InputError(f"{path}:{line}: something follows {GRAPH}, expected the end of the file")
+        raise wrong(f"something follows {GRAPH}, expected the end of the file", Where(path, line))
 
 
-def _objects(text: str, path: str) -> Iterator[tuple[int, Any]]:
+def _objects(text: str, path: str) -> Iterator[tuple[int, Json]]:
     """One JSON value after the other, each with the line it begins in."""
-    decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=_each_once), 0, 1, 0
+    decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=each_once), 0, 1, 0
     while True:
         while place < len(text) and text[place] in " \t\r\n":
             place += 1
         if place >= len(text):
             return
         line, counted = line + text.count("\n", counted, place), place
-        try:
+        with reading_json(path, line):
             found, place = decoder.raw_decode(text, place)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from error
-        except InputError as error:
-            raise InputError(f"{path}:{line}: {error}") from error
-        except ValueError as error:
-            raise InputError(f"{path}:{line}: has a number of too many digits") from error
-        except RecursionError as error:
-            raise InputError(f"{path}:{line}: is nested too deeply to be a Chakra trace") from error
         yield line, found
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise InputError(f"key '{twice[:40]}' stands there twice")
-    return found
-
-
-def _check_first(found: dict[str, Any], path: str) -> None:
+def _check_first(found: JsonObject, path: str) -> None:
     if "schema" in found and "nodes" in found:
-        raise InputError(
-            f"{path}: is PyTorch's own execution trace (schema {str(found['schema'])[:30]}), which has no times; "
-            "chakra_trace_link and chakra_converter make a Chakra trace of it and the profiler's"
+        raise wrong(
+            f"is PyTorch's own execution trace (schema {str(found['schema'])[:30]}), which has no times; "
+            "chakra_trace_link and chakra_converter make a Chakra trace of it and the profiler's",
+            path,
         )
     if unknown := [key for key in found if key not in ("version", "attr")]:
-        raise InputError(
-            f"{path}: begins with the key '{unknown[0][:40]}', expected version, attr or {GRAPH}, as in Chakra's JSON"
+        raise wrong(
+            f"begins with the key '{unknown[0][:40]}', expected version, attr or {GRAPH}, as in Chakra's JSON", path
         )
 
 
-def _numbered(found: dict[str, Any], place: str) -> dict[str, Any]:
+def _numbered(found: JsonObject, place: str) -> JsonObject:
     """A node with its type as a number."""
     word = found.get("type", 0)
     if not isinstance(word, str):
         return found
     if word not in names.NODE_TYPES:
         hint = nearest(word, names.NODE_TYPES)
-        raise InputError(f"{place}: node type '{word[:40]}' is not one of {', '.join(names.NODE_TYPES)}{hint}")
+        raise wrong(f"node type '{word[:40]}' is not one of {', '.join(names.NODE_TYPES)}{hint}", place)
     return {**found, "type": names.NODE_TYPES.index(word)}
 
 
-def _parsed_node(found: dict[str, Any], place: str, path: str) -> bytes:
+def _parsed_node(found: JsonObject, place: str, path: str) -> bytes:
     try:
         return _parsed(messages().node(), _numbered(found, place), place)
     except InputError as error:
@@ -129,13 +116,13 @@ def _parsed_node(found: dict[str, Any], place: str, path: str) -> bytes:
         raise
 
 
-def _parsed(message: Any, found: dict[str, Any], place: str) -> bytes:
+def _parsed(message: Message, found: JsonObject, place: str) -> bytes:
     from google.protobuf import json_format
 
     try:
         json_format.ParseDict(found, message)
     except json_format.ParseError as error:
-        raise InputError(f"{place}: is no node of a Chakra trace: {' '.join(str(error).split())[:160]}") from error
+        raise wrong(f"is no node of a Chakra trace: {' '.join(str(error).split())[:160]}", place) from error
     return bytes(message.SerializeToString())
 
 
@@ -152,10 +139,10 @@ def _unknown_keys(path: str) -> InputError | None:
     if not counts:
         return None
     shown = ", ".join(f"'{key[:40]}' ({count}{hints[key]})" for key, count in counts.most_common(_MOST_SHOWN))
-    return InputError(f"{path}:{first}: keys that no node of Chakra's has: {shown}")
+    return wrong(f"keys that no node of Chakra's has: {shown}", Where(path, first))
 
 
-def _unknown(found: Any, descriptor: Any, above: str = "") -> Iterator[tuple[str, str]]:
+def _unknown(found: Json, descriptor: Message, above: str = "") -> Iterator[tuple[str, str]]:
     """The unknown keys of an object and of those in it, each with the nearest that there is."""
     if not isinstance(found, dict):
         return

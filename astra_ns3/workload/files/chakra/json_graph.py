@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.attributes import READ
-from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.schema import Message, messages
 
 GRAPH = "workload_graph"
 _NUMBER, _NAME, _TYPE, _RUNTIME = "Id", "Name", "NodeType", "runtime"
@@ -24,24 +24,24 @@ _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 _LARGEST_NUMBER = 2**64 - 1
 
 
-def graph_message(found: Any, number: int, path: str) -> bytes:
+def graph_message(found: Json, number: int, path: str) -> bytes:
     """Node ``number``, counted from 0, as a message of the binary form; raises InputError with file and node."""
     place = f"{path}: node {number + 1} of {GRAPH}"
     if not isinstance(found, dict) or found.get(_NUMBER) is None:
-        raise InputError(f"{place}: is {_shown(found)}, expected an object with {_NUMBER}, {_NAME}, {_TYPE}, ...")
+        raise wrong(f"is {_shown(found)}, expected an object with {_NUMBER}, {_NAME}, {_TYPE}, ...", place)
     try:
         return bytes(_message({key: value for key, value in found.items() if value is not None}).SerializeToString())
     except InputError as error:
-        raise InputError(f"{place} ({_NUMBER} {_shown(found[_NUMBER])}): {error}") from error
+        raise wrong(f"{place} ({_NUMBER} {_shown(found[_NUMBER])}): {error}") from error
     except ValueError as error:  # what has no UTF-8
-        raise InputError(f"{place}: {' '.join(str(error).split())[:160]}") from error
+        raise wrong(f"{' '.join(str(error).split())[:160]}", place) from error
 
 
-def unread_keys(document: dict[str, Any]) -> str | None:
+def unread_keys(nodes: list[Json]) -> str | None:
     """The keys of a document's nodes that mean nothing, all in one line; None if there are none."""
     unread = Counter(
         key
-        for node in document[GRAPH]
+        for node in nodes
         if isinstance(node, dict)
         for key in node
         if key not in _KEYS and key not in _OF_NO_MEANING
@@ -52,7 +52,7 @@ def unread_keys(document: dict[str, Any]) -> str | None:
     return f"keys that mean nothing here: {shown[:400]}"
 
 
-def _message(found: dict[str, Any]) -> Any:
+def _message(found: JsonObject) -> Message:
     node = messages().node(id=_whole(_NUMBER, found[_NUMBER]), name=str(found.get(_NAME, "")))
     node.type = _type(found.get(_TYPE, 0))
     for key in _DATA:
@@ -66,7 +66,7 @@ def _message(found: dict[str, Any]) -> Any:
     return node
 
 
-def _add_runtime(node: Any, value: Any) -> None:
+def _add_runtime(node: Message, value: Json) -> None:
     """Microseconds; of one that isn't whole the rest counts too."""
     if isinstance(value, float) and 0 <= value < _LARGEST_NUMBER and not value.is_integer():
         node.attr.add(name="duration_ps", int64_val=round(value * PS_PER_US))
@@ -74,32 +74,32 @@ def _add_runtime(node: Any, value: Any) -> None:
     node.duration_micros = _whole(_RUNTIME, value)
 
 
-def _type(value: Any) -> int:
+def _type(value: Json) -> int:
     if isinstance(value, str) and not value.isdigit():
         if value not in names.NODE_TYPES:
             hint = nearest(value, names.NODE_TYPES)
-            raise InputError(f"{_TYPE} is '{value[:40]}', expected a number or {', '.join(names.NODE_TYPES)}{hint}")
+            raise wrong(f"{_TYPE} is '{value[:40]}', expected a number or {', '.join(names.NODE_TYPES)}{hint}")
         return names.NODE_TYPES.index(value)
     number = _whole(_TYPE, value)
     if number >= 2**31:
-        raise InputError(f"{_TYPE} is {number}, expected at most {2**31 - 1}")
+        raise wrong(f"{_TYPE} is {number}, expected at most {2**31 - 1}")
     return number
 
 
-def _numbers(name: str, values: Any) -> Iterable[int]:
+def _numbers(name: str, values: Json) -> Iterable[int]:
     if not isinstance(values, (list, tuple)):
-        raise InputError(f"{name} is {_shown(values)}, expected a list of numbers of nodes")
+        raise wrong(f"{name} is {_shown(values)}, expected a list of numbers of nodes")
     return [_whole(name, value) for value in values]
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: Json) -> int:
     number = _number(value)
     if number is None or not 0 <= number <= _LARGEST_NUMBER:
-        raise InputError(f"{name} is {_shown(value)}, expected a whole number from 0 to {_LARGEST_NUMBER}")
+        raise wrong(f"{name} is {_shown(value)}, expected a whole number from 0 to {_LARGEST_NUMBER}")
     return number
 
 
-def _number(value: Any) -> int | None:
+def _number(value: Json) -> int | None:
     """A whole number, also as text or as a float; None: it is none."""
     if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.removeprefix("-").isdigit():
         return int(value)
@@ -108,7 +108,7 @@ def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _add_attribute(node: Any, name: str, value: Any) -> None:
+def _add_attribute(node: Message, name: str, value: Json) -> None:
     """The value as it stands there: what it must be is said where attributes are read, for all formats alike."""
     attribute = node.attr.add(name=name)
     if name == "involved_dim":
@@ -120,18 +120,18 @@ def _add_attribute(node: Any, name: str, value: Any) -> None:
     else:
         number = _number(value)
         if number is None or not -(2**63) <= number < 2**63:
-            raise InputError(f"{name} is {_shown(value)}, expected a whole number")
+            raise wrong(f"{name} is {_shown(value)}, expected a whole number")
         attribute.int64_val = number
 
 
-def _flags(name: str, value: Any) -> list[bool]:
+def _flags(name: str, value: Json) -> list[bool]:
     """A list of true and false, or of 1 and 0, in whatever form; also the text of such a list."""
     flags = value.strip().strip("[]()").replace(",", " ").split() if isinstance(value, str) else value
     words = [str(flag).strip().lower() for flag in flags] if isinstance(flags, list) else [""]
     if any(word not in _TRUTHS for word in words):
-        raise InputError(f"{name} is {_shown(value)}, expected a list of true and false")
+        raise wrong(f"{name} is {_shown(value)}, expected a list of true and false")
     return [_TRUTHS[word] for word in words]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Json) -> str:
     return repr(value)[:60]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_US
 from astra_ns3.workload.files.chakra import names
-from astra_ns3.workload.files.chakra.attributes import AttributeReader, Common
+from astra_ns3.workload.files.chakra.attributes import AttributeReader, Common, Values
 from astra_ns3.workload.files.chakra.columns import read_columns
 from astra_ns3.workload.files.chakra.schema import Broken, messages
 
 LONGEST_DURATION_US = LARGEST_INTEGER // PS_PER_US
-
-Values = Mapping[str, Any]
 
 
 class NodeReader:
@@ -66,7 +63,7 @@ class NodeReader:
         try:
             values = self._attributes.read_all(tuple(message.attr))
             if duration_us > LONGEST_DURATION_US:
-                raise InputError(f"duration_micros is {duration_us}, expected at most {LONGEST_DURATION_US}")
+                raise wrong(f"duration_micros is {duration_us}, expected at most {LONGEST_DURATION_US}")
             if kind == names.SEND and "comm_src" in values:
                 self._check_sender(values["comm_src"])
             parents = _parents(message.id, tuple(message.data_deps), tuple(message.ctrl_deps), self._missing)
@@ -75,7 +72,7 @@ class NodeReader:
         except Broken:
             raise
         except InputError as error:
-            raise InputError(f"node {message.id} '{name[:60]}': {error}") from error
+            raise wrong(f"node {message.id} '{name[:60]}': {error}") from error
 
     def _find_common(self, type_: int, attributes: tuple[bytes, ...]) -> Common | None:
         """What such nodes have in common; None if there is something wrong with them."""
@@ -90,7 +87,7 @@ class NodeReader:
 
     def _check_sender(self, sender: int) -> None:
         if self._rank not in (None, sender):
-            raise InputError(f"comm_src is {sender}, expected {self._rank}, whose file this is")
+            raise wrong(f"comm_src is {sender}, expected {self._rank}, whose file this is")
 
 
 def _parents(
@@ -137,7 +134,7 @@ def _message(
     end = "comm_dst" if sends else "comm_src"
     peer = get(end)
     if peer is None:
-        raise InputError(f"has no {end}, and {'sends to' if sends else 'receives from'} nobody")
+        raise wrong(f"has no {end}, and {'sends to' if sends else 'receives from'} nobody")
     return GraphNode(
         number,
         name,

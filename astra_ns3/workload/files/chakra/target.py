@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import failing, wrong
 from astra_ns3.workload.files.chakra.files import SUFFIXES, rank_files
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
 
@@ -28,9 +28,10 @@ def check_target(prefix: str, suffix: str, ranks: int | None, *, groups: bool) -
         strange.append(str(beside))
     if strange:
         more = f" (and {len(strange) - 1} more such files)" if len(strange) > 1 else ""
-        raise InputError(
-            f"{strange[0]}: stands there already, and would be taken for a part of what is written to {prefix}{more}; "
-            "remove it, or write to another name"
+        raise wrong(
+            f"stands there already, and would be taken for a part of what is written to {prefix}{more}; "
+            "remove it, or write to another name",
+            strange[0],
         )
 
 
@@ -67,7 +68,5 @@ class Together:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    try:
+    with failing(OSError, "cannot be written", path):
         yield
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
@@ -23,7 +22,7 @@ from astra_ns3.workload.files.chakra.files import are_rank_files, find_rank_file
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX, Groups, read_groups
 from astra_ns3.workload.files.chakra.json_form import json_messages, json_warnings
 from astra_ns3.workload.files.chakra.nodes import NodeReader
-from astra_ns3.workload.files.chakra.schema import Broken, messages
+from astra_ns3.workload.files.chakra.schema import Broken, Message, messages
 
 KNOWN_VERSIONS = ("", "0.0.4")
 _HEAD_BYTES = 512
@@ -81,10 +80,7 @@ class ChakraTrace:
         That is durations, and for the roofline operations and bytes of tensors, each cut to a whole number; what was
         to be sent stays at least one byte.
         """
-        if not (math.isfinite(comm_scale) and comm_scale > 0):
-            raise InputError(f"comm-scale is {comm_scale}, expected a number above 0")
-        if not (math.isfinite(compute_scale) and compute_scale >= 0):
-            raise InputError(f"compute-scale is {compute_scale}, expected a number not below 0")
+        check_scales(comm_scale, compute_scale)
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
 
@@ -185,9 +181,9 @@ def _one_by_one(path: str, reader: NodeReader, contents: list[bytes], number: in
             node = reader.read(content)
         except Broken as error:
             place = offset_of(path, number - 1)
-            raise InputError(f"{path}: byte {place}: message {number}: {error}") from error
+            raise wrong(f"byte {place}: message {number}: {error}", path) from error
         except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+            raise wrong(str(error), path) from error
         yield node
 
 
@@ -211,26 +207,25 @@ def _scaled(node: GraphNode, comm_scale: float, compute_scale: float) -> GraphNo
 def _times(node: GraphNode, number: int, scale: float) -> int:
     product = number * scale
     if product > LARGEST_INTEGER:
-        raise InputError(f"node {node.number} ('{node.name}'): {number} times the scale {scale:g} is too large")
+        raise wrong(f"node {node.number} ('{node.name}'): {number} times the scale {scale:g} is too large")
     return int(product)
 
 
-def _metadata(path: str) -> Any:
+def _metadata(path: str) -> Message:
     """A file's first message; raises InputError if the file is none of Chakra's."""
     head = _head(path)
-    if not head:
-        raise InputError(f"{path}: is empty, expected a Chakra trace")
+    refuse(not head, "is empty, expected a Chakra trace", path)
     if _JSON.match(head):
         content = next(json_messages(path))
     elif _is_text(head):
         line = head.decode("utf-8", "replace").splitlines()[0][:40]
-        raise InputError(f"{path}: is text ('{line}'), not a Chakra trace, which is protobuf or its JSON")
+        raise wrong(f"is text ('{line}'), not a Chakra trace, which is protobuf or its JSON", path)
     else:
         content = read_first(path)
     try:
         return messages().metadata.FromString(content)
     except messages().decode_error as error:
-        raise InputError(f"{path}: is not a Chakra trace: its first message is no metadata") from error
+        raise wrong("is not a Chakra trace: its first message is no metadata", path) from error
 
 
 def _begins_as_metadata(path: str) -> bool:
@@ -246,7 +241,7 @@ def _head(path: str) -> bytes:
         with Path(path).open("rb") as file:
             return file.read(_HEAD_BYTES)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise wrong(f"cannot be read: {getattr(error, 'strerror', None) or error}", path) from error
 
 
 def _is_text(head: bytes) -> bool:

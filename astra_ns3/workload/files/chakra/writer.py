@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.groups import GROUPS_SUFFIX
-from astra_ns3.workload.files.chakra.schema import messages
+from astra_ns3.workload.files.chakra.schema import Message, messages
 from astra_ns3.workload.files.chakra.target import Together, check_target
 
 VERSION = "0.0.4"
@@ -84,12 +84,12 @@ def _write_groups(workload: Writable, prefix: str, target: Together) -> str | No
     return path
 
 
-def _put(file: IO[bytes], message: Any) -> None:
+def _put(file: IO[bytes], message: Message) -> None:
     content = message.SerializeToString(deterministic=True)
     file.write(_varint(len(content)) + content)
 
 
-def _put_json(file: IO[bytes], message: Any) -> None:
+def _put_json(file: IO[bytes], message: Message) -> None:
     from google.protobuf import json_format
 
     file.write(json_format.MessageToJson(message).encode() + b"\n")
@@ -103,7 +103,7 @@ def _varint(number: int) -> bytes:
     return bytes([*content, number])
 
 
-def _message(node: GraphNode, path: str) -> Any:
+def _message(node: GraphNode, path: str) -> Message:
     message = messages().node(id=node.number, name=node.name, type=_type_of(node, path))
     message.data_deps.extend(node.parents)
     message.duration_micros = (node.duration_ps + PS_PER_US // 2) // PS_PER_US
@@ -122,9 +122,7 @@ def _message(node: GraphNode, path: str) -> Any:
 
 def _type_of(node: GraphNode, path: str) -> int:
     if node.start_ps:
-        raise InputError(
-            f"{path}: node {node.number} '{node.name[:60]}': starts at a time, which no Chakra trace can say"
-        )
+        raise wrong(f"node {node.number} '{node.name[:60]}': starts at a time, which no Chakra trace can say", path)
     if node.type_name in names.NODE_TYPES:
         return names.NODE_TYPES.index(node.type_name)
     if node.kind in _TYPES:
@@ -135,8 +133,8 @@ def _type_of(node: GraphNode, path: str) -> int:
         return int(node.type_name.removeprefix("type "))
     if node.kind is NodeKind.MARK:
         return names.METADATA
-    raise InputError(
-        f"{path}: node {node.number} '{node.name[:60]}': is of type '{node.type_name}', which no Chakra trace can say"
+    raise wrong(
+        f"node {node.number} '{node.name[:60]}': is of type '{node.type_name}', which no Chakra trace can say", path
     )
 
 
@@ -169,8 +167,9 @@ def _collective_number(node: GraphNode, path: str) -> int | None:
     if node.collective is None:
         return None
     if node.collective is CollectiveKind.POINT_TO_POINT:
-        raise InputError(
-            f"{path}: node {node.number} '{node.name[:60]}': is a point_to_point collective, which Chakra writes as a "
-            "send and a receive"
+        raise wrong(
+            f"node {node.number} '{node.name[:60]}': is a point_to_point collective, which Chakra writes as a "
+            "send and a receive",
+            path,
         )
     return _COLLECTIVES[node.collective]

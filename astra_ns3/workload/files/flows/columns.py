@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from astra_ns3.config.core.reading import reading_file
 from astra_ns3.config.flow_list import MOST_FLOWS, FlowGates, FlowList, Places
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 
 _MOST_TOLD = 4
@@ -68,7 +69,7 @@ class FlowColumns:
         (line, words), *others = self._problems
         said = "".join(f"; line {number}: {text}" for number, text in others)
         more = f" (and {self._more_problems} more)" if self._more_problems else ""
-        raise InputError(f"{self._source}:{line}: {words}{said}{more}")
+        raise wrong(f"{words}{said}{more}", Where(self._source, line))
 
     def finish(
         self,
@@ -113,21 +114,16 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
     Raises InputError naming the file.
     """
     number = 0
-    try:
-        if Path(path).exists() and not Path(path).is_file():
-            raise InputError(f"{path}: is {'a folder, ' if Path(path).is_dir() else ''}not a file")
-        with Path(path).open(encoding="utf-8-sig", newline=None) as file:
-            for number, line in enumerate(file, 1):
-                if "\0" in line:
-                    raise InputError(f"{path}:{number}: is not text (a zero byte)")
-                if line.strip() and not line.lstrip().startswith("#"):
-                    yield number, line
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}:{number + 1}: is not UTF-8 text") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    with reading_file(path):
+        try:
+            with Path(path).open(encoding="utf-8-sig", newline=None) as file:
+                for number, line in enumerate(file, 1):
+                    if "\0" in line:
+                        raise wrong("is not text (a zero byte)", Where(path, number))
+                    if line.strip() and not line.lstrip().startswith("#"):
+                        yield number, line
+        except UnicodeDecodeError as error:
+            raise wrong("is not UTF-8 text", Where(path, number + 1)) from error
 
 
 def whole_number(word: str, what: str) -> int:

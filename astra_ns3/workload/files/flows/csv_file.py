@@ -11,7 +11,7 @@ import csv
 import re
 
 from astra_ns3.config.flow_list import MOST_FLOWS, FlowList, gates_of_parents
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import InputError, Where, nearest, refuse, wrong
 from astra_ns3.units import parse_bytes, parse_time_ps
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, whole_number
 
@@ -64,22 +64,24 @@ def _names(header: str) -> list[str]:
 
 def _places(path: str, number: int, header: str) -> dict[str, int]:
     """The place of each column; raises InputError."""
-    if "," not in header:
-        raise InputError(
-            f"{path}:{number}: the header has no commas, which separate columns; expected {','.join(COLUMNS)}"
-        )
+    refuse(
+        "," not in header,
+        f"the header has no commas, which separate columns; expected {','.join(COLUMNS)}",
+        Where(path, number),
+    )
     names = _names(header)
     unknown = [name for name in names if name not in COLUMNS]
     missing = [name for name in _NEEDED if name not in names]
     if unknown:
         others = f", so is '{unknown[1][:_LONG]}'" if unknown[1:] else ""
-        raise InputError(
-            f"{path}:{number}: column '{unknown[0][:_LONG]}' is unknown{others}; allowed: {', '.join(COLUMNS)}"
-            f"{nearest(unknown[0], COLUMNS)}"
+        raise wrong(
+            f"column '{unknown[0][:_LONG]}' is unknown{others}; allowed: {', '.join(COLUMNS)}"
+            f"{nearest(unknown[0], COLUMNS)}",
+            Where(path, number),
         )
     if missing or len(set(names)) < len(names):
         what = f"lacks {', '.join(missing)}" if missing else "names a column twice"
-        raise InputError(f"{path}:{number}: the header {what}; columns: {', '.join(COLUMNS)}")
+        raise wrong(f"the header {what}; columns: {', '.join(COLUMNS)}", Where(path, number))
     return {name: place for place, name in enumerate(names)}
 
 

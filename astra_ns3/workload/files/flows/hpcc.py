@@ -8,7 +8,7 @@ numbers of hosts, which are those of our NPUs if the topology numbers its hosts 
 from __future__ import annotations
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import InputError
+from astra_ns3.errors import Where, refuse
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds_of_seconds, whole_number
 
 FORMAT = "HPCC flow.txt"
@@ -30,8 +30,11 @@ def read(path: str) -> FlowList:
     lines = lines_of(path)
     number, first = next(lines, (1, ""))
     words = first.split()
-    if len(words) != 1 or not words[0].isdigit():
-        raise InputError(f"{path}:{number}: found '{first.strip()[:_LONG]}', expected the number of flows alone")
+    refuse(
+        len(words) != 1 or not words[0].isdigit(),
+        f"found '{first.strip()[:_LONG]}', expected the number of flows alone",
+        Where(path, number),
+    )
     count, extra, rounded = int(words[0]), 0, False
     columns, groups = FlowColumns(path), set[int]()
     for read_lines, (number, line) in enumerate(lines):
@@ -43,8 +46,7 @@ def read(path: str) -> FlowList:
         except ValueError as error:
             columns.complain(number, str(error))
     columns.check()
-    if len(columns) < count:
-        raise InputError(f"{path}:{number}: ends after {len(columns)} flows, the first line says {count}")
+    refuse(len(columns) < count, f"ends after {len(columns)} flows, the first line says {count}", Where(path, number))
     return columns.finish(FORMAT, warnings=tuple(_warnings(path, count, extra, groups, rounded=rounded)))
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import Where, nearest, wrong
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds, whole_number
 
@@ -201,7 +201,7 @@ def _check(matrix: _Matrix, path: str, last: int) -> None:
         ("Failures", matrix.failures),
     ):
         if matrix.counts.get(what, count) != count:
-            raise InputError(f"{path}:{last}: ends after {count} {what.lower()}, its head says {matrix.counts[what]}")
+            raise wrong(f"ends after {count} {what.lower()}, its head says {matrix.counts[what]}", Where(path, last))
 
 
 def _gates(matrix: _Matrix) -> tuple[list[int] | None, FlowGates | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, failing, required
 from astra_ns3.workload.files.flows import csv_file, hpcc, htsim
 
 
@@ -46,15 +46,15 @@ def holds_flows(path: Path) -> bool:
 def read_flows(path: str | os.PathLike[str]) -> FlowList:
     """The flows of a file in any of the formats; raises InputError with file, lines and what was expected."""
     name = os.fspath(path)
-    found = flow_format(_head(name))
-    if found is None:
-        raise InputError(f"{name}: is no list of flows, expected one of: {', '.join(each.name for each in FORMATS)}")
+    found = required(
+        flow_format(_head(name)),
+        f"is no list of flows, expected one of: {', '.join(each.name for each in FORMATS)}",
+        name,
+    )
     return found.read(name)
 
 
 def _head(path: str) -> str:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123, as the readers' messages have the path as it was given
-            return file.read(4096).decode("utf-8", "replace")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    # open, as the readers' messages have the path as it was given
+    with failing(OSError, "cannot be read", path), open(path, "rb") as file:  # noqa: PTH123
+        return file.read(4096).decode("utf-8", "replace")

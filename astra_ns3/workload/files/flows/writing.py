@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.units import PS_PER_SECOND, exact_time
 from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.files.flows.csv_file import COLUMNS
@@ -30,8 +30,11 @@ def csv_lines(flows: FlowList) -> Iterator[str]:
 
 def hpcc_lines(flows: FlowList) -> Iterator[str]:
     """The lines of a ``flow.txt``; raises InputError if a flow waits for others, which it can't say."""
-    if flows.waits_for is not None:
-        raise InputError(f"{flows.source}: some flows wait for others, which HPCC's flow.txt can't say; write a CSV")
+    refuse(
+        flows.waits_for is not None,
+        "some flows wait for others, which HPCC's flow.txt can't say; write a CSV",
+        flows.source,
+    )
     yield str(len(flows))
     for source, destination, size, start_ps in _rows(flows):
         seconds, rest = divmod(start_ps, PS_PER_SECOND)
@@ -41,8 +44,11 @@ def hpcc_lines(flows: FlowList) -> Iterator[str]:
 def htsim_lines(flows: FlowList) -> Iterator[str]:
     """The lines of a connection matrix; raises InputError if a flow waits both for others and for a time."""
     gates = flows.gates
-    if flows.waits_for is not None and bool(((flows.waits_for >= 0) & (flows.starts_ps > 0)).any()):
-        raise InputError(f"{flows.source}: some flows wait for others and for a time, not to be said here; write a CSV")
+    refuse(
+        flows.waits_for is not None and bool(((flows.waits_for >= 0) & (flows.starts_ps > 0)).any()),
+        "some flows wait for others and for a time, not to be said here; write a CSV",
+        flows.source,
+    )
     offsets, heard = gates.heard_by(len(flows))
     yield f"Nodes {flows.npus}"
     yield f"Connections {len(flows)}"
@@ -51,8 +57,7 @@ def htsim_lines(flows: FlowList) -> Iterator[str]:
     for flow, (source, destination, size, start_ps) in enumerate(_rows(flows)):
         gate = flows.gate_of(flow)
         ends = heard[offsets[flow] : offsets[flow + 1]].tolist()
-        if len(ends) > 2:
-            raise InputError(f"{flows.place(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
+        refuse(len(ends) > 2, f"{flows.place(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
         keys = ("recv_done_trigger", "send_done_trigger")
         told = "".join(f" {key} {end + 1}" for key, end in zip(keys, ends, strict=False))
         begins = f"start {start_ps}" if gate < 0 else f"trigger {gate + 1}"
@@ -83,10 +88,11 @@ def _only_all(flows: FlowList, what: str) -> None:
     """Raise InputError if some gate opens for less than all it hears of."""
     gates = flows.gates
     sizes = gates.offsets[1:] - gates.offsets[:-1]
-    if bool((gates.each | (gates.needed != sizes)).any()):
-        raise InputError(
-            f"{flows.source}: some flows wait for the first of several others, or take turns, which {what} can't say"
-        )
+    refuse(
+        bool((gates.each | (gates.needed != sizes)).any()),
+        f"some flows wait for the first of several others, or take turns, which {what} can't say",
+        flows.source,
+    )
 
 
 def write_flows(flows: FlowList, path: str, written_as: str = "csv") -> None:

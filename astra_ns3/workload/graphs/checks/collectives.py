@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
-from astra_ns3.errors import InputError, ProgramMismatch, nearest
+from astra_ns3.errors import ProgramMismatch, nearest, wrong
 from astra_ns3.workload.graphs.checks.place import and_more, named, only_npus, place
 
 _MASK = 2**64 - 1
@@ -78,7 +78,7 @@ class CollectiveCheck:
         """Raise InputError for communicators that don't fit, ProgramMismatch where members differ."""
         self._end()
         for texts in self._wrong.values():
-            raise InputError(texts[0] + and_more(len(texts), "such collectives"))
+            raise wrong(texts[0] + and_more(len(texts), "such collectives"))
         for group in self._seen:
             self._check_members(group)
         if self._different:
@@ -90,9 +90,8 @@ class CollectiveCheck:
         members = self._workload.groups[group] if group else tuple(range(npus))
         strangers = [member for member in members if member >= npus]
         if strangers:
-            raise InputError(
-                f"{self._workload.source}: communicator '{group}' has member {strangers[0]}, "
-                f"but there {only_npus(npus)}"
+            raise wrong(
+                f"communicator '{group}' has member {strangers[0]}, but there {only_npus(npus)}", self._workload.source
             )
         if self._seen[group] < len(members):
             first = self._first[group].npu

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
-from astra_ns3.errors import InputError, ProgramMismatch
+from astra_ns3.errors import ProgramMismatch, wrong
 from astra_ns3.workload.graphs.checks.place import and_more, named, only_npus, place
 
 _MASK = 2**64 - 1
@@ -67,9 +67,9 @@ class MessageCheck:
     def raise_problems(self) -> None:
         """Raise InputError for messages to nobody or without a size, ProgramMismatch for those with one end."""
         if self._nowhere:
-            raise InputError(self._nowhere[0] + and_more(len(self._nowhere), "such nodes"))
+            raise wrong(self._nowhere[0] + and_more(len(self._nowhere), "such nodes"))
         if self._unsized:
-            raise InputError(f"{self._unsized[0]}: is sent without a size{and_more(len(self._unsized), 'such nodes')}")
+            raise wrong(f"is sent without a size{and_more(len(self._unsized), 'such nodes')}", self._unsized[0])
         if self._ends & _MASK:
             raise ProgramMismatch(self._unmatched())
         if self._all_sized and self._sizes & _MASK:
@@ -101,12 +101,12 @@ class MessageCheck:
         sizes: dict[_Key, Counter[int]] = {}
         for _, node, key in self._messages():
             sizes.setdefault(key, Counter())[node.bytes or 0] += 1 if node.kind is NodeKind.SEND else -1
-        wrong = {key: counts for key, counts in sizes.items() if any(counts.values())}
-        count = sum(sum(map(abs, counts.values())) for counts in wrong.values()) // 2
-        sends = [(npu, node, key) for npu, node, key in self._messages() if self._odd(node, key, wrong, 1)]
+        uneven = {key: counts for key, counts in sizes.items() if any(counts.values())}
+        count = sum(sum(map(abs, counts.values())) for counts in uneven.values()) // 2
+        sends = [(npu, node, key) for npu, node, key in self._messages() if self._odd(node, key, uneven, 1)]
         npu, node, key = sends[0]
         _, other, _ = next(
-            found for found in self._messages() if found[2] == key and self._odd(found[1], key, wrong, -1)
+            found for found in self._messages() if found[2] == key and self._odd(found[1], key, uneven, -1)
         )
         return (
             f"{place(self._workload, npu, node)}: sends NPU {key.destination} {node.bytes} bytes with tag {key.tag}, "
@@ -115,9 +115,9 @@ class MessageCheck:
         )
 
     @staticmethod
-    def _odd(node: GraphNode, key: _Key, wrong: Mapping[_Key, Counter[int]], sign: int) -> bool:
+    def _odd(node: GraphNode, key: _Key, uneven: Mapping[_Key, Counter[int]], sign: int) -> bool:
         kind = NodeKind.SEND if sign > 0 else NodeKind.RECEIVE
-        return node.kind is kind and key in wrong and sign * wrong[key][node.bytes or 0] > 0
+        return node.kind is kind and key in uneven and sign * uneven[key][node.bytes or 0] > 0
 
     def _messages(self) -> Iterator[tuple[int, GraphNode, _Key]]:
         for npu in range(self._npus):

@@ -7,7 +7,7 @@ nodes of one NPU. Of others the file is read once more and its nodes are taken a
 from __future__ import annotations
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
-from astra_ns3.errors import InputError, ProgramsDeadlock
+from astra_ns3.errors import ProgramsDeadlock, wrong
 from astra_ns3.workload.graphs.checks.place import and_more, place
 
 _MOST_SHOWN = 6
@@ -59,7 +59,7 @@ class OrderCheck:
         """Raise InputError for a node that stands there twice, ProgramsDeadlock for nodes that wait in a circle."""
         if self._twice:
             more = and_more(len(self._twice), "such nodes")
-            raise InputError(f"{self._twice[0]}: another node of this file has the same number{more}")
+            raise wrong(f"another node of this file has the same number{more}", self._twice[0])
         if self._circles:
             more = and_more(len(self._circles), "files with circles")
             raise ProgramsDeadlock(self._circles[0] + more)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.graphs.checks.place import and_more, place
 
 
@@ -28,8 +28,8 @@ class SharedReceives:
 
     def raise_problems(self) -> None:
         """Raise InputError if there is a receive."""
-        if self._count:
-            raise InputError(
-                f"{self._first}, and is played by all {self._players} NPUs, to which that one doesn't send"
-                f"{and_more(self._count, 'receives')}; name the traces of all ranks by their prefix"
-            )
+        refuse(
+            bool(self._count),
+            f"{self._first}, and is played by all {self._players} NPUs, to which that one doesn't send"
+            f"{and_more(self._count, 'receives')}; name the traces of all ranks by their prefix",
+        )

@@ -7,7 +7,7 @@ import csv
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.dlrm import DlrmShape
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse, wrong
 
 _COLUMNS = ["table", "npu"]
 
@@ -22,16 +22,13 @@ def tables_of_npus(shape: DlrmShape, npus: int) -> tuple[int, ...]:
             found = (
                 "stands twice" if table in seen else f"isn't one of the {shape.tables} tables, 0 to {shape.tables - 1}"
             )
-            raise InputError(f"{place}: table {table} {found}")
-        if npu >= npus:
-            raise InputError(f"{place}: npu is {npu}, expected one of the {npus} NPUs, 0 to {npus - 1}")
+            raise wrong(f"table {table} {found}", place)
+        refuse(npu >= npus, f"npu is {npu}, expected one of the {npus} NPUs, 0 to {npus - 1}", place)
         seen.add(table)
         counts[npu] += 1
     if len(seen) < shape.tables:
         missing = next(table for table in range(shape.tables) if table not in seen)
-        raise InputError(
-            f"{shape.tables_of_npus}: table {missing} is missing; expected a row for each of {shape.tables}"
-        )
+        raise wrong(f"table {missing} is missing; expected a row for each of {shape.tables}", shape.tables_of_npus)
     return tuple(counts)
 
 
@@ -39,15 +36,17 @@ def _rows(path: str) -> list[tuple[str, int, int]]:
     """Place, table and NPU."""
     lines = csv.reader(read_text(path).splitlines())
     header = [name.strip() for name in next(lines)]
-    if header != _COLUMNS:
-        raise InputError(f"{path}:1: found {shown(','.join(header))}, expected the columns {','.join(_COLUMNS)}")
+    refuse(header != _COLUMNS, f"{path}:1: found {shown(','.join(header))}, expected the columns {','.join(_COLUMNS)}")
     found = []
     for row in lines:
         cells = [cell.strip() for cell in row]
         place = f"{path}:{lines.line_num}"
         if not any(cells):
             continue
-        if len(cells) != len(_COLUMNS) or not all(cell.isascii() and cell.isdigit() for cell in cells):
-            raise InputError(f"{place}: found {shown(','.join(row))}, expected two whole numbers: a table and its NPU")
+        refuse(
+            len(cells) != len(_COLUMNS) or not all(cell.isascii() and cell.isdigit() for cell in cells),
+            f"found {shown(','.join(row))}, expected two whole numbers: a table and its NPU",
+            place,
+        )
         found.append((place, int(cells[0]), int(cells[1])))
     return found

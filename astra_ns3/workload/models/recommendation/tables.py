@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.dlrm import DlrmFile
 from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.models.recommendation.placement import tables_of_npus
 from astra_ns3.workload.models.sized_operations import gather
 
@@ -32,10 +32,10 @@ class Tables:
     def of(cls, file: DlrmFile, degrees: Degrees) -> Tables:
         """Raises InputError if columns don't divide by the NPUs, or a file says something else of the tables."""
         shape, npus = file.model, degrees.data
-        if shape.placement == "column" and shape.embedding % npus:
-            raise InputError(
-                f"model.embedding is {shape.embedding}, expected a multiple of the {npus} NPUs for placement: column"
-            )
+        refuse(
+            bool(shape.placement == "column" and shape.embedding % npus),
+            f"model.embedding is {shape.embedding}, expected a multiple of the {npus} NPUs for placement: column",
+        )
         counts = tables_of_npus(shape, npus) if shape.placement == "table" else (shape.tables,) * npus
         return cls(file, npus, counts)
 

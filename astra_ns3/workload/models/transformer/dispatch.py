@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import Experts
 from astra_ns3.config.training_plan import Exchange, ExpertLoad, Group, Item, Operation, Uneven
-from astra_ns3.errors import InputError
+from astra_ns3.errors import refuse
 from astra_ns3.workload.experts.group import ExpertGroup, Routed, Table
 from astra_ns3.workload.experts.router import Router
 from astra_ns3.workload.models.transformer.share import Share
@@ -61,11 +61,11 @@ def router_of(share: Share, experts: Experts) -> Router | None:
     per_node = 1
     if experts.npus_per_node is not None:
         per_node, rest = divmod(experts.npus_per_node, share.degrees.tensor)
-        if rest or not per_node:
-            raise InputError(
-                f"model.experts.npus_per_node is {experts.npus_per_node}, expected a multiple of parallel.tensor, "
-                f"{share.degrees.tensor}"
-            )
+        refuse(
+            bool(rest or not per_node),
+            f"model.experts.npus_per_node is {experts.npus_per_node}, expected a multiple of parallel.tensor, "
+            f"{share.degrees.tensor}",
+        )
     group = ExpertGroup(experts.count, experts.active, share.degrees.expert, share.own_tokens, per_node)
     return Router(experts, group)
 

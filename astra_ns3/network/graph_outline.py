@@ -9,10 +9,10 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import cut_through_of, longest_path, path, path_links, slowest_path
 from astra_ns3.topology.routes import RouteTables, shortest_paths
-from astra_ns3.transport.network_outline import NetworkShape, PortShape, SwitchShape
+from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 
 
-def network_shape(graph: Graph, slowest: Sequence[Link] | None = None) -> NetworkShape:
+def network_outline_of(graph: Graph, slowest: Sequence[Link] | None = None) -> NetworkOutline:
     """The outline of a graph; ``slowest``: the links of a path that takes as long as any, if known."""
     hosts = sorted(set(graph.npu_host))
     if slowest is None:
@@ -21,9 +21,9 @@ def network_shape(graph: Graph, slowest: Sequence[Link] | None = None) -> Networ
     return _shape(graph, len(graph.npu_host), range(graph.switches), hosts, slowest)
 
 
-def transport_shapes(
+def transport_outlines(
     network: NetworkConfig, graph: Graph, tables: RouteTables | None = None
-) -> Mapping[str, NetworkShape]:
+) -> Mapping[str, NetworkOutline]:
     """By kind, what each of several transports travels over from NPU 0; nothing if there is one transport.
 
     ``tables``: the routes, if known. Model limits: all NPUs are taken to see what NPU 0 sees.
@@ -71,7 +71,7 @@ def _nearest_others(dimensions: Sequence[int]) -> list[range]:
     return found
 
 
-def _seen_from_first(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> NetworkShape:
+def _seen_from_first(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> NetworkOutline:
     """The outline of what lies between NPU 0 and others."""
     source = graph.npu_host[0]
     targets = sorted({graph.npu_host[npu] for npu in npus} - {source})
@@ -104,13 +104,13 @@ def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set
 
 def _shape(
     graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], slowest: Sequence[Link]
-) -> NetworkShape:
+) -> NetworkOutline:
     shapes = [port_shape(link) for link in graph.links]
-    outlines: dict[SwitchShape, None] = {}
+    outlines: dict[SwitchOutline, None] = {}
     for number in switches:
         ports = tuple(sorted(shapes[port.link] for port in graph.ports[graph.hosts + number]))
-        outlines[SwitchShape(graph.switch_configs[number], ports)] = None
-    return NetworkShape(
+        outlines[SwitchOutline(graph.switch_configs[number], ports)] = None
+    return NetworkOutline(
         npus=npus,
         npus_per_host=max(Counter(graph.npu_host).values(), default=1),
         switches=tuple(outlines),
@@ -121,6 +121,6 @@ def _shape(
     )
 
 
-def port_shape(link: Link) -> PortShape:
+def port_shape(link: Link) -> PortOutline:
     """One direction of a link."""
-    return PortShape(link.rate_bps, link.delay_ps, link.error_rate)
+    return PortOutline(link.rate_bps, link.delay_ps, link.error_rate)

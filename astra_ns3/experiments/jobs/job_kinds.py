@@ -9,7 +9,7 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import InputError
+from astra_ns3.errors import wrong
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.training import TrainingJob
@@ -45,7 +45,7 @@ def job_of(workload: AnyWorkload) -> Job:
     for kind, job in JOBS.items():
         if isinstance(workload, kind):
             return job(workload)
-    raise InputError(f"found a {type(workload).__name__}, expected the path of a workload file or a Workload")
+    raise wrong(f"found a {type(workload).__name__}, expected the path of a workload file or a Workload")
 
 
 _OF_SCHEDULING = (

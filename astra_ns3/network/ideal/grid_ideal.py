@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
-from astra_ns3.network.grid import NpuGrid
+from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.units import PS_PER_NS
 
 Numbers = npt.NDArray[np.int64]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from astra_ns3.config.topology.kinds import OwnTopology, TopologyConfig
-from astra_ns3.errors import InputError, nearest
+from astra_ns3.errors import one_of
 from astra_ns3.topology.clos import clos, fat_tree, leaf_spine
 from astra_ns3.topology.counts import check_network_fits
 from astra_ns3.topology.dragonfly import dragonfly
@@ -42,10 +42,6 @@ def build_graph(config: TopologyConfig) -> Graph:
     """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
     if isinstance(config, OwnTopology):
         return with_forwarding(config, own_graph(config))
-    builder = BUILDERS.get(config.kind)
-    if builder is None:
-        raise InputError(
-            f"topology '{config.kind}' is not one of {', '.join(BUILDERS)}{nearest(config.kind, BUILDERS)}"
-        )
+    builder = one_of("topology", config.kind, BUILDERS)
     check_network_fits(config)
     return with_forwarding(config, builder(config))

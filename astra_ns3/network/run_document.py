@@ -1,0 +1,188 @@
+"""The typed form of run.json: what writes a key and what reads it go by the same type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from astra_ns3.config.core.plain import JsonObject
+
+FileDocument = Mapping[str, Any]  # keys of a user's file: as many forms as there are loops, models and topologies
+
+
+class StopDocument(TypedDict):
+    """Why a run stopped early."""
+
+    kind: str
+    message: str
+    exit_status: int
+
+
+class FloorDocument(TypedDict):
+    """The least time that lines allow, and how much of it the run took."""
+
+    time_ps: int
+    where: str
+    bytes: int
+    bytes_per_ns: float
+    share: float | None
+
+
+class TenantDocument(TypedDict, total=False):
+    """A tenant: its NPUs and start; in run.json of all tenants its times, too."""
+
+    name: str
+    npus: list[int]
+    start_ps: int
+    dimensions: list[int]
+    complete: bool
+    finish_ps: int
+    compute_ps: int
+    exposed_ps: int
+
+
+class ExposedDocument(TypedDict, total=False):
+    """The exposed time of a layer or of a group."""
+
+    layer: str
+    group: str
+    exposed_ps: int
+
+
+class RoleDocument(TypedDict):
+    """The exposed time of the NPU that stands for a role."""
+
+    role: str
+    npu: int
+    groups: Sequence[ExposedDocument]
+
+
+class FlowSizesDocument(TypedDict):
+    """Completion times of the flows of a class of sizes."""
+
+    above_bytes: int
+    most_bytes: int
+    flows: int
+    bytes: int
+    times_ps: Mapping[str, int]
+    slowdowns: Mapping[str, float] | None
+
+
+class FlowsDocument(TypedDict):
+    """What came of a list of flows."""
+
+    flows: int
+    started: int
+    delivered: int
+    bytes: int
+    delivered_bytes: int
+    overlapping: int
+    first_start_ps: int
+    last_end_ps: int
+    goodput_bps: int | None
+    all: FlowSizesDocument | None
+    sizes: Sequence[FlowSizesDocument]
+
+
+StageDocument = Mapping[str, Any]  # a name, words, and the bytes of as many parts as memory has
+
+
+class MemoryDocument(TypedDict):
+    """Memory of a model's training."""
+
+    capacity_bytes: int | None
+    peak_bytes: int
+    fits: bool | None
+    stages: Sequence[StageDocument]
+
+
+class ExpertsDocument(TypedDict):
+    """How uneven the load of experts is."""
+
+    layers: int
+    worst_layer: str
+    most_over_mean: float
+    mean_over_layers: float
+    rows: int
+    dropped: int
+
+
+class ThroughputDocument(TypedDict):
+    """What a run of a model gets done in a second."""
+
+    sample: str
+    samples_per_iteration: int
+    iteration_ps: int
+    samples_per_second: float
+    tokens_per_second: float | None
+    model_flops_per_iteration: int
+    peak_flops_per_npu: int | None
+    model_flop_utilisation: float | None
+
+
+class ForeseenDocument(TypedDict, total=False):
+    """What is known of a model's training before it runs, and the network that it runs on."""
+
+    memory_by_stage: MemoryDocument
+    experts: ExpertsDocument
+    device_losses: Mapping[str, float]
+    network: FileDocument
+
+
+class RunDocument(ForeseenDocument, total=False):
+    """All of run.json; which keys there are depends on the workload, the backend and how the run ended."""
+
+    format: str
+    format_version: int
+    run_name: str
+    complete: bool
+    stopped: StopDocument | None
+    finish_ps: int
+    floor: FloorDocument | None
+    tenant: TenantDocument
+    tenants: Sequence[TenantDocument]
+    npus: int
+    npus_done: int
+    compute_ps: int
+    exposed_ps: int
+    exposed_by_layer: Sequence[ExposedDocument]
+    exposed_by_group: Sequence[ExposedDocument]
+    exposed_by_group_of_roles: Sequence[RoleDocument]
+    collectives: int
+    collectives_ended: int
+    chunks: int
+    flows: FlowsDocument
+    throughput: ThroughputDocument
+    statistics: Mapping[str, int | float]
+    warnings: Sequence[str]
+    compat: str
+    num_queues_per_dimension: int
+    backend: str
+    seed: int
+    passes: int
+    report_npu: int
+    comm_scale: float
+    compute_scale: float
+    record: list[str]
+    hook: bool
+    limits: Mapping[str, int | float | None]
+    compute_slowdown: FileDocument | None
+    hook_result: Any  # what a user's hook returned
+    workload: FileDocument
+    system: FileDocument
+    in_force: FileDocument | None
+    started: str
+    timing: Mapping[str, float]
+    memory: Mapping[str, int]
+    versions: Mapping[str, str]
+    files: Sequence[str]
+    digests: Mapping[str, str]
+    digest: str
+
+
+SeedsDocument = dict[str, Any]  # run.json of several seeds: a table of their runs' own numbers
+
+
+def chosen(document: Mapping[str, Any], names: Iterable[str]) -> JsonObject:
+    """Return those of ``names`` that run.json has, with their values, in the order of ``names``."""
+    return {name: document[name] for name in names if name in document}

@@ -1,0 +1,84 @@
+"""The forms of errors of input: where, got, expected, nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from astra_ns3.errors import (
+    InputError,
+    Where,
+    check_known,
+    ends_in,
+    failing,
+    in_range,
+    located,
+    needing,
+    of_npus,
+    of_type,
+    one_of,
+    refuse,
+    required,
+    whole_number,
+)
+
+WHERE = Where("a.txt", 3)
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        (lambda: refuse(True, "is empty", WHERE), "a.txt:3: is empty"),
+        (lambda: refuse(True, "is empty", Where("a.txt")), "a.txt: is empty"),
+        (lambda: refuse(True, "is empty", Path("b/a.txt")), "b/a.txt: is empty"),
+        (lambda: refuse(True, "is empty"), "is empty"),
+        (lambda: required(None, "is missing", WHERE), "a.txt:3: is missing"),
+        (lambda: of_type(1, str, "is no text", WHERE), "a.txt:3: is no text"),
+        (
+            lambda: check_known("kind", "rin", ("ring", "tree")),
+            "kind 'rin' is not one of ring, tree; did you mean 'ring'?",
+        ),
+        (lambda: check_known("kind", "x" * 50, ("ring",)), f"kind '{'x' * 40}' is not one of ring"),
+        (lambda: one_of("kind", "bus", {"ring": 1}, WHERE), "a.txt:3: kind 'bus' is not one of ring"),
+        (lambda: in_range("ga", 0, 1), "ga is 0, expected at least 1"),
+        (lambda: in_range("ga", 9, 1, 8, WHERE), "a.txt:3: ga is 9, expected 1 to 8"),
+        (lambda: whole_number("seed", True, 1), "seed is True, expected a whole number, at least 1"),
+        (lambda: whole_number("seed", "1", 1, 8), "seed is '1', expected a whole number from 1 to 8"),
+        (lambda: whole_number("seed", 9, 1, 8), "seed is 9, expected a whole number from 1 to 8"),
+        (lambda: of_npus("npu", 4, 4), "npu is 4, expected one of 4 NPUs, 0 to 3"),
+        (lambda: ends_in("a figure's file", "a.doc", (".svg", ".png")), "a.doc: a figure's file ends in .svg, .png"),
+    ],
+)
+def test_a_failed_check_says_where_got_and_expected(check: Callable[[], None], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        check()
+    assert str(caught.value) == message
+
+
+def test_a_check_that_holds_gives_the_value_back() -> None:
+    refuse(False, "is empty")
+    in_range("ga", 8, 1, 8)
+    of_npus("npu", 3, 4)
+    ends_in("a figure's file", "a.svg", (".svg",))
+    assert required(0, "is missing") == 0
+    assert of_type("a", str, "is no text") == "a"
+    assert one_of("kind", "ring", {"ring": 1}) == 1
+    assert whole_number("seed", 8, 1, 8) == 8
+
+
+def test_errors_from_below_are_told_with_their_place_and_reason() -> None:
+    with pytest.raises(InputError, match=r"^a.txt:3: ga is 0, expected at least 1$"), located(WHERE):
+        in_range("ga", 0, 1)
+    reason = r"^a.txt:3: cannot be read: No such file or directory$"
+    with pytest.raises(InputError, match=reason), failing(OSError, "cannot be read", WHERE):
+        Path("/no/such/file").read_bytes()
+    advice = r"^pictures need plot, which is not installed; 'pip install plot' gives it$"
+    with pytest.raises(InputError, match=advice), needing("plot", "pictures need"):
+        raise ImportError
+
+
+def test_other_errors_pass_unchanged() -> None:
+    with pytest.raises(KeyError), located(WHERE), failing(OSError, "cannot be read"), needing("plot", "pictures need"):
+        raise KeyError
