@@ -108,11 +108,11 @@ def trace(source: Native, name: str, signature: str, function: Callable[..., obj
     )
     # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
     wanted = str(information.callback)
-    refuse(
-        not _fits(signature, wanted),
-        f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
-        f"found '{signature}'",
-    )
+    if not _fits(signature, wanted):  # to say what it takes compiles C++
+        raise wrong(
+            f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
+            f"found '{signature}'"
+        )
     native = cppyy.gbl.std.function[signature](function)
     sink = cppyy.gbl.astra_ns3_hook.Sink[signature].Make(native)
     source.TraceConnectWithoutContext(name, sink)

@@ -48,7 +48,8 @@ struct PartDescription
     std::list<Value> values; //!< all that it is made from
 
     /**
-     * One function for all kinds, and fields to set: the bridge compiles the way into each function.
+     * One function for all kinds, and fields to set: the bridge compiles the way into each
+     * function.
      * \param key a name
      * \param field name of the field of the value that has a meaning
      * \return the value of that name, a new one if there is none

@@ -184,8 +184,9 @@ class BadDescriptionsAreRefused : public TestCase
         Refused("there is no transport 'no-such'", [](auto& n) { n.UseTransport("no-such"); });
         Refused("no transport between them", [](auto& n) { n.UseTransport(""); });
         Refused("no-such-control", [](auto& n) { n.UseRoce({}, "no-such-control"); });
-        Refused("ns3::TcpNoSuchThing is no TCP congestion control",
-                [](auto& n) { n.Get().GetPart("tcp").Add("type_id", "word").word = "ns3::TcpNoSuchThing"; });
+        Refused("ns3::TcpNoSuchThing is no TCP congestion control", [](auto& n) {
+            n.Get().GetPart("tcp").Add("type_id", "word").word = "ns3::TcpNoSuchThing";
+        });
         Refused("RoCE with 0 queue pairs", [](auto& n) { n.UseRoce({.queuePairsPerPair = 0}); });
         Refused("transport roce: 'payload_bytes' is missing",
                 [](auto& n) { n.UseTransport("roce"); });
