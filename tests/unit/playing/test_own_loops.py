@@ -20,7 +20,10 @@ from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, 
 from astra_ns3.workload.loops.parallelism import parallelism_of
 
 LAYERS = WORKLOAD.split("\n", 1)[1]
-HEAD = "from astra_ns3.playing.loops.loops import *\nfrom astra_ns3.playing.loops.steps import *\n"
+HEAD = (
+    "from astra_ns3.playing.loops.loops import *; from astra_ns3.errors import InputError\n"
+    "from astra_ns3.playing.loops.steps import *\n"
+)
 
 
 @pytest.fixture
