@@ -2,8 +2,10 @@
 
 Wall time from the start of the process until the first simulated event: runs the command line's own path (`astra-ns3
 run` on the DLRM example) and looks at the clock at the first callback from the simulation, which is in a forked child
-and leaves what it sees in memory that both share. With `--commands`: CPU time of commands, the least of some, each
-in a process of its own: version, help, Tab, `validate` and `run` of a tiny RoCE run.
+and leaves what it sees in memory that both share. With `--commands`: CPU time of commands, the least of some rounds in
+which they take turns, each in a process of its own: version, help, Tab, help of `run`, `validate` and `run` of a tiny
+RoCE run, a further point of a study of such runs, and `import cppyy` alone, with which `run` is compared. Besides the
+most memory of one process of `run` and of that import.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import contextlib
 import json
 import mmap
 import os
-import resource
 import struct
 import subprocess
 import sys
@@ -39,6 +40,9 @@ TINY = {
     ),
 }
 """Two NPUs over RoCE, one kilobyte: flag -> name and text of a file."""
+KINDS = {"workload": "-w", "system": "-s", "network": "-n"}
+FURTHER_POINTS = 8
+"""Points of a study besides its first."""
 
 
 def process_age_seconds(process: int) -> float:
@@ -69,38 +73,70 @@ def first_event_seconds() -> float:
     return float(AGE.unpack_from(shared)[0])
 
 
-def command_cpu_seconds(rounds: int) -> dict[str, float]:
-    """CPU time of commands, the least of ``rounds``."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for flag, (name, text) in TINY.items():
-            Path(folder, name).write_text(text, encoding="utf-8")
-            files += [flag, str(Path(folder, name))]
-        commands = {
-            "version": ["--version"],
-            "help": ["--help"],
-            "tab": [],
-            "validate": ["validate", *files],
-            "run": ["run", "--quiet", *files],
-        }
-        return {name: min(cpu_seconds(words) for _ in range(rounds)) for name, words in commands.items()}
+def commands_in(folder: Path) -> dict[str, list[str]]:
+    """Return the words of each command by its name; files that commands read are written to ``folder``."""
+    files = []
+    for flag, (name, text) in TINY.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        files += [flag, str(folder / name)]
+    studies = {}
+    for points in (1, FURTHER_POINTS + 1):
+        studies[points] = folder / f"study-{points}.yaml"
+        files_of_points = "".join(f"  {kind}: {TINY[flag][0]}\n" for kind, flag in KINDS.items())
+        axis = f"comm_scale: {[1 + place for place in range(points)]}"
+        text = f"title: Tiny\nbase:\n{files_of_points}parts:\n  scales:\n    title: Scales\n    axes: {{{axis}}}\n"
+        studies[points].write_text(text, encoding="utf-8")
+    program = str(Path(sys.executable).with_name("astra-ns3"))
+    return {
+        "version": [program, "--version"],
+        "help": [program, "--help"],
+        "tab": [program],
+        "run_help": [program, "run", "--help"],
+        "validate": [program, "validate", *files],
+        "run": [program, "run", "--quiet", *files],
+        "cppyy": [sys.executable, "-c", "import cppyy"],
+        **{f"study_{points}": [program, "study", "--quiet", "--jobs=1", str(path)] for points, path in studies.items()},
+    }
 
 
-def cpu_seconds(words: list[str]) -> float:
-    """CPU time of a command and of its children; no words: Tab behind `astra-ns3 r`."""
+def measured_commands(rounds: int) -> dict[str, float]:
+    """Measure all commands, each in its turn, ``rounds`` times; the least of each, by what is measured."""
+    least: dict[str, float] = {}
+    for number in range(rounds):
+        with tempfile.TemporaryDirectory() as name:
+            for command, words in commands_in(Path(name)).items():
+                seconds, megabytes = cost(words + ([f"--output={name}/{command}"] if "study" in command else []))
+                for what, figure in ((f"{command}_cpu_seconds", seconds), (f"{command}_peak_mb", megabytes)):
+                    least[what] = figure if number == 0 else min(least[what], figure)
+    studies = least.pop(f"study_{FURTHER_POINTS + 1}_cpu_seconds") - least.pop("study_1_cpu_seconds")
+    kept = {what: figure for what, figure in least.items() if "cpu" in what or what in ("run_peak_mb", "cppyy_peak_mb")}
+    kept["further_point_cpu_seconds"] = round(studies / FURTHER_POINTS, 3)
+    kept["run_over_cppyy"] = round(least["run_cpu_seconds"] / least["cppyy_cpu_seconds"], 2)
+    return kept
+
+
+COST = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(round(used.ru_utime + used.ru_stime, 3), round(used.ru_maxrss * 1024 / 1e6))
+"""
+
+
+def cost(words: list[str]) -> tuple[float, float]:
+    """CPU seconds of a command and all its children, and the most MB of one of them; one word: Tab behind `r`."""
     completing = {"_ASTRA_NS3_COMPLETE": "bash_complete", "COMP_WORDS": "astra-ns3 r", "COMP_CWORD": "1"}
-    environment = {**os.environ, **({} if words else completing)}
+    environment = {**os.environ, **({} if words[1:] else completing)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    program = Path(sys.executable).with_name("astra-ns3")
-    subprocess.run([program, *words], check=True, capture_output=True, env=environment)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
+    asked = [sys.executable, "-c", COST, *words]
+    printed = subprocess.run(asked, check=True, capture_output=True, text=True, env=environment).stdout
+    seconds, megabytes = printed.split()
+    return float(seconds), float(megabytes)
 
 
 def main() -> None:
     if "--commands" in sys.argv[1:]:
-        print(json.dumps({f"{name}_cpu_seconds": seconds for name, seconds in command_cpu_seconds(ROUNDS).items()}))
+        print(json.dumps(measured_commands(ROUNDS)))
         return
     seconds = first_event_seconds()
     if not seconds:

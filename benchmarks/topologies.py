@@ -159,6 +159,7 @@ CASES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "first-event-8192": lambda: first_event(32),
     "ready-1024-roce": lambda: ready(16, ROCE),
     "ready-1024-tcp": lambda: ready(16, TCP),
+    "ready-65536-roce": lambda: ready(64, ROCE),
     "ready-8192-roce": lambda: ready(32, ROCE),
     "ready-8192-tcp": lambda: ready(32, TCP),
     "hierarchical-1024": hierarchical,

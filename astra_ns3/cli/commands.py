@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from importlib import import_module
 
@@ -59,4 +60,7 @@ def load_command(place: str) -> click.Command:
     """The command that stands at ``module:name`` in this folder."""
     module, _, name = place.partition(":")
     command: click.Command = getattr(import_module(f"astra_ns3.cli.{module}"), name)
+    if not gc.isenabled():  # in a process of our own: see the entry point
+        gc.freeze()
+        gc.enable()
     return command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -12,6 +13,7 @@ def main() -> None:
     """Run the command line in a process of its own, and end that."""
     _open_closed_streams()
     end_at_signals()
+    gc.disable()  # until the command is loaded: what modules make stays, so a search for garbage among it is in vain
     from astra_ns3.cli.main import status_of
 
     status = status_of(sys.argv[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +16,9 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.run import Outcome, execute
-from astra_ns3.experiments.run_tables import NPUS
-from astra_ns3.experiments.seeds import execute_seeds
-from astra_ns3.report.astra_sim_lines import astra_sim_lines, has_lines
-from astra_ns3.report.seeds import seeds_text
-from astra_ns3.report.summary import run_text, summary
+
+if TYPE_CHECKING:  # help and Tab do without what plays a run
+    from astra_ns3.experiments.run import Outcome
 
 _SEEDS = click.Option(["--seeds"], type=int, metavar="N", help="Run N seeds, from --seed on, and say mean and spread.")
 _FILES = "-w inputs/workload/micro-all-reduce.txt -s inputs/system/flat.txt -n inputs/network/roce-16.yaml"
@@ -54,6 +52,9 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
     refuse(bool(request.record and request.output is None), "--record needs an output folder: add --path DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
+    from astra_ns3.experiments.run import execute
+    from astra_ns3.report.summary import run_text, summary
+
     outcome = execute(request, tables_kept=False)
     run_is_over()
     if outcome.error is not None:
@@ -70,6 +71,10 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
 
 
 def _show(outcome: Outcome, as_json: bool) -> None:
+    from astra_ns3.experiments.run_tables import NPUS
+    from astra_ns3.report.astra_sim_lines import astra_sim_lines, has_lines
+    from astra_ns3.report.summary import run_text, summary
+
     if as_json:
         print_json({**summary(outcome.result.metadata, outcome.result.folder), "exit_status": 0})
     else:
@@ -80,6 +85,9 @@ def _show(outcome: Outcome, as_json: bool) -> None:
 
 
 def _run_seeds(request: RunRequest, seeds: int, as_json: bool) -> int:
+    from astra_ns3.experiments.seeds import execute_seeds
+    from astra_ns3.report.seeds import seeds_text
+
     outcome = execute_seeds(request, seeds)
     run_is_over()
     more = {**outcome.document, "output": None if outcome.folder is None else str(outcome.folder)}

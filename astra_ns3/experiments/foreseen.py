@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from astra_ns3.config.model.compute import Losses
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal
 from astra_ns3.network.run_document import ExpertsDocument, ForeseenDocument, StageDocument
-from astra_ns3.workload.experts.skew import LayerSkew
-from astra_ns3.workload.memory.peaks import moment_words
-from astra_ns3.workload.memory.stage import Moment, StageMemory
 from astra_ns3.workload.memory.usage import Usage
-from astra_ns3.workload.models.work import IterationWork
+
+if TYPE_CHECKING:  # runs without a model need none of it
+    from astra_ns3.config.model.compute import Losses
+    from astra_ns3.workload.experts.skew import LayerSkew
+    from astra_ns3.workload.memory.stage import Moment, StageMemory
+    from astra_ns3.workload.models.work import IterationWork
 
 MEMORY = "memory.csv"
 EXPERTS = "experts.csv"
-_NONE = Losses()
 
 
 @dataclass(frozen=True)
 class Foreseen:
     """Of a model's training, worked out from its plan. ``memory``: of an NPU of each stage; ``capacity_bytes``: what it
     has (None: not known); ``experts``: layers whose experts aren't chosen alike; ``work``: of an iteration; ``losses``:
-    of what the device and its lines could do.
+    of what the device and its lines could do (None: no device).
     """
 
     memory: tuple[StageMemory, ...] = ()
     capacity_bytes: int | None = None
     experts: tuple[LayerSkew, ...] = ()
     work: IterationWork | None = None
-    losses: Losses = _NONE
+    losses: Losses | None = None
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,9 @@ def foreseen_document(foreseen: Foreseen) -> ForeseenDocument:
         found["memory_by_stage"] = {"capacity_bytes": capacity, "peak_bytes": peak, "fits": fits, "stages": stages}
     if foreseen.experts:
         found["experts"] = _experts_document(foreseen.experts)
-    if foreseen.losses != _NONE:
-        found["device_losses"] = foreseen.losses._asdict()
+    losses = foreseen.losses
+    if losses is not None and losses != type(losses)():
+        found["device_losses"] = losses._asdict()
     return found
 
 
@@ -107,6 +109,8 @@ def _steps(foreseen: Foreseen) -> Iterator[_Step]:
 
 
 def _stage_document(memory: StageMemory) -> StageDocument:
+    from astra_ns3.workload.memory.peaks import moment_words
+
     peak = memory.peak
     parts = {f"{name}_bytes": value for name, value in peak.usage._asdict().items()}
     return {"stage": memory.name, "peak_bytes": peak.usage.total_bytes, "when": moment_words(peak), **parts}

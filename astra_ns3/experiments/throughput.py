@@ -5,9 +5,13 @@ Definitions and sources are those of :mod:`astra_ns3.workload.models.work`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from astra_ns3.network.run_document import ThroughputDocument
 from astra_ns3.units import PS_PER_SECOND
-from astra_ns3.workload.models.work import IterationWork
+
+if TYPE_CHECKING:  # runs without a model need none of it
+    from astra_ns3.workload.models.work import IterationWork
 
 _DIGITS = 9
 

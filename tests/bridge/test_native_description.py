@@ -109,7 +109,7 @@ def test_the_typed_statistics_name_exactly_what_cpp_has() -> None:
 def test_the_counters_of_a_port_are_those_of_cpp() -> None:
     backend = Ns3Backend(plan_network(star(2)))
     session: door.Session = vars(backend)["_session"]
-    native = {session.GetPortCounterName(counter) for counter in range(session.CountPortCounters())}
+    native = set(session.GetStatistics(False).portCounterNames.split())
     rows = backend.switch_table()
     backend.close()
     counters = {*PORT_COUNTERS, "queue_bytes"}  # the last for `--live`, in no table
@@ -122,12 +122,8 @@ def test_the_columns_of_recorded_tables_are_those_of_cpp() -> None:
     for kind in TRANSPORTS:
         backend = Ns3Backend(plan_network(on_transport(star(2), kind)))
         session: door.Session = vars(backend)["_session"]
-        native |= {
-            session.GetRecordTableName(table): {
-                session.GetRecordColumnName(table, column) for column in range(session.CountRecordColumns(table))
-            }
-            for table in range(session.CountRecordTables())
-        }
+        described = [line.split() for line in session.DescribeTables().splitlines()]
+        native |= {name: set(columns) for name, *columns in described}
         backend.close()
     of_python = {OPERATIONS.name, PHASES.name, NODES.name, COMPLETIONS.name}
     expected = {table.name: set(table.recorded) for table in RECORDED_TABLES if table.name not in of_python}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, get_args
 
 from pydantic import Field, RootModel
@@ -29,18 +27,6 @@ KINDS: dict[str, type[ModelFile]] = {
     get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(ModelFile)
 }
 """By the word after ``kind``."""
-_KEYS = re.compile(r"^(?:[ \t{]*\")?(kind|model)\"?[ \t]*:", re.MULTILINE)
-_BEGINNING = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*|---[^\n]*)?\n)*[ \t]*\{?\s*\"?kind\"?[ \t]*:")
-"""``kind`` as the first key, behind comments and empty lines."""
-_SUFFIXES = (".yaml", ".yml", ".json")
-
-
-def fits_model(path: Path) -> bool:
-    """Whether a file is, or is meant as, a model file: YAML that begins with ``kind``, or has it and ``model``."""
-    if path.suffix.lower() not in _SUFFIXES or not path.is_file():
-        return False
-    text = read_text(path)
-    return _BEGINNING.match(text) is not None or {"kind", "model"} <= set(_KEYS.findall(text))
 
 
 def read_model_file(path: str | os.PathLike[str], schedules: Iterable[str] | None = None) -> ModelFile:

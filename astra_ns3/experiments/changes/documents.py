@@ -16,7 +16,6 @@ from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -29,7 +28,6 @@ from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
-from astra_ns3.workload.training.schedules import SCHEDULES
 
 Made = TypeVar("Made")
 AnyConfig = AnyWorkload | SystemConfig | AnyNetwork
@@ -85,6 +83,9 @@ def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyP
         refuse(data != document_of(config), f"{config.source} has no keys to change: it is no training loop", source)
         return config
     if isinstance(config, ModelWorkload):
+        from astra_ns3.config.model.file import parse_model_file
+        from astra_ns3.workload.training.schedules import SCHEDULES
+
         return ModelWorkload(parse_model_file(Document(source, data, lines), SCHEDULES), config.source)
     if isinstance(config, SystemConfig):
         return parse_system(data, source, lines)

@@ -11,22 +11,33 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.jobs.flows import FlowsJob
-from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.jobs.job import Job
-from astra_ns3.experiments.jobs.models import ModelJob
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.loops.simai_rules import as_simai_plays
 from astra_ns3.workload.models.workload import ModelWorkload
 
+
+def _model_job(workload: ModelWorkload) -> Job:
+    from astra_ns3.experiments.jobs.models import ModelJob
+
+    return ModelJob(workload)
+
+
+def _graph_job(workload: GraphWorkload) -> Job:
+    from astra_ns3.experiments.jobs.graphs import GraphJob
+
+    return GraphJob(workload)
+
+
 JOBS: dict[type, Callable[[Any], Job]] = {
     Workload: TrainingJob,
-    ModelWorkload: ModelJob,
+    ModelWorkload: _model_job,
     FlowList: FlowsJob,
-    GraphWorkload: GraphJob,
+    GraphWorkload: _graph_job,
 }
-"""From the kind of a workload to its job."""
+"""From the kind of a workload to its job; those that a training loop does without are imported when they are made."""
 
 
 def job_of(workload: AnyWorkload) -> Job:

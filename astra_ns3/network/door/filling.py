@@ -45,14 +45,8 @@ class Filling:
     def tell(self, part: Native, values: Mapping[str, NativeValue]) -> None:
         """Give a native ``PartDescription`` values by their names."""
         for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                self._view(part.AddReals(name) if value.dtype == np.float64 else part.AddNumbers(name), value)
-            elif isinstance(value, str):
-                part.SetWord(name, value)
-            elif isinstance(value, float):
-                part.SetReal(name, value)
-            else:
-                part.SetWhole(name, int(value))
+            field = _field_for(value)
+            self.fill(part.Add(name, field), {field: int(value) if field == "whole" else value})
 
     def _view(self, view: Native, array: npt.NDArray[np.generic]) -> None:
         wanted = KINDS[type(view).__cpp_name__.rpartition("::")[2]]
@@ -61,3 +55,10 @@ class Filling:
         self._kept.append(array)
         if array.size:  # the bridge takes no address of an empty one
             view.Show(array.reshape(-1), array.size)
+
+
+def _field_for(value: NativeValue) -> str:
+    """Return the field of a native ``Value`` that a value of its kind stands in."""
+    if isinstance(value, np.ndarray):
+        return "reals" if value.dtype == np.float64 else "numbers"
+    return "word" if isinstance(value, str) else "real" if isinstance(value, float) else "whole"

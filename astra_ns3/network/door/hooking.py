@@ -41,7 +41,7 @@ def load_namespace() -> Native:
     cppyy.cppdef("#define NS3_LOG_ENABLE 1\n#define NS3_ASSERT_ENABLE 1\n")
     cppyy.add_include_path(str(root / "include"))
     for module in HOOK_MODULES:
-        load_library(cppyy, root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
+        load_library(root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
     for header in HOOK_HEADERS:
         cppyy.include(header)
     cppyy.cppdef(_TRACE_HELPER)
@@ -108,11 +108,11 @@ def trace(source: Native, name: str, signature: str, function: Callable[..., obj
     )
     # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
     wanted = str(information.callback)
-    refuse(
-        not _fits(signature, wanted),
-        f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
-        f"found '{signature}'",
-    )
+    if not _fits(signature, wanted):  # to say what it takes compiles C++
+        raise wrong(
+            f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
+            f"found '{signature}'"
+        )
     native = cppyy.gbl.std.function[signature](function)
     sink = cppyy.gbl.astra_ns3_hook.Sink[signature].Make(native)
     source.TraceConnectWithoutContext(name, sink)

@@ -6,13 +6,13 @@ hundredths of a second beyond cppyy itself.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import signal
 import threading
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from astra_ns3.errors import BackendError
@@ -34,15 +34,16 @@ def load() -> Native:
         raise BackendError(f"cppyy can't be loaded: {error}") from error
     _restore_fatal_signals()
     for module in ("core", "network", "internet"):
-        load_library(cppyy, root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
-    load_library(cppyy, library)
+        load_library(root / "lib64" / f"libns{NS3_SERIES}-{module}.so")
+    load_library(library)
     cppyy.add_include_path(str(header.parent))
     cppyy.include(header.name)
     namespace = cppyy.gbl.astra_ns3
     ours = version("astra-ns3")
-    if namespace.GetLibraryVersion() != ours or namespace.GetNs3Version() != NS3_VERSION:
+    library_version, ns3_version = str(namespace.GetVersions()).split()
+    if library_version != ours or ns3_version != NS3_VERSION:
         raise BackendError(
-            f"{LIBRARY} is version {namespace.GetLibraryVersion()} for ns3 {namespace.GetNs3Version()}, but astra-ns3 "
+            f"{LIBRARY} is version {library_version} for ns3 {ns3_version}, but astra-ns3 "
             f"is {ours} and needs ns3 {NS3_VERSION}; install it again with 'pip install .'"
         )
     return namespace
@@ -58,9 +59,12 @@ def _restore_fatal_signals() -> None:
         faulthandler.enable()
 
 
-def load_library(cppyy: ModuleType, path: Path) -> None:
-    """Load a shared library; raises BackendError if that fails."""
+def load_library(path: Path) -> None:
+    """Load a shared library, so that cppyy finds what is in it; raises BackendError if that fails.
+
+    The system's loader does it: cppyy's own way there is compiled in each process.
+    """
     try:
-        cppyy.load_library(str(path))
-    except Exception as error:
+        ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
+    except OSError as error:
         raise BackendError(f"{path.name} can't be loaded: {error}") from error

@@ -64,7 +64,7 @@ class Recording:
         self._numbered: dict[int, tuple[RecordedTable, list[int]]] = {}  # with the places of its columns
         queues = resolve_ports(graph, observe.queues)
         busy = resolve_ports(graph, observe.utilisation)
-        captures = resolve_ports(graph, observe.pcap)
+        self._captures = resolve_ports(graph, observe.pcap)
         directory = options.directory
         if directory is None:
             return
@@ -87,7 +87,7 @@ class Recording:
         if busy:
             self._observe(utilisation=_flat(busy), utilisationIntervalPs=observe.utilisation_interval_ps)
             self._open_ports(UTILISATION, busy)
-        self._capture(captures, directory)
+        self._capture(directory)
 
     def _observe(self, **values: object) -> Native:
         return self._description.part("observation", values)
@@ -110,8 +110,8 @@ class Recording:
     def _labels(self, quantities: Quantities) -> Labels:
         return {(int(getattr(self._native, native)),): column for native, column in quantities.values()}
 
-    def _capture(self, ports: Ports, directory: Path) -> None:
-        for node, port in ports:
+    def _capture(self, directory: Path) -> None:
+        for node, port in self._captures:
             path = directory / f"{_file_name(port_name(self._graph, node, port))}.pcap"
             try:
                 path.touch()
@@ -128,11 +128,12 @@ class Recording:
 
     def begin(self, session: Session) -> None:
         """Find the opened tables and their columns in the session; raises BackendError for what it lacks."""
-        names = [str(session.GetRecordTableName(number)) for number in range(int(session.CountRecordTables()))]
+        if not self._opened:
+            return
+        described = [line.split() for line in str(session.DescribeTables()).splitlines()]
         for table in self._opened.values():
-            number = _place(table.name, names, "table")
-            count = int(session.CountRecordColumns(number))
-            columns = [str(session.GetRecordColumnName(number, column)) for column in range(count)]
+            number = _place(table.name, [name for name, *_ in described], "table")
+            columns = described[number][1:]
             places = [_place(column, columns, f"column of {table.name}") for column in table.recorded]
             self._numbered[number] = table, places
 
@@ -143,9 +144,11 @@ class Recording:
         rows = int(session.GetRecordRows(number))
         self._sink.write(table.name, [numbers_of(session.GetRecordColumn(number, place), rows) for place in places])
 
-    def close_captures(self, session: Session) -> None:
-        """Finish the captures, and tell of those that have not all of their packets."""
-        missing = int(session.CloseCaptures())
+    def end(self, session: Session) -> None:
+        """Fetch the last rows, finish the captures, and tell of those that have not all of their packets."""
+        if self._opened:
+            session.FlushRecords()
+        missing = int(session.CloseCaptures()) if self._captures else 0
         for number in range(missing):
             path = Path(str(session.GetFailedCapture(number)))
             self._sink.failed(path.name, "no room for all of its packets")

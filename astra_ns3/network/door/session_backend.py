@@ -27,7 +27,7 @@ from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.recording import Recording
-from astra_ns3.network.door.session import Description, Session, close_session, numbers_of
+from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
@@ -198,15 +198,15 @@ class SessionBackend:
         ``python_seconds`` is the wall time spent in callbacks into Python, ``idle_memory_bytes`` what the program held
         with ns-3 loaded and nothing built.
         """
-        return self._statistics(self._port_numbers(exact=True))
+        return self._statistics(self._session.GetStatistics(True))
 
     def peek(self) -> tuple[dict[str, int | float], list[dict[str, str | int]]]:
         """As :meth:`statistics` and :meth:`switch_table`, while the simulation goes on, without touching it.
 
         A port counts what it has settled so far, which may be a few frames less than what it has sent by now.
         """
-        numbers = self._port_numbers(exact=False)
-        return self._statistics(numbers), self._switch_table(numbers)
+        found = self._session.GetStatistics(False)
+        return self._statistics(found), self._switch_table(found)
 
     def hand_over_rows(self) -> None:
         """Hand on the rows that were recorded so far, so that they are safe if this process dies."""
@@ -216,10 +216,10 @@ class SessionBackend:
         """Have the time of each event written at ``address``, an int64 that outlives this backend."""
         self._session.ShowTimeAt(address)
 
-    def _statistics(self, ports: _Numbers) -> dict[str, int | float]:
-        native, counted = self._session.GetStatistics(), self._counted()
+    def _statistics(self, native: Statistics) -> dict[str, int | float]:
+        counted, ports = _counted(native), _port_numbers(native)
         usual = {name: counted.pop(name, 0) for name in _USUAL_COUNTERS}
-        sums = dict(zip(self._counters, ports.sum(axis=0).tolist(), strict=True))
+        sums = dict(zip(_port_counters(native), ports.sum(axis=0).tolist(), strict=True))
         return {
             "events": int(native.events),
             "messages": int(native.messages),
@@ -239,16 +239,9 @@ class SessionBackend:
             "idle_memory_bytes": self._idle_memory_bytes,
         }
 
-    def _counted(self) -> Counter[str]:
-        """What the transports count by names of their own."""
-        session, found = self._session, Counter[str]()
-        for counter in range(int(session.CountCounters())):
-            found[str(session.GetCounterName(counter))] += int(session.GetCounter(counter))
-        return found
-
     def warnings(self) -> list[str]:
         """What went on in the run that its user should know, each one line."""
-        storms = int(self._session.GetStatistics().pauseStorms)
+        storms = int(self._session.GetStatistics(False).pauseStorms)
         if storms == 0:
             return []
         longest = str(self._session.DescribeLongestPause())
@@ -256,12 +249,13 @@ class SessionBackend:
 
     def switch_table(self) -> list[dict[str, str | int]]:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
-        return self._switch_table(self._port_numbers(exact=True))
+        return self._switch_table(self._session.GetStatistics(True))
 
-    def _switch_table(self, numbers: _Numbers) -> list[dict[str, str | int]]:
+    def _switch_table(self, native: Statistics) -> list[dict[str, str | int]]:
+        columns = _port_counters(native)
         return [
-            {**names, **dict(zip(self._counters, counters, strict=True))}
-            for names, counters in zip(self._ports, numbers.tolist(), strict=True)
+            {**names, **dict(zip(columns, counters, strict=True))}
+            for names, counters in zip(self._ports, _port_numbers(native).tolist(), strict=True)
         ]
 
     @cached_property
@@ -277,18 +271,6 @@ class SessionBackend:
             for node, port, peer in peers
         ]
 
-    @cached_property
-    def _counters(self) -> list[str]:
-        """Names of what is counted at each port."""
-        count = int(self._session.CountPortCounters())
-        return [str(self._session.GetPortCounterName(counter)) for counter in range(count)]
-
-    def _port_numbers(self, *, exact: bool) -> _Numbers:
-        """The counters of all ports, shape ``(ports, counters)``."""
-        ports = int(self._session.CountPorts(exact))
-        numbers = numbers_of(self._session.GetPortNumbers(), ports * len(self._counters))
-        return numbers.reshape(ports, len(self._counters))
-
     def sent_bytes(self, npu: int) -> int:
         """Bytes of the messages that ``npu`` has sent so far."""
         return int(self._session.GetSentBytes(npu))
@@ -301,7 +283,8 @@ class SessionBackend:
 
     def longest_queue(self) -> tuple[str, int] | None:
         """The port at which most bytes waited when it was last settled, and how many; None without ports."""
-        queues = self._port_numbers(exact=False)[:, self._counters.index("queue_bytes")]
+        native = self._session.GetStatistics(False)
+        queues = _port_numbers(native)[:, _port_counters(native).index("queue_bytes")]
         if not len(queues):
             return None
         row = int(queues.argmax())
@@ -314,8 +297,7 @@ class SessionBackend:
         self._live = False
         try:
             with _translated():
-                self._session.FlushRecords()
-                self._recording.close_captures(self._session)
+                self._recording.end(self._session)
             self._end_hook()
             if self._raised is not None:
                 raise self._raised
@@ -437,6 +419,25 @@ def native_columns(schedule: Schedule) -> npt.NDArray[np.int32]:
     for row, name in zip(found, COLUMNS, strict=True):
         row[:] = schedule.kept[name]
     return found.reshape(-1)
+
+
+def _counted(native: Statistics) -> Counter[str]:
+    """Return what the transports count by names of their own."""
+    names, found = str(native.counterNames).split(), Counter[str]()
+    for name, number in zip(names, numbers_of(native.counters, len(names)).tolist(), strict=True):
+        found[name] += number
+    return found
+
+
+def _port_counters(native: Statistics) -> list[str]:
+    """Return the names of what is counted at each port."""
+    return str(native.portCounterNames).split()
+
+
+def _port_numbers(native: Statistics) -> _Numbers:
+    """Return the counters of all ports, shape ``(ports, counters)``."""
+    ports, counters = int(native.ports), len(_port_counters(native))
+    return numbers_of(native.portCounters, ports * counters).reshape(ports, counters)
 
 
 def _resident_bytes() -> int:

@@ -12,7 +12,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.config.model.file import fits_model
+from astra_ns3.config.model.fitting import fits_model
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import of_type, wrong
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim

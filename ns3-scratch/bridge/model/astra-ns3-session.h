@@ -15,10 +15,9 @@
 namespace astra_ns3
 {
 
-/// \return version of this library, to be compared with that of the Python package
-const char* GetLibraryVersion();
-/// \return version of ns-3 this library was compiled against
-const char* GetNs3Version();
+/// \return version of this library, to be compared with that of the Python package, and of the ns-3
+/// it was compiled against, with a blank between them
+const char* GetVersions();
 
 /// What a listener is told of: the end of an NPU's part of a phase, or a timer.
 struct Due
@@ -129,14 +128,12 @@ class Session
     uint32_t CountPending(uint32_t npu, uint64_t instance);
     /// \return one of the messages counted last
     PendingMessage GetPending(uint32_t index) const;
-    /// \return what the run has done so far
-    SessionStatistics GetStatistics() const;
-    /// Take down what the transports count by names of their own. \return how many there are
-    uint32_t CountCounters();
-    /// \return the name of what CountCounters took down, as results have it
-    std::string GetCounterName(uint32_t counter) const;
-    /// \return its number
-    uint64_t GetCounter(uint32_t counter) const;
+    /**
+     * Take down what the run has done so far.
+     * \param exact ports as of now; else as settled last, which changes nothing in the simulation
+     * \return all of it, until this is called again
+     */
+    const SessionStatistics& GetStatistics(bool exact = false);
     /// \return bytes of the messages sent by one NPU
     uint64_t GetSentBytes(uint32_t npu) const;
     /// \return bytes of messages, whole or not, that all NPUs have got so far, in order
@@ -145,28 +142,11 @@ class Session
     uint64_t GetDeliveredBytesOf(const uint32_t* npus, uint32_t count) const;
     /// \return the longest pause above the watchdog's limit in words, or nothing
     std::string DescribeLongestPause() const;
-    /// \return how many numbers are taken down of each port; they are in record-rows.h
-    uint32_t CountPortCounters() const;
-    /// \return name of one of them
-    std::string GetPortCounterName(uint32_t counter) const;
-    /**
-     * Take down what all ports have done, node by node, CountPortCounters numbers a port.
-     * \param exact as of now; else what was settled last, which changes nothing in the simulation
-     * \return how many ports there are; read the numbers with GetPortNumbers
-     */
-    uint32_t CountPorts(bool exact);
-    /// \return what CountPorts took down
-    const int64_t* GetPortNumbers() const;
     /// \return ns-3 id of a node, for ns3::NodeList::GetNode
     uint32_t GetNs3NodeId(uint32_t node) const;
-    /// \return how many tables can be recorded; their columns are in record-rows.h
-    uint32_t CountRecordTables() const;
-    /// \return name of a table
-    std::string GetRecordTableName(uint32_t table) const;
-    /// \return how many columns a table has
-    uint32_t CountRecordColumns(uint32_t table) const;
-    /// \return name of a column
-    std::string GetRecordColumnName(uint32_t table, uint32_t column) const;
+    /// \return a line for each table that can be recorded, by number: its name, then those of its
+    /// columns, which are in record-rows.h
+    const char* DescribeTables() const;
     /// \return rows that wait in a table
     uint64_t GetRecordRows(uint32_t table) const;
     /// \return a column of a table, GetRecordRows long

@@ -2,6 +2,7 @@
 #include "part-description.h"
 
 #include <algorithm>
+#include <map>
 
 namespace astra_ns3
 {
@@ -12,45 +13,20 @@ PartDescription::PartDescription(const PartDescription& other) = default;
 PartDescription& PartDescription::operator=(const PartDescription& other) = default;
 
 PartDescription::Value&
-PartDescription::Find(const std::string& key, Kind kind)
+PartDescription::Add(const std::string& key, const std::string& field)
 {
+    static const std::map<std::string, Kind> KINDS{{"whole", Kind::WHOLE},
+                                                   {"real", Kind::REAL},
+                                                   {"word", Kind::WORD},
+                                                   {"numbers", Kind::NUMBERS},
+                                                   {"reals", Kind::REALS}};
     auto found = std::find_if(values.begin(), values.end(), [&key](const Value& each) {
         return each.name == key;
     });
     Value& value = found == values.end() ? values.emplace_back() : *found;
     value.name = key;
-    value.kind = kind;
+    value.kind = KINDS.at(field);
     return value;
-}
-
-void
-PartDescription::SetWhole(const std::string& key, int64_t value)
-{
-    Find(key, Kind::WHOLE).whole = value;
-}
-
-void
-PartDescription::SetReal(const std::string& key, double value)
-{
-    Find(key, Kind::REAL).real = value;
-}
-
-void
-PartDescription::SetWord(const std::string& key, const std::string& value)
-{
-    Find(key, Kind::WORD).word = value;
-}
-
-Numbers&
-PartDescription::AddNumbers(const std::string& key)
-{
-    return Find(key, Kind::NUMBERS).numbers;
-}
-
-Reals&
-PartDescription::AddReals(const std::string& key)
-{
-    return Find(key, Kind::REALS).reals;
 }
 
 } // namespace astra_ns3

@@ -47,20 +47,14 @@ struct PartDescription
     std::string name;        //!< of the transport
     std::list<Value> values; //!< all that it is made from
 
-    /// \param key a name \param value a whole number
-    void SetWhole(const std::string& key, int64_t value);
-    /// \param key a name \param value a number
-    void SetReal(const std::string& key, double value);
-    /// \param key a name \param value a word
-    void SetWord(const std::string& key, const std::string& value);
-    /// \param key a name \return what is to view whole numbers
-    Numbers& AddNumbers(const std::string& key);
-    /// \param key a name \return what is to view numbers
-    Reals& AddReals(const std::string& key);
-
-  private:
-    /// \return the value of a name, a new one if there is none
-    Value& Find(const std::string& key, Kind kind);
+    /**
+     * One function for all kinds, and fields to set: the bridge compiles the way into each
+     * function.
+     * \param key a name
+     * \param field name of the field of the value that has a meaning
+     * \return the value of that name, a new one if there is none
+     */
+    Value& Add(const std::string& key, const std::string& field);
 };
 
 } // namespace astra_ns3

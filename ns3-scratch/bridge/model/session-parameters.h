@@ -110,6 +110,11 @@ struct SessionStatistics
     uint64_t busyPairs{0};       //!< what joins two NPUs, with a message that is not quite done
     uint64_t framesUnderWay{0};  //!< frames in the network, of transports that count them
     uint64_t pauseStorms{0};     //!< times the watchdog found a port stopped for too long
+    const char* counterNames{nullptr};     //!< what transports count by names of their own
+    const int64_t* counters{nullptr};      //!< the number of each
+    const char* portCounterNames{nullptr}; //!< what is taken down of each port: see record-rows.h
+    const int64_t* portCounters{nullptr};  //!< the numbers of all ports, node by node
+    uint64_t ports{0};                     //!< how many ports there are
 };
 
 /// A message that an NPU still has to send or to receive.

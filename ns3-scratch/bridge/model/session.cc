@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "astra-ns3-session.h"
 #include "collective-executor.h"
-#include "element-of.h"
 #include "fabric-builder.h"
 #include "fabric-pause-watchdog.h"
 #include "message-router.h"
@@ -38,6 +37,19 @@ NamedColumns(CollectiveScheduleColumns schedule, const int32_t* columns)
     schedule.waitCount = schedule.waitStep + messages;
     return schedule;
 }
+
+/// \return names with a blank behind each. \param named what has them
+template <typename NAMED>
+std::string
+NamesOf(const std::vector<NAMED>& named)
+{
+    std::string names;
+    for (const NAMED& each : named)
+    {
+        names.append(each.name).append(" ");
+    }
+    return names;
+}
 } // namespace
 
 struct Session::Parts
@@ -49,7 +61,11 @@ struct Session::Parts
     std::unique_ptr<MessageRouter> router;         //!< the transports
     std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
     std::unique_ptr<FabricChanges> changes;        //!< of the network, if there are any
-    std::vector<TransportCounter> counters;        //!< taken down last
+    SessionStatistics statistics;                  //!< taken down last
+    std::string counterNames;                      //!< of it
+    std::vector<int64_t> counters;                 //!< of it
+    std::string portCounterNames;                  //!< of it
+    std::string tables;                            //!< in words
     int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
     bool begun{false};                                       //!< Run was called
 };
@@ -73,15 +89,9 @@ SessionListener::SeveralDue(const Due* dues, uint32_t count, int64_t timePs)
 }
 
 const char*
-GetLibraryVersion()
+GetVersions()
 {
-    return ASTRA_NS3_VERSION;
-}
-
-const char*
-GetNs3Version()
-{
-    return ASTRA_NS3_NS3_VERSION;
+    return ASTRA_NS3_VERSION " " ASTRA_NS3_NS3_VERSION;
 }
 
 Session::Session(const NetworkDescription& description, uint32_t seed, SessionListener* listener)
@@ -288,36 +298,31 @@ Session::GetPending(uint32_t index) const
     return m_parts->executor->GetPending(index);
 }
 
-SessionStatistics
-Session::GetStatistics() const
+const SessionStatistics&
+Session::GetStatistics(bool exact)
 {
-    SessionStatistics statistics;
+    SessionStatistics& statistics = m_parts->statistics;
+    statistics = {};
+    statistics.ports = m_parts->recorder->CountPorts(exact);
+    statistics.portCounters = m_parts->recorder->GetPortNumbers().data();
     statistics.events = m_parts->simulation->GetEvents();
     statistics.messages = m_parts->executor->GetMessages();
     statistics.deliveredBytes = m_parts->executor->GetDeliveredBytes();
     statistics.packets = m_parts->fabric->GetReceivedPackets();
     statistics.pauseStorms = m_parts->watchdog ? m_parts->watchdog->GetStorms() : 0;
     m_parts->router->AddTo(statistics);
+    const auto counted = m_parts->router->GetCounters();
+    m_parts->counterNames = NamesOf(counted);
+    m_parts->counters.clear();
+    for (const TransportCounter& counter : counted)
+    {
+        m_parts->counters.push_back(static_cast<int64_t>(counter.value));
+    }
+    m_parts->portCounterNames = NamesOf(m_parts->recorder->GetPortCounters());
+    statistics.counterNames = m_parts->counterNames.c_str();
+    statistics.counters = m_parts->counters.data();
+    statistics.portCounterNames = m_parts->portCounterNames.c_str();
     return statistics;
-}
-
-uint32_t
-Session::CountCounters()
-{
-    m_parts->counters = m_parts->router->GetCounters();
-    return static_cast<uint32_t>(m_parts->counters.size());
-}
-
-std::string
-Session::GetCounterName(uint32_t counter) const
-{
-    return ElementOf(m_parts->counters, counter, "counter").name;
-}
-
-uint64_t
-Session::GetCounter(uint32_t counter) const
-{
-    return ElementOf(m_parts->counters, counter, "counter").value;
 }
 
 uint64_t
@@ -350,57 +355,26 @@ Session::DescribeLongestPause() const
 }
 
 uint32_t
-Session::CountPortCounters() const
-{
-    return static_cast<uint32_t>(m_parts->recorder->GetPortCounters().size());
-}
-
-std::string
-Session::GetPortCounterName(uint32_t counter) const
-{
-    return ElementOf(m_parts->recorder->GetPortCounters(), counter, "counter").name;
-}
-
-uint32_t
-Session::CountPorts(bool exact)
-{
-    return m_parts->recorder->CountPorts(exact);
-}
-
-const int64_t*
-Session::GetPortNumbers() const
-{
-    return m_parts->recorder->GetPortNumbers().data();
-}
-
-uint32_t
 Session::GetNs3NodeId(uint32_t node) const
 {
     return m_parts->fabric->GetNode(node)->GetId();
 }
 
-uint32_t
-Session::CountRecordTables() const
+const char*
+Session::DescribeTables() const
 {
-    return m_parts->recorder->GetNTables();
-}
-
-std::string
-Session::GetRecordTableName(uint32_t table) const
-{
-    return m_parts->recorder->GetTable(table).GetName();
-}
-
-uint32_t
-Session::CountRecordColumns(uint32_t table) const
-{
-    return static_cast<uint32_t>(m_parts->recorder->GetTable(table).GetColumnNames().size());
-}
-
-std::string
-Session::GetRecordColumnName(uint32_t table, uint32_t column) const
-{
-    return ElementOf(m_parts->recorder->GetTable(table).GetColumnNames(), column, "column");
+    m_parts->tables.clear();
+    for (uint32_t number = 0; number < m_parts->recorder->GetNTables(); ++number)
+    {
+        const RecordTable& table = m_parts->recorder->GetTable(number);
+        m_parts->tables += table.GetName();
+        for (const std::string& column : table.GetColumnNames())
+        {
+            m_parts->tables += " " + column;
+        }
+        m_parts->tables += "\n";
+    }
+    return m_parts->tables.c_str();
 }
 
 uint64_t

@@ -17,6 +17,7 @@
 #include <list>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -39,6 +40,19 @@ struct Flow
 
     bool operator==(const Flow&) const = default;
 };
+
+/// \return what stands between the ends of a text's pieces. \param end of each
+inline std::vector<std::string>
+PiecesOf(const std::string& text, char end)
+{
+    std::vector<std::string> pieces;
+    std::istringstream stream(text);
+    for (std::string piece; std::getline(stream, piece, end);)
+    {
+        pieces.push_back(piece);
+    }
+    return pieces;
+}
 
 /// What a port has done, by name.
 using PortNumbers = std::map<std::string, uint64_t>;
@@ -100,8 +114,9 @@ class RecordingListener : public astra_ns3::SessionListener
 
     void RecordsReady(uint32_t table) override
     {
-        const uint32_t columns = m_session->CountRecordColumns(table);
-        auto& rows = m_rows[m_session->GetRecordTableName(table)];
+        const auto words = PiecesOf(PiecesOf(m_session->DescribeTables(), '\n').at(table), ' ');
+        const std::size_t columns = words.size() - 1;
+        auto& rows = m_rows[words.front()];
         for (uint64_t row = 0; row < m_session->GetRecordRows(table); ++row)
         {
             auto& values = rows.emplace_back();
@@ -188,15 +203,15 @@ class PartWriter
     {
         if constexpr (std::is_same_v<VALUE, std::string>)
         {
-            m_part.SetWord(key, value);
+            m_part.Add(key, "word").word = value;
         }
         else if constexpr (std::is_same_v<VALUE, double>)
         {
-            m_part.SetReal(key, value);
+            m_part.Add(key, "real").real = value;
         }
         else
         {
-            m_part.SetWhole(key, static_cast<int64_t>(value));
+            m_part.Add(key, "whole").whole = static_cast<int64_t>(value);
         }
     }
 
@@ -206,7 +221,7 @@ class PartWriter
                     const CHOICE& value,
                     const std::array<const char*, COUNT>& words)
     {
-        m_part.SetWord(key, words.at(static_cast<std::size_t>(value)));
+        m_part.Add(key, "word").word = words.at(static_cast<std::size_t>(value));
     }
 
   private:
@@ -242,7 +257,7 @@ class DescribedNetwork
     void UseRoce(const ns3::RoceParameters& parameters, const std::string& control = "none")
     {
         Describe("roce", parameters);
-        m_description.GetPart("roce").SetWord("control", control);
+        m_description.GetPart("roce").Add("control", "word").word = control;
         UseTransport("roce");
     }
 
@@ -449,10 +464,12 @@ DescribeStar(const Star& star, const TcpParameters& tcp)
 inline uint64_t
 CounterOf(Session& session, const std::string& name)
 {
+    const SessionStatistics& statistics = session.GetStatistics();
+    const auto names = PiecesOf(statistics.counterNames, ' ');
     uint64_t sum = 0;
-    for (uint32_t counter = 0; counter < session.CountCounters(); ++counter)
+    for (std::size_t counter = 0; counter < names.size(); ++counter)
     {
-        sum += session.GetCounterName(counter) == name ? session.GetCounter(counter) : 0;
+        sum += names[counter] == name ? statistics.counters[counter] : 0;
     }
     return sum;
 }
@@ -532,16 +549,16 @@ class OpenSession
     /// \return what a port has done so far
     PortNumbers GetPortStatistics(uint32_t node, uint32_t port)
     {
-        m_session.CountPorts(true);
-        const uint32_t counters = m_session.CountPortCounters();
+        const SessionStatistics& statistics = m_session.GetStatistics(true);
+        const auto names = PiecesOf(statistics.portCounterNames, ' ');
         const int64_t* numbers =
-            m_session.GetPortNumbers() + counters * m_network.PlaceOf(node, port);
-        PortNumbers statistics;
-        for (uint32_t counter = 0; counter < counters; ++counter)
+            statistics.portCounters + names.size() * m_network.PlaceOf(node, port);
+        PortNumbers found;
+        for (std::size_t counter = 0; counter < names.size(); ++counter)
         {
-            statistics[m_session.GetPortCounterName(counter)] = numbers[counter];
+            found[names[counter]] = numbers[counter];
         }
-        return statistics;
+        return found;
     }
 
   private:

@@ -184,21 +184,22 @@ class BadDescriptionsAreRefused : public TestCase
         Refused("there is no transport 'no-such'", [](auto& n) { n.UseTransport("no-such"); });
         Refused("no transport between them", [](auto& n) { n.UseTransport(""); });
         Refused("no-such-control", [](auto& n) { n.UseRoce({}, "no-such-control"); });
-        Refused("ns3::TcpNoSuchThing is no TCP congestion control",
-                [](auto& n) { n.Get().GetPart("tcp").SetWord("type_id", "ns3::TcpNoSuchThing"); });
+        Refused("ns3::TcpNoSuchThing is no TCP congestion control", [](auto& n) {
+            n.Get().GetPart("tcp").Add("type_id", "word").word = "ns3::TcpNoSuchThing";
+        });
         Refused("RoCE with 0 queue pairs", [](auto& n) { n.UseRoce({.queuePairsPerPair = 0}); });
         Refused("transport roce: 'payload_bytes' is missing",
                 [](auto& n) { n.UseTransport("roce"); });
         Refused("transport tcp: 'colour' is unknown",
-                [](auto& n) { n.Get().GetPart("tcp").SetWhole("colour", 1); });
+                [](auto& n) { n.Get().GetPart("tcp").Add("colour", "whole").whole = 1; });
         Refused("transport tcp: 'mtu_bytes' is of another kind",
-                [](auto& n) { n.Get().GetPart("tcp").SetWord("mtu_bytes", "all"); });
+                [](auto& n) { n.Get().GetPart("tcp").Add("mtu_bytes", "word").word = "all"; });
         Refused("transport tcp: 'ecn' is 2, expected 0 to 1",
-                [](auto& n) { n.Get().GetPart("tcp").SetWhole("ecn", 2); });
+                [](auto& n) { n.Get().GetPart("tcp").Add("ecn", "whole").whole = 2; });
         Refused("'reliability' is 'luck', expected one of go-back-n, go-back-0, selective-repeat",
                 [](auto& n) {
                     n.UseRoce({});
-                    n.Get().GetPart("roce").SetWord("reliability", "luck");
+                    n.Get().GetPart("roce").Add("reliability", "word").word = "luck";
                 });
         Refused("has no port 1", [](auto& n) { n.ObserveQueue(0, 1); });
         Refused("an interval above 0", [](auto& n) { n.ObserveUtilisation(0, 0); });
