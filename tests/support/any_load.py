@@ -1,7 +1,7 @@
-"""Runs as a busy machine plays them: looked at at random moments, told of what is due in random pieces.
+"""Runs as a busy machine plays them: looked at at random moments.
 
-What a run reads of wall time are its heartbeats alone: then it hands over rows and takes snapshots, and a heartbeat
-parts what would else be told at once. Here that happens at random.
+What a run reads of wall time are its heartbeats alone: then it hands over rows and takes snapshots. Here that happens
+at random. A heartbeat parts nothing that is told at once: it waits until all of that has been told.
 """
 
 from __future__ import annotations
@@ -20,20 +20,10 @@ from astra_ns3.scenario.company import Company
 
 
 @contextmanager
-def busy_machine(seed: int, *, beats: float = 0.1, cuts: float = 0.3) -> Iterator[None]:
-    """Every run of this process, and of those forked from it, has a heartbeat in so large a share of its callbacks, and
-    so large a share of the places cut at which several of these are told together."""
+def busy_machine(seed: int, *, beats: float = 0.1) -> Iterator[None]:
+    """Every run of this process, and of those forked from it, has a heartbeat in so large a share of its callbacks."""
     draw = random.Random(seed)
-    play_phases, call, begun = SessionBackend._play_phases, SessionBackend._call, LocalReporter.begun
-
-    def phases_in_pieces(
-        self: SessionBackend, npus: list[int], instances: list[int], time_ps: int, phases_done: Any
-    ) -> None:
-        begin = 0
-        for end in range(1, len(npus) + 1):
-            if end == len(npus) or draw.random() < cuts:
-                play_phases(self, npus[begin:end], instances[begin:end], time_ps, phases_done)
-                begin = end
+    call, begun = SessionBackend._call, LocalReporter.begun
 
     def call_and_beat(self: Any, function: Any, *arguments: Any) -> None:
         call(self, function, *arguments)
@@ -53,7 +43,6 @@ def busy_machine(seed: int, *, beats: float = 0.1, cuts: float = 0.3) -> Iterato
         self.beat = beat_and_look  # type: ignore[method-assign]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SessionBackend, "_play_phases", phases_in_pieces)
         patch.setattr(SessionBackend, "_call", call_and_beat)
         patch.setattr(LocalReporter, "begun", begun_and_looked_at)
         patch.setattr("astra_ns3.experiments.isolated.snapshot.MOST_SHARE", 1e9)

@@ -410,7 +410,13 @@ FabricSimulator::TakeInForeign()
     }
     for (const Foreign& each : foreign)
     {
-        Insert(After(TimeStep(each.delayPs)), each.context, each.event);
+        if (each.delayPs > 0)
+        {
+            Insert(After(TimeStep(each.delayPs)), each.context, each.event);
+            continue;
+        }
+        // At once: in the list it would come between events of one moment, where nobody waits.
+        Play({m_nowPs, m_order, reinterpret_cast<uintptr_t>(each.event), each.context, 0});
     }
 }
 
@@ -468,9 +474,10 @@ FabricSimulator::PlayFirstGroup(int64_t endPs)
 {
     while (!m_stop)
     {
-        if (m_hasForeign.load(std::memory_order_acquire)) [[unlikely]]
+        if (m_hasForeign.load(std::memory_order_acquire) && !NextOnlyTells()) [[unlikely]]
         {
             TakeInForeign();
+            continue; // it may have said Stop
         }
         if (m_first.IsEmpty() || m_first.Front().timePs > endPs)
         {
@@ -584,10 +591,6 @@ FabricSimulator::HandOut(const Due& due)
 bool
 FabricSimulator::BeginWindow()
 {
-    if (m_hasForeign.load(std::memory_order_acquire))
-    {
-        TakeInForeign();
-    }
     const int64_t firstPs =
         std::min(m_first.IsEmpty() ? NEVER : m_first.Front().timePs, FindFirstAsidePs());
     if (firstPs == NEVER)
