@@ -78,6 +78,7 @@ def _fits(signature: str, wanted: str) -> bool:
     return bool(getattr(cppyy.gbl.astra_ns3_hook, f"fits_{name}")())
 
 
+@cache
 def _readable(wanted: str) -> str:
     """The C++ signature that the function pointer type ``wanted``, a name of ns-3's, stands for."""
     import cppyy
@@ -108,11 +109,9 @@ def trace(source: Native, name: str, signature: str, function: Callable[..., obj
     )
     # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
     wanted = str(information.callback)
-    refuse(
-        not _fits(signature, wanted),
-        f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}', "
-        f"found '{signature}'",
-    )
+    if not _fits(signature, wanted):
+        takes = f"hook: trace source '{name}' of {type_id.GetName()} takes a function '{_readable(wanted)}'"
+        raise wrong(f"{takes}, found '{signature}'")
     native = cppyy.gbl.std.function[signature](function)
     sink = cppyy.gbl.astra_ns3_hook.Sink[signature].Make(native)
     source.TraceConnectWithoutContext(name, sink)
