@@ -6,6 +6,7 @@ import importlib.util
 import itertools
 import json
 import re
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -131,6 +132,28 @@ def test_a_hooks_trace_sink_is_called_for_every_packet() -> None:
     assert len(sizes) == played.ports["switch0:1"]["sent_frames"]
     assert sizes[0] == 48  # the SYN
     assert sum(size - HEADERS for size in sizes[2:]) == 60_000
+
+
+def test_a_hook_traces_the_same_source_of_two_ports() -> None:
+    called: list[str] = []
+
+    def listen(context: Any) -> None:
+        for name in ("switch0:0", "switch0:1"):
+            sink = partial(lambda port, time, packet: called.append(port), name)
+            context.trace(context.port(name), "Transmit", PACKET_SIGNATURE, sink)
+
+    played = play(star(2), one_message(), 60_000, on_built=listen)
+    for name in ("switch0:0", "switch0:1"):
+        assert called.count(name) == played.ports[name]["sent_frames"] > 0
+
+
+def test_a_wrong_signature_is_the_same_input_error_each_time() -> None:
+    def listen(context: Any) -> None:
+        context.trace(context.port("host0"), "Transmit", "void(int)", lambda *_: None)
+
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"takes a function 'void\(ns3::Time, .*', found 'void\(int\)'"):
+            play(star(2), one_message(), 1, on_built=listen)
 
 
 def test_an_unknown_trace_source_is_an_input_error() -> None:

@@ -220,7 +220,7 @@ class RequestsJob(FlowsJob):
 ''',
     },
     lines={
-        "astra_ns3/experiments/jobs/registry.py": (
+        "astra_ns3/experiments/jobs/job_kinds.py": (
             (
                 "from astra_ns3.experiments.jobs.training import",
                 "from astra_ns3.config.requests import Requests\n"
