@@ -446,7 +446,7 @@ FabricSimulator::Play(const Due& due)
         if (!event->IsCancelled())
         {
             m_events++;
-            *m_shownPs = m_nowPs;
+            *m_shownPs = due.timePs;
             event->Invoke();
         }
         return;
@@ -457,6 +457,7 @@ FabricSimulator::Play(const Due& due)
         return;
     }
     m_events++;
+    *m_shownPs = due.timePs;
     if (call == Call::ARRIVAL)
     {
         m_context = port->GetFarContext();
