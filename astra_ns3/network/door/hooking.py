@@ -78,6 +78,7 @@ def _fits(signature: str, wanted: str) -> bool:
     return bool(getattr(cppyy.gbl.astra_ns3_hook, f"fits_{name}")())
 
 
+@cache
 def _readable(wanted: str) -> str:
     """The C++ signature that the function pointer type ``wanted``, a name of ns-3's, stands for."""
     import cppyy
