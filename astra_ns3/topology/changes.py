@@ -133,7 +133,8 @@ def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
         _check_state(change)
         for name, value in change.state.named().items():
             before = asked.setdefault((change.time_ps, change.target, name), value)
-            refuse(before != value, f"{name} is both {before} and {value}", str(change))
+            if before != value:
+                raise wrong(f"{name} is both {before} and {value}", str(change))
 
 
 def _check_target(graph: Graph, change: Change) -> None:
@@ -154,7 +155,8 @@ def _check_target(graph: Graph, change: Change) -> None:
 def _check_state(change: Change) -> None:
     state = change.state
     asked = state.named()
-    refuse(not asked, f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
+    if not asked:
+        raise wrong(f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
     if not isinstance(change.target, LinkTarget) and set(asked) != {"up"}:
         named = ", ".join(name for name in asked if name != "up")
         raise wrong(f"{named} is of links only, expected up", str(change))

@@ -22,7 +22,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import located, nearest, refuse, wrong
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -124,8 +124,10 @@ def _pass(data: Json, path: KeyPath, document: Document) -> Pass:
 def _read(name: str, value: Json, path: KeyPath, document: Document) -> Read:
     """A size, a time or a collective of a workload's, with or without a unit."""
     if isinstance(value, str):
-        with located(f"{document.place(path)}: key '{_dotted(path)}'"):
+        try:
             return _READERS.get(name, str)(value)
+        except InputError as error:
+            raise wrong(f"key '{_dotted(path)}': {error}", document.place(path)) from error
     return value
 
 
@@ -174,8 +176,10 @@ def _keys(data: Json, model: type[Workload | Layer | Pass], path: KeyPath, docum
 
 
 def _made(model: Callable[..., Made], values: Mapping[str, Read | Pass], path: KeyPath, document: Document) -> Made:
-    with located(f"{document.place(path)}: key '{_dotted(path)}'"):
+    try:
         return model(**values)
+    except InputError as error:
+        raise wrong(f"key '{_dotted(path)}': {error}", document.place(path)) from error
 
 
 def _dotted(path: KeyPath) -> str:
