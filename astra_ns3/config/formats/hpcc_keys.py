@@ -177,6 +177,11 @@ class HpccValues:
         assert isinstance(found, kind)
         return found
 
+    def refuse(self, condition: bool, key: str, message: str) -> None:
+        """Raise :meth:`error` if ``condition`` holds."""
+        if condition:
+            raise self.error(key, message)
+
     def error(self, key: str, message: str) -> InputError:
         """What is wrong with the value of a key, behind file and line."""
         row = self.rows.get(key)
