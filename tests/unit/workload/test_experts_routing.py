@@ -196,7 +196,7 @@ def test_counts_of_places_and_layers_are_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("expert,token\n0,1\n", "counts.csv:1: column 'token' is unknown; .*; did you mean 'tokens'"),
+        ("expert,token\n0,1\n", "counts.csv:1: column 'token' is not one of .*; did you mean 'tokens'"),
         ("expert\n0\n", "counts.csv:1: the header lacks tokens"),
         ("expert,tokens\n4,1\n", "counts.csv:2: expert is '4', expected a whole number from 0 to 3"),
         ("expert,tokens\n1,-1\n", "counts.csv:2: tokens is '-1'"),
