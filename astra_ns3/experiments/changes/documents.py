@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Union
 
@@ -137,28 +138,18 @@ def _nanoseconds(value: str) -> int:
     return time_ps // PS_PER_NS
 
 
-def _collective(value: str) -> CollectiveKind | None:
-    names = {kind.value: kind for kind in CollectiveKind}
-    if value.upper() == "NONE":
-        return None
-    if value.upper() not in names:
-        raise wrong(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
-    return names[value.upper()]
-
-
-def _group(value: str) -> ParallelGroup:
-    names = {group.value: group for group in ParallelGroup}
+def _named(names: Mapping[str, Read], value: str) -> Read:
     if value.upper() not in names:
         raise wrong(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
 _READERS: Mapping[str, Callable[[str], Read]] = {
-    "group": _group,
+    "group": partial(_named, {group.value: group for group in ParallelGroup}),
     "bytes": parse_bytes,
     "compute_ns": _nanoseconds,
     "update_ns": _nanoseconds,
-    "collective": _collective,
+    "collective": partial(_named, {"NONE": None, **{kind.value: kind for kind in CollectiveKind}}),
 }
 
 
