@@ -18,7 +18,7 @@ RECIPES = (*in_python.RECIPES, *in_computing.RECIPES, *in_cpp.RECIPES, *coming.R
 
 REGISTRIES = {
     "astra_ns3/config/transports/kinds.py",
-    "astra_ns3/experiments/jobs/registry.py",
+    "astra_ns3/experiments/jobs/job_kinds.py",
     "astra_ns3/network/registry.py",
     "astra_ns3/transport/transports.py",
     "ns3-scratch/bridge/model/transport-registry.cc",
