@@ -113,14 +113,15 @@ _LONGEST_WORD = 40
 
 def wrong(words: str, where: Place = "") -> InputError:
     """Return the error that says ``words`` of a place."""
-    place = str(where)
+    place = str(where) if isinstance(where, Where) else os.fspath(where)
     return InputError(f"{place}: {words}" if place else words)
 
 
 def refuse(condition: bool, words: str, where: Place = "") -> None:
     """Raise :func:`wrong` if ``condition`` holds.
 
-    The words are made before the condition is known. Where a million things are checked, ``if`` and ``raise wrong``.
+    The words are made even if the condition doesn't hold. Use ``if`` and ``raise wrong`` where many things are checked,
+    and for words that show what a user gave: its ``repr`` can be large, or fail.
     """
     if condition:
         raise wrong(words, where)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from astra_ns3.errors import InputError, nearest, refuse, required, wrong
+from astra_ns3.errors import InputError, nearest, wrong
 
 PS_PER_NS = 1000
 PS_PER_US = 1000 * PS_PER_NS
@@ -65,10 +65,8 @@ def parse_rate(value: str | int) -> int:
     ``100`` means another unit.
     """
     rate_bps = _parse(value, "a rate", _RATE_UNITS, bare=1, shown=_RATE_WORDS)
-    refuse(
-        0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)),
-        f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}",
-    )
+    if 0 < rate_bps < _LEAST_BARE_BPS and not any(letter.isalpha() for letter in str(value)):
+        raise wrong(f"{value!r} has no unit and would be {rate_bps} bits per second: write one of {_RATE_WORDS}")
     return rate_bps
 
 
@@ -115,10 +113,9 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     """The integer that ``value`` stands for; ``bare`` is the factor of a number without a unit, None if not allowed."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise wrong(f"{value!r} is not {what}: write a number and one of {shown}")
-    match = required(
-        _NUMBER_AND_UNIT.fullmatch(str(value).strip()),
-        f"{value!r} is not {what}: write a number that is not negative and one of {shown}",
-    )
+    match = _NUMBER_AND_UNIT.fullmatch(str(value).strip())
+    if match is None:
+        raise wrong(f"{value!r} is not {what}: write a number that is not negative and one of {shown}")
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:
@@ -129,7 +126,8 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
         number *= bare
     elif number != 0:
         raise wrong(f"{value!r} has no unit: write {what} as a number and one of {shown}")
-    refuse(number.denominator != 1, f"{value!r} is not a whole number of {_smallest(units)}")
+    if number.denominator != 1:
+        raise wrong(f"{value!r} is not a whole number of {_smallest(units)}")
     if number > LARGEST_INTEGER:
         raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
     return int(number)

@@ -10,7 +10,7 @@ import click
 
 from astra_ns3.cli.completion import words
 from astra_ns3.cli.generate_workload import generate_workload
-from astra_ns3.cli.help import CommandGroup
+from astra_ns3.cli.help import CommandGroup, help_alone
 from astra_ns3.cli.output import folder_for, print_json, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
@@ -21,7 +21,6 @@ from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
 
-_USAGE_STATUS = 2
 _Command = Callable[..., int]
 Read = TypeVar("Read")
 
@@ -121,7 +120,7 @@ def generate_group(context: click.Context) -> None:
 
     The same words and seed make the same file.
     """
-    _help_alone(context)
+    help_alone(context)
 
 
 generate_group.add_command(generate_workload)
@@ -131,7 +130,7 @@ generate_group.add_command(generate_workload)
 @click.pass_context
 def generate_flows(context: click.Context) -> None:
     """Make a list of flows."""
-    _help_alone(context)
+    help_alone(context)
 
 
 @generate_flows.command(
@@ -228,10 +227,3 @@ def _written(
     at = f", load {load:.3g}" if math.isfinite(load) else ""
     show(f"written to {output}: {len(flows):,} flows, {format_bytes(size)}, the last at {format_time(last_ps)}{at}")
     return 0
-
-
-def _help_alone(context: click.Context) -> None:
-    """Print the help of a group that was called without a command."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        context.exit(_USAGE_STATUS)

@@ -11,6 +11,7 @@ import click
 
 from astra_ns3.errors import nearest
 
+USAGE_STATUS = 2
 _WIDTH = 78
 _INDENT = "  "
 _REST = "Messages and help"
@@ -66,6 +67,13 @@ class CommandGroup(_WithExamples, click.Group):
         if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
             ctx.fail(f"No such command '{name}'{nearest(name, names)}")
         return super().resolve_command(ctx, args)
+
+
+def help_alone(context: click.Context) -> None:
+    """Print the help of a group that was called without a command, and exit."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(USAGE_STATUS)
 
 
 def _folded(example: str) -> str:

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 import click
 
 from astra_ns3.cli.commands import Commands
+from astra_ns3.cli.help import USAGE_STATUS, help_alone
 from astra_ns3.cli.output import output_failed, print_failure
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 
 _NAME = "astra-ns3"
 _FAULT_STATUS = 1
-_USAGE_STATUS = 2
 _JSON_OPTION = "--json"
 
 
@@ -56,9 +56,7 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Play a distributed training loop over a packet-level network."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        context.exit(_USAGE_STATUS)
+    help_alone(context)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -81,8 +79,8 @@ def _status_of(words: list[str], as_json: bool) -> int:
         outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False)
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else _NAME
-        print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", _USAGE_STATUS, as_json)
-        return _USAGE_STATUS
+        print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", USAGE_STATUS, as_json)
+        return USAGE_STATUS
     except OSError as error:
         if error.filename is not None:
             raise

@@ -40,7 +40,7 @@ class LiveLine:
     def stage(self, name: str, wall_seconds: float) -> None:
         """Draw the stage of the set-up that begins, or that goes on."""
         self._last_seconds = self._drawn_at = wall_seconds
-        self._draw([stage_text(name, wall_seconds)])
+        self._draw([f"set-up: {name}  {wall_seconds:.0f} s"])
 
     def finish(self) -> None:
         """Take the line away; another run may use it then."""
@@ -66,11 +66,6 @@ def columns_of(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return shutil.get_terminal_size().columns
-
-
-def stage_text(name: str, wall_seconds: float) -> str:
-    """The line's words before the first event."""
-    return f"set-up: {name}  {wall_seconds:.0f} s"
 
 
 def progress_text(progress: Progress, events_per_second: float) -> str:

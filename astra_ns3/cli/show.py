@@ -7,7 +7,7 @@ import re
 import click
 
 from astra_ns3.cli.completion import words
-from astra_ns3.cli.help import CommandGroup
+from astra_ns3.cli.help import CommandGroup, help_alone
 from astra_ns3.cli.output import print_json, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.cli.show_network import show_network
@@ -27,7 +27,6 @@ from astra_ns3.whole_file import check_free
 
 _DEFAULT_RANKS = 8
 _COLUMN_SUFFIXES = (".csv", ".json")
-_USAGE_STATUS = 2
 
 
 @click.group(
@@ -42,9 +41,7 @@ _USAGE_STATUS = 2
 @click.pass_context
 def show_group(context: click.Context) -> None:
     """Look at what a run is made of."""
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help(), err=True)
-        context.exit(_USAGE_STATUS)
+    help_alone(context)
 
 
 show_group.add_command(show_network)

@@ -24,7 +24,7 @@ from astra_ns3.collectives.msccl_memory import chunks_per_part
 from astra_ns3.collectives.msccl_xml import MscclProgram
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import Where, refuse
+from astra_ns3.errors import Where, wrong
 
 _SHUFFLES = 3
 
@@ -49,11 +49,11 @@ def msccl_schedule(
 def _check_alike(messages: list[Message], others: list[Message], source: str) -> None:
     """Raise InputError if a message doesn't carry the same in two runs."""
     for message, twin in zip(messages, others, strict=True):
-        refuse(
-            message.carried != twin.carried,
-            "<step>: what it sends depends on which thread block is faster; a dependency is missing",
-            Where(source, message.line),
-        )
+        if message.carried != twin.carried:
+            raise wrong(
+                "<step>: what it sends depends on which thread block is faster; a dependency is missing",
+                Where(source, message.line),
+            )
 
 
 def _rows(program: MscclProgram, messages: list[Message], source: str) -> Schedule:
@@ -67,7 +67,8 @@ def _rows(program: MscclProgram, messages: list[Message], source: str) -> Schedu
     received = Counter((message.receiver, message.level) for message in messages)
     counts = [len(message.carried) for message in messages]
     for message, count in zip(messages, counts, strict=True):
-        refuse(not 1 <= count <= blocks, f"<step>: cnt is {count}, expected 1 to {blocks}", Where(source, message.line))
+        if not 1 <= count <= blocks:
+            raise wrong(f"<step>: cnt is {count}, expected 1 to {blocks}", Where(source, message.line))
     # Every range of as many blocks gives the size; the one that the message begins with is the nearest to the truth.
     firsts = [min(message.carried[0][0], blocks - len(message.carried)) for message in messages]
     content = Content(

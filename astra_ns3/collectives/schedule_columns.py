@@ -20,7 +20,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_rows import COLUMNS, REQUIRED_KEYS, Table, table_schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.json_reading import reading_json
-from astra_ns3.errors import Where, failing, refuse, wrong
+from astra_ns3.errors import Where, refuse, wrong
 
 _SPARSE_COLUMNS = ("content", "contributors")
 
@@ -38,16 +38,15 @@ def csv_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
                 keys[key.strip()] = (f"{source}:{number}", value.strip())
         elif line.strip():
             numbers.append(number)
-            with failing(csv.Error, f"{source}:{number}: is not CSV"):
+            try:
                 rows.append(next(csv.reader([line], skipinitialspace=True)))
+            except csv.Error as error:
+                raise wrong(f"is not CSV: {error}", Where(source, number)) from error
     refuse(not rows, "no line of column names", source)
     names = [name.strip() for name in rows[0]]
     for number, row in zip(numbers, rows, strict=True):
-        refuse(
-            len(row) != len(names),
-            f"found {len(row)} cells, expected {len(names)} as in line {numbers[0]}",
-            Where(source, number),
-        )
+        if len(row) != len(names):
+            raise wrong(f"found {len(row)} cells, expected {len(names)} as in line {numbers[0]}", Where(source, number))
     columns = {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}
     refuse(len(columns) != len(names), "a column has been given twice", Where(source, numbers[0]))
     return table_schedule(Table(source, keys, columns, lambda row: f"{source}:{numbers[1 + row]}"))

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_valid
 from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, key_error, validated
+from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, refuse_key, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SLOWDOWN, told_apart
@@ -56,8 +56,7 @@ class Straggler(ConfigModel):
 
     @model_validator(mode="after")
     def _lasts(self) -> Straggler:
-        if self.until_ps is not None and self.until_ps <= self.from_ps:
-            raise key_error("until", "is not after from")
+        refuse_key(self.until_ps is not None and self.until_ps <= self.from_ps, "until", "is not after from")
         return self
 
 
@@ -87,8 +86,11 @@ class CommunicationShares(ConfigModel):
 
     @model_validator(mode="after")
     def _takes_something(self) -> CommunicationShares:
-        if not self.processors and not self.memory_bandwidth:
-            raise key_error("processors", "is missing or 0, and so is memory_bandwidth; expected one of them above 0")
+        refuse_key(
+            not self.processors and not self.memory_bandwidth,
+            "processors",
+            "is missing or 0, and so is memory_bandwidth; expected one of them above 0",
+        )
         return self
 
 
@@ -101,8 +103,11 @@ class ComputeSlowdown(ConfigModel):
 
     @model_validator(mode="after")
     def _slows(self) -> ComputeSlowdown:
-        if not self.stragglers and self.jitter is None and self.communication is None:
-            raise key_error("stragglers", "is missing, and so are jitter and communication; expected one of them")
+        refuse_key(
+            not self.stragglers and self.jitter is None and self.communication is None,
+            "stragglers",
+            "is missing, and so are jitter and communication; expected one of them",
+        )
         return self
 
 

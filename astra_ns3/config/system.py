@@ -15,9 +15,9 @@ from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo
 
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.core.model import ConfigModel, key_error, shown
+from astra_ns3.config.core.model import ConfigModel, key_error, refuse_key, shown
 from astra_ns3.config.formats.remote_memory import RemoteMemory
-from astra_ns3.errors import nearest, refuse
+from astra_ns3.errors import nearest, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.user_code import FORM, user_part
 
@@ -101,12 +101,12 @@ _Policy = Annotated[str, BeforeValidator(policy_name)]
 def _whole_bytes_per_ns(bandwidth: float) -> int:
     """Of a memory's GB/s, in which reductions count; ValueError where the fraction left out is more than a percent."""
     whole = int(bandwidth)
-    if bandwidth - whole > _MOST_LEFT_OUT * bandwidth:
-        raise key_error(
-            "local-mem-bw",
-            f"found {bandwidth:g}, but reductions count whole bytes per ns: expected a whole number, or "
-            "'reduction-bytes-per-ns' besides",
-        )
+    refuse_key(
+        bandwidth - whole > _MOST_LEFT_OUT * bandwidth,
+        "local-mem-bw",
+        f"found {bandwidth:g}, but reductions count whole bytes per ns: expected a whole number, or "
+        "'reduction-bytes-per-ns' besides",
+    )
     return whole
 
 
@@ -173,12 +173,12 @@ class SystemConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _endpoint_delay_fits(self) -> SystemConfig:
-        if self.endpoint_delay_ns * self.injection_scale > LARGEST_INTEGER // PS_PER_NS:
-            raise key_error(
-                "injection-scale",
-                f"{self.injection_scale:g} times the endpoint delay of {self.endpoint_delay_ns} ns is too long: the "
-                f"most is {LARGEST_INTEGER // PS_PER_NS} ns",
-            )
+        refuse_key(
+            self.endpoint_delay_ns * self.injection_scale > LARGEST_INTEGER // PS_PER_NS,
+            "injection-scale",
+            f"{self.injection_scale:g} times the endpoint delay of {self.endpoint_delay_ns} ns is too long: the "
+            f"most is {LARGEST_INTEGER // PS_PER_NS} ns",
+        )
         return self
 
     @property
@@ -218,13 +218,14 @@ class SystemConfig(ConfigModel):
         if self._before_cuts is not None:
             self._before_cuts.algorithms(kind, self._dimensions_before_cuts)
         algorithms: tuple[str, ...] = getattr(self, key)
-        refuse(not algorithms, f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
-        refuse(
-            len(algorithms) != dimensions and not is_flat(algorithms[0]),
-            f"key '{name}': found {_counted(len(algorithms), 'algorithm')} "
-            f"({'_'.join(algorithms)}), expected {dimensions}: the network has "
-            f"{_counted(dimensions, 'dimension')}, and each needs one",
-        )
+        if not algorithms:
+            raise wrong(f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
+        if len(algorithms) != dimensions and not is_flat(algorithms[0]):
+            raise wrong(
+                f"key '{name}': found {_counted(len(algorithms), 'algorithm')} "
+                f"({'_'.join(algorithms)}), expected {dimensions}: the network has "
+                f"{_counted(dimensions, 'dimension')}, and each needs one"
+            )
         return algorithms
 
     def custom_collectives(self) -> dict[CollectiveKind, str]:

@@ -8,7 +8,7 @@ from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.scales import check_scales
-from astra_ns3.errors import refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS
@@ -144,7 +144,5 @@ class Workload:
 
 
 def _check_range(what: str, value: int, largest: int) -> None:
-    refuse(
-        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest,
-        f"{what} {value!r} is not a whole number from 0 to {largest}",
-    )
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise wrong(f"{what} {value!r} is not a whole number from 0 to {largest}")

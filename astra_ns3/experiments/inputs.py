@@ -150,7 +150,7 @@ def load_inputs(
     platform = _platform(system_config, tenancy, compatibility)
     with _named(network):
         _check_grid(network_config)
-        _check_reported(len(tenancy.npus), options)
+        of_npus("report-npu", options.report_npu, len(tenancy.npus))
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
@@ -270,10 +270,6 @@ def _check_grid(network: AnyNetwork) -> None:
     """Raise InputError if an analytical network, which has no graph to be refused, has too many NPUs."""
     if isinstance(network, AnalyticalNetwork):
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
-
-
-def _check_reported(npus: int, options: Options) -> None:
-    of_npus("report-npu", options.report_npu, npus)
 
 
 _FILES = ("groups", "remote_memory", "logical_topology")

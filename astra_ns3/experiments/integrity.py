@@ -46,7 +46,7 @@ def blaming_damage(folders: Iterable[str | os.PathLike[str]]) -> Iterator[None]:
         for folder in folders:
             damage = _damage(whole_run(Path(folder)))
             if damage is not None:
-                raise wrong(f"{type(error).__name__}: {_first_line(error)}", damage) from error
+                raise wrong(f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}", damage) from error
         raise
 
 
@@ -79,7 +79,3 @@ def _digest_of(file: Path) -> str:
         while part := content.read(_PART_BYTES):
             digest.update(part)
     return digest.hexdigest()
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), "")

@@ -37,7 +37,7 @@ def replace_folder(new: Path, old: Path) -> bool:
 
     ``new`` is the old folder afterwards.
     """
-    if _inside(Path.cwd(), old):
+    if Path.cwd().resolve().is_relative_to(old.resolve()):
         return False  # the user's shell may stand in it, and would be left in a folder that is gone
     try:
         owner = old.stat()
@@ -120,7 +120,3 @@ def _exchange(one: Path, other: Path) -> bool:
         return False
     paths = os.fsencode(one), os.fsencode(other)
     return bool(renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0)
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())

@@ -181,19 +181,13 @@ class RunRequest(Options):
         super().check()
         whole_number("seed", self.seed, 1, LARGEST_SEED)
         refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")
-        refuse(
-            self.on_built is not None and not callable(self.on_built),
-            f"on_built is {self.on_built!r}, expected a function",
-        )
-        refuse(
-            self.on_built is not None and isinstance(self.backend, str) and not takes(self.on_built, 1),
-            f"on_built is {shown(self.on_built)}, which can't be called with one argument, the context",
-        )
+        if self.on_built is not None and not callable(self.on_built):
+            raise wrong(f"on_built is {self.on_built!r}, expected a function")
+        if self.on_built is not None and isinstance(self.backend, str) and not takes(self.on_built, 1):
+            raise wrong(f"on_built is {shown(self.on_built)}, which can't be called with one argument, the context")
         for call in ("update", "finish") if self.progress is not None else ():
-            refuse(
-                not callable(getattr(self.progress, call, None)),
-                f"progress is {shown(self.progress)}, which is no ProgressSink: it has no {call}",
-            )
+            if not callable(getattr(self.progress, call, None)):
+                raise wrong(f"progress is {shown(self.progress)}, which is no ProgressSink: it has no {call}")
         for what in self.record:
             if not isinstance(what, str) or what not in RECORDABLE:
                 raise wrong(f"record '{what}' is not one of {', '.join(RECORDABLE)}{nearest(str(what), RECORDABLE)}")

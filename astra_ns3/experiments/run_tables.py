@@ -23,11 +23,6 @@ def _time(time_ps: int | None) -> Cell:
     return None if time_ps is None else microseconds(time_ps)
 
 
-def _algorithm_bandwidth(record: CollectiveRecord) -> Cell:
-    """Size over time, in bytes a nanosecond, which are 10**9 bytes a second."""
-    return _bandwidth(record, 1, 1)
-
-
 def _bus_bandwidth(record: CollectiveRecord) -> Cell:
     if record.kind is CollectiveKind.POINT_TO_POINT:
         return _bandwidth(record, 1, 1)
@@ -63,7 +58,7 @@ COLLECTIVE_COLUMNS: tuple[CellColumn[CollectiveRecord], ...] = (
     ("start_us", lambda record: microseconds(record.start_ps)),
     ("end_us", lambda record: _time(record.end_ps)),
     ("duration_us", lambda record: _time(_duration_ps(record))),
-    ("algorithm_bandwidth_gbytes_per_s", _algorithm_bandwidth),
+    ("algorithm_bandwidth_gbytes_per_s", lambda record: _bandwidth(record, 1, 1)),
     ("bus_bandwidth_gbytes_per_s", _bus_bandwidth),
 )
 PORT_COLUMNS: tuple[CellColumn[Mapping[str, Cell]], ...] = tuple(

@@ -81,12 +81,8 @@ def _seen_from_first(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> 
         len(npus) + 1,
         _switches(graph, tables, npus),
         [source, *targets],
-        max(paths, key=_propagation_ps, default=()),
+        max(paths, key=lambda links: (sum(link.delay_ps for link in links), len(links)), default=()),
     )
-
-
-def _propagation_ps(links: Sequence[Link]) -> tuple[int, int]:
-    return sum(link.delay_ps for link in links), len(links)
 
 
 def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set[int]:

@@ -141,7 +141,11 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
     weighted = config.topology.routing.weighted
-    tables = _first_tables(graph, changes, weighted) if changes else shortest_paths(graph, weighted=weighted)
+    tables = (
+        next(epochs(graph, changes, weighted=weighted)).tables  # of the first epoch, with the groups of all
+        if changes
+        else shortest_paths(graph, weighted=weighted)
+    )
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_outline_of(graph, slowest)
@@ -161,11 +165,6 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         shape=outline,
         transports=transports,
     )
-
-
-def _first_tables(graph: Graph, changes: Sequence[Change], weighted: bool) -> RouteTables:
-    """The tables of the first epoch, with the groups of all; raises InputError for an impossible change."""
-    return next(epochs(graph, changes, weighted=weighted)).tables
 
 
 def _with_marking(

@@ -8,7 +8,7 @@ from functools import partial
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.core.model import shown
-from astra_ns3.errors import check_known, refuse
+from astra_ns3.errors import check_known, refuse, wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
@@ -63,19 +63,18 @@ def check_given(backend: object, given_as: str = "backend") -> None:
     """Raise InputError if ``backend`` is no NetworkBackend; ``given_as`` is how it came here, for the message."""
     lacking = [name for name in _CALLS if not callable(getattr(backend, name, None))]
     npus = getattr(backend, "npus", None)
-    refuse(bool(lacking), f"{given_as} is {shown(backend)}, which is no NetworkBackend: it has no {', '.join(lacking)}")
-    refuse(
-        isinstance(npus, bool) or not isinstance(npus, int) or npus < 1,
-        f"{given_as} is {shown(backend)}, which has {shown(npus)} as npus, expected a whole number",
-    )
+    if lacking:
+        raise wrong(f"{given_as} is {shown(backend)}, which is no NetworkBackend: it has no {', '.join(lacking)}")
+    if isinstance(npus, bool) or not isinstance(npus, int) or npus < 1:
+        raise wrong(f"{given_as} is {shown(backend)}, which has {shown(npus)} as npus, expected a whole number")
 
 
 def check_factory(factory: Callable[..., object]) -> None:
     """Raise InputError if ``factory`` can't be called as a function that makes a backend."""
-    refuse(
-        not takes(factory, 4),
-        f"backend is {shown(factory)}, which can't be called with (network plan, seed, recorder options, on_built)",
-    )
+    if not takes(factory, 4):
+        raise wrong(
+            f"backend is {shown(factory)}, which can't be called with (network plan, seed, recorder options, on_built)"
+        )
 
 
 def takes(function: Callable[..., object], arguments: int) -> bool:

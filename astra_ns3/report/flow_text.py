@@ -41,7 +41,7 @@ def completion_text(flows: FlowsDocument) -> str:
     if flows["all"] is None:
         return ""
     several = len(flows["sizes"]) > 1
-    lines = [_HEAD, *(_line(sizes, _up_to(sizes)) for sizes in flows["sizes"])]
+    lines = [_HEAD, *(_line(sizes, f"up to {format_bytes(sizes['most_bytes'])}") for sizes in flows["sizes"])]
     if several:
         lines.append(_line(flows["all"], "all sizes"))
     widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
@@ -51,10 +51,6 @@ def completion_text(flows: FlowsDocument) -> str:
 def _in_columns(line: Sequence[str], widths: Sequence[int]) -> str:
     numbers = (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
     return "  ".join(["", line[0].ljust(widths[0]), *numbers])
-
-
-def _up_to(sizes: FlowSizesDocument) -> str:
-    return f"up to {format_bytes(sizes['most_bytes'])}"
 
 
 def _line(sizes: FlowSizesDocument, name: str) -> tuple[str, ...]:

@@ -152,10 +152,8 @@ def tenancy_of(
 
 def _check_npus(name: str, npus: Sequence[int], there: int) -> None:
     for npu in npus:
-        refuse(
-            isinstance(npu, bool) or not isinstance(npu, int) or not 0 <= npu < there,
-            f"tenant '{name}': NPU {npu!r} is not one of the network's {there}, 0 to {there - 1}",
-        )
+        if isinstance(npu, bool) or not isinstance(npu, int) or not 0 <= npu < there:
+            raise wrong(f"tenant '{name}': NPU {npu!r} is not one of the network's {there}, 0 to {there - 1}")
     refuse(not npus, f"tenant '{name}' has no NPUs, expected at least one")
     refuse(len(set(npus)) < len(npus), f"tenant '{name}' has an NPU twice, expected each once")
 

@@ -83,7 +83,8 @@ class Addresses:
             return value.document()
         if option.name in FILE_OPTIONS and value is not None:
             return self._content(os.fspath(value))
-        return self._stripped(_number(option.kind, value))
+        # 1 and 1.0 are one scale.
+        return self._stripped(float(value) if option.kind is float and isinstance(value, int) else value)
 
     def _config(self, config: AnyConfig) -> str:
         known = self._configs.get(id(config))
@@ -163,11 +164,6 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
         if each.is_file():
             _with_taken_in(each, seen)
     return seen
-
-
-def _number(kind: type, value: Json) -> Json:
-    """``value``, as the option has it: 1 and 1.0 are one scale."""
-    return float(value) if kind is float and isinstance(value, int) else value
 
 
 @cache

@@ -32,7 +32,7 @@ def guessed_seconds(tasks: Sequence[PointTask], most_seconds: float = MOST_SECON
     for task in _spread(tasks):
         if time.monotonic() - begun > most_seconds:
             break
-        key = _all_but_seed(task.request)
+        key = pickle.dumps(replace(task.request, seed=1, on_built=None))
         if key not in known:
             known[key] = None if _USERS_CODE in key else _forecast(task.request)
         guess = known[key]
@@ -88,10 +88,6 @@ def _spread(tasks: Sequence[PointTask]) -> Iterable[PointTask]:
     step = max(1, round(len(tasks) ** 0.5))
     for first in range(step):
         yield from tasks[first::step]
-
-
-def _all_but_seed(request: RunRequest) -> bytes:
-    return pickle.dumps(replace(request, seed=1, on_built=None))
 
 
 def _forecast(request: RunRequest) -> float | None:

@@ -200,11 +200,8 @@ def _check_apart(changes: list[Change], place: str, labels: Mapping[str, Label])
     said: dict[str, Change] = {}
     for change in changes:
         before = said.setdefault(change.meaning, change)
-        refuse(
-            before.value != change.value,
-            f"two of the axes {', '.join(labels)} set '{change.key}' to different values",
-            place,
-        )
+        if before.value != change.value:
+            raise wrong(f"two of the axes {', '.join(labels)} set '{change.key}' to different values", place)
 
 
 def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
@@ -239,9 +236,8 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
     }
     warnings: list[str] = []
     for kind in FILES:
-        refuse(
-            kind not in options, f"key '{kind}' is missing: name a file", study.document.place(("parts", draft.part))
-        )
+        if kind not in options:
+            raise wrong(f"key '{kind}' is missing: name a file", study.document.place(("parts", draft.part)))
         changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
         source = sources.get(kind, options[kind], changes)
         values[kind] = source.config

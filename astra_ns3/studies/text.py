@@ -8,7 +8,7 @@ from astra_ns3.experiments.costs import PROGRAM_SECONDS
 from astra_ns3.report.alignment import aligned, clock, counted, table
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part
-from astra_ns3.studies.figures.data import DONE, Row, label_text
+from astra_ns3.studies.figures.data import DONE, label_text
 from astra_ns3.studies.means import has_several_seeds
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
@@ -46,15 +46,11 @@ def _part_text(result: StudyResult, part: Part) -> str:
     axes, measures = [axis.name for axis in part.axes], shown_measures(part, rows)
     lines = [[*axes, seed, *map(measure_heading, measures)]]
     for row in rows[:_MOST_ROWS]:
-        values = [measure_text(row, name) or _why_none(row) for name in measures]
+        values = [measure_text(row, name) or (row["status"] if row["status"] != DONE else "-") for name in measures]
         lines.append([*(label_text(row[axis]) for axis in axes), str(row[seed]), *values])
     more = f"\n  and {len(rows) - _MOST_ROWS} more rows in {file}" if len(rows) > _MOST_ROWS else ""
     best = "".join(f"\n  {line}" for line in best_lines(result.best.get(part.name)))
     return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"
-
-
-def _why_none(row: Row) -> str:
-    return row["status"] if row["status"] != DONE else "-"
 
 
 def list_text(expansion: Expansion, outcomes: Mapping[str, PointOutcome], guesses: Mapping[str, PointForecast]) -> str:

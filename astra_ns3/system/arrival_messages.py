@@ -6,8 +6,7 @@ after the arrival; the sender is done then in any case.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import partial
 
 from astra_ns3.errors import wrong
@@ -18,30 +17,15 @@ from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.history import History
 from astra_ns3.system.journal import NO_DIMENSION, Journal
 from astra_ns3.system.launches import ScheduleNumbers
-from astra_ns3.system.messages import message_schedule
+from astra_ns3.system.messages import Message, PairedMessages
 from astra_ns3.system.request import Handle, MessageRequest
 
-_Key = tuple[int, int, Hashable, int]
 
-
-class _Message:
-    """``sent`` and ``received``: the handles of the ends that are posted; ``arrived``: whether it has."""
-
-    __slots__ = ("arrived", "number", "received", "request", "sent")
-
-    def __init__(self, number: int, request: MessageRequest) -> None:
-        self.number = number
-        self.request = request
-        self.sent: Handle | None = None
-        self.received: Handle | None = None
-        self.arrived = False
-
-
-class ArrivalMessages:
-    """All messages of a run; arguments as for :class:`~astra_ns3.system.messages.Messages`.
+class ArrivalMessages(PairedMessages):
+    """Messages that cost network time alone.
 
     ``late_receives_end_last``: a receive whose message is there already ends in this instant, but behind all that goes
-    on.
+    on. The other arguments are those of :class:`~astra_ns3.system.messages.PairedMessages`.
     """
 
     def __init__(
@@ -55,17 +39,8 @@ class ArrivalMessages:
         launch: Callable[[int, int, int, int, int], None],
         late_receives_end_last: bool = False,
     ) -> None:
-        self._network = network
-        self._schedules = schedules
-        self._history = history
-        self._finished = finished
-        self._journal = journal
-        self._launch_now = launch
+        super().__init__(network, schedules, history, finished, journal, launch=launch)
         self._late_last = late_receives_end_last
-        self._schedule: int | None = None
-        self._groups: dict[tuple[int, int], int] = {}
-        self._half_posted: dict[_Key, deque[_Message]] = {}
-        self._live: dict[int, _Message] = {}
 
     def send(self, request: MessageRequest) -> Handle:
         """The source posts its end, and the message leaves. Raises InputError."""
@@ -113,47 +88,25 @@ class ArrivalMessages:
             if handle is not None and handle.npu == npu and not message.arrived
         ]
 
-    def lacks_its_other_end(self, handle: Handle) -> bool:
-        """Whether the NPU at the other end of a message has not posted its end."""
-        message = self._live.get(handle.collective)
-        return message is not None and (message.sent is None or message.received is None)
-
-    def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> _Message:
+    def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> Message:
         """The message that one end belongs to: the first that lacks this end, or a new one."""
         if request.source == request.destination:
             raise wrong(f"NPU {request.source} sends a message tagged {request.tag!r} to itself")
         key = request.source, request.destination, request.tag, request.bytes
-        waiting = self._half_posted.get(key)
-        if waiting and (waiting[0].sent is None) == posted_by_sender:
-            message = waiting.popleft()
-            if not waiting:
-                del self._half_posted[key]
-            return message
-        message = _Message(self._history.next_number, request)
-        self._history.begin_message(message.number, request, self._network.now_ps())
-        self._live[message.number] = message
-        self._half_posted.setdefault(key, deque()).append(message)
-        return message
+        return self._half(key, posted_by_sender=posted_by_sender) or self._new(key, request)
 
-    def _received_late(self, message: _Message, time_ps: int) -> None:
+    def _received_late(self, message: Message, time_ps: int) -> None:
         assert message.received is not None
         self._end(message, time_ps)
         self._finished(message.received, time_ps)
 
-    def _end(self, message: _Message, time_ps: int) -> None:
+    def _end(self, message: Message, time_ps: int) -> None:
         del self._live[message.number]
         self._history.end(message.number, time_ps)
 
-    def _launch(self, message: _Message, npu: int) -> None:
+    def _group(self, ends: tuple[int, int]) -> int:
+        return register_group(self._network, ends, 0)
+
+    def _launch(self, message: Message, npu: int) -> None:
         request = message.request
-        ends = request.source, request.destination
-        if ends not in self._groups:
-            self._groups[ends] = register_group(self._network, ends, 0)
-        if self._schedule is None:
-            self._schedule = self._schedules.number(message_schedule())
-        instance = pack_instance(message.number, 0, 0)
-        if self._journal is not None:
-            now_ps = self._network.now_ps()
-            self._journal.queued(npu, instance, now_ps)
-            self._journal.started(npu, instance, now_ps)
-        self._launch_now(npu, self._schedule, self._groups[ends], instance, request.bytes)
+        self._play(npu, pack_instance(message.number, 0, 0), (request.source, request.destination), request.bytes)

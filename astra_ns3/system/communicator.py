@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar
 
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import wrong
 
 _T = TypeVar("_T")
 _MOST_SHOWN = 4
@@ -35,10 +35,8 @@ class Communicator:
 
     def __init__(self, ranks: Sequence[int], name: str = "", sizes: Sequence[int] | None = None) -> None:
         ranks = tuple(ranks)
-        refuse(
-            not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0,
-            f"a communicator of NPUs {_listed(ranks)}: expected at least one, each once, from 0 on",
-        )
+        if not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0:
+            raise wrong(f"a communicator of NPUs {_listed(ranks)}: expected at least one, each once, from 0 on")
         if sizes is not None and prod(sizes) != len(ranks):
             grid = "x".join(map(str, sizes))
             raise wrong(f"a communicator of {len(ranks)} NPUs: a grid of {grid} has {prod(sizes)}")

@@ -24,7 +24,7 @@ def by_priority(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task
     """FIFO: the higher priority first, equals in order of arrival."""
     if not waiting or waiting[-1].priority >= newcomer.priority:
         return len(waiting)
-    return bisect_right(waiting, -newcomer.priority, key=_falling)
+    return bisect_right(waiting, -newcomer.priority, key=lambda task: -task.priority)
 
 
 def alternating(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task) -> int:
@@ -86,10 +86,6 @@ def _checked(name: str, rule: JoinRule) -> JoinRule:
         return place
 
     return join
-
-
-def _falling(task: Task) -> int:
-    return -task.priority
 
 
 def _behind_equals(waiting: Sequence[Task], newcomer: Task) -> int:

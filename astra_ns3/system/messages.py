@@ -27,10 +27,11 @@ INVITATION_BYTES = 64
 _DATA, _INVITATION = 0, 1
 
 
-class _Message:
-    """``sent`` and ``received``: the handles of the ends that are posted and not done; ``ends``: how many are not."""
+class Message:
+    """``sent``, ``received``: handles of the ends that are posted; ``ends``: how many aren't done; ``arrived``: whether
+    it has."""
 
-    __slots__ = ("ends", "number", "received", "request", "sent")
+    __slots__ = ("arrived", "ends", "number", "received", "request", "sent")
 
     def __init__(self, number: int, request: MessageRequest) -> None:
         self.number = number
@@ -38,9 +39,10 @@ class _Message:
         self.sent: Handle | None = None
         self.received: Handle | None = None
         self.ends = 2
+        self.arrived = False
 
 
-class Messages:
+class PairedMessages:
     """All messages of a run. ``finished(handle, time_ps)`` is called when one end is done. ``journal``: where what the
     ends do is written down. ``launch``: as :meth:`NetworkBackend.launch`."""
 
@@ -62,8 +64,51 @@ class Messages:
         self._launch_now = launch
         self._schedule: int | None = None
         self._groups: dict[tuple[int, int], int] = {}
-        self._half_posted: dict[tuple[int, int, Hashable], deque[_Message]] = {}
-        self._live: dict[int, _Message] = {}
+        self._half_posted: dict[Hashable, deque[Message]] = {}
+        self._live: dict[int, Message] = {}
+
+    def lacks_its_other_end(self, handle: Handle) -> bool:
+        """Whether the NPU at the other end of a message has not posted its end."""
+        message = self._live.get(handle.collective)
+        return message is not None and (message.sent is None or message.received is None)
+
+    def _half(self, key: Hashable, *, posted_by_sender: bool) -> Message | None:
+        """Return the first message that lacks this end, which it has from now on; None if there is none."""
+        waiting = self._half_posted.get(key)
+        if not waiting or (waiting[0].sent is None) != posted_by_sender:
+            return None
+        message = waiting.popleft()
+        if not waiting:
+            del self._half_posted[key]
+        return message
+
+    def _new(self, key: Hashable, request: MessageRequest) -> Message:
+        """Return a message of which one end is posted."""
+        message = Message(self._history.next_number, request)
+        self._history.begin_message(message.number, request, self._network.now_ps())
+        self._live[message.number] = message
+        self._half_posted.setdefault(key, deque()).append(message)
+        return message
+
+    def _group(self, ends: tuple[int, int]) -> int:
+        """Return the network's number for two NPUs that are a group for the first time."""
+        return self._network.register_group(ends)
+
+    def _play(self, npu: int, instance: int, ends: tuple[int, int], size: int) -> None:
+        """Start what ``npu`` does of an instance."""
+        if ends not in self._groups:
+            self._groups[ends] = self._group(ends)
+        if self._schedule is None:
+            self._schedule = self._schedules.number(message_schedule())
+        if self._journal is not None:
+            now_ps = self._network.now_ps()
+            self._journal.queued(npu, instance, now_ps)
+            self._journal.started(npu, instance, now_ps)
+        self._launch_now(npu, self._schedule, self._groups[ends], instance, size)
+
+
+class Messages(PairedMessages):
+    """Messages whose two ends are done each in its own time."""
 
     def send(self, request: MessageRequest) -> Handle:
         """The source posts its end. Raises ProgramMismatch if the other end is another message."""
@@ -106,30 +151,18 @@ class Messages:
             for phase in ((_INVITATION, _DATA) if message.request.rendezvous else (_DATA,))
         ]
 
-    def lacks_its_other_end(self, handle: Handle) -> bool:
-        """Whether the NPU at the other end of a message has not posted its end."""
-        message = self._live.get(handle.collective)
-        return message is not None and (message.sent is None or message.received is None)
-
-    def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> _Message:
+    def _match(self, request: MessageRequest, *, posted_by_sender: bool) -> Message:
         """The message that one end belongs to: the first that lacks this end, or a new one."""
         key = request.source, request.destination, request.tag
-        waiting = self._half_posted.get(key)
-        if waiting and (waiting[0].sent is None) == posted_by_sender:
-            message = waiting.popleft()
-            if not waiting:
-                del self._half_posted[key]
-            if replace(message.request, label=request.label) != request:
-                raise ProgramMismatch(
-                    f"NPU {request.source} and NPU {request.destination} don't agree on the message tagged "
-                    f"{request.tag!r}: {in_words(message.request)} and {in_words(request)}"
-                )
-            return message
-        self._check(request)
-        message = _Message(self._history.next_number, request)
-        self._history.begin_message(message.number, request, self._network.now_ps())
-        self._live[message.number] = message
-        self._half_posted.setdefault(key, deque()).append(message)
+        message = self._half(key, posted_by_sender=posted_by_sender)
+        if message is None:
+            self._check(request)
+            return self._new(key, request)
+        if replace(message.request, label=request.label) != request:
+            raise ProgramMismatch(
+                f"NPU {request.source} and NPU {request.destination} don't agree on the message tagged "
+                f"{request.tag!r}: {in_words(message.request)} and {in_words(request)}"
+            )
         return message
 
     def _check(self, request: MessageRequest) -> None:
@@ -138,22 +171,13 @@ class Messages:
         if request.bytes < 1:
             raise wrong(f"the message tagged {request.tag!r} has {request.bytes} bytes, expected at least 1")
 
-    def _launch(self, message: _Message, npu: int, phase: int) -> None:
+    def _launch(self, message: Message, npu: int, phase: int) -> None:
         """Start what ``npu`` does of an invitation, which goes from the destination, or of the message itself."""
         request = message.request
         ends, size = (request.source, request.destination), request.bytes
         if phase == _INVITATION:
             ends, size = ends[::-1], INVITATION_BYTES
-        if ends not in self._groups:
-            self._groups[ends] = self._network.register_group(ends)
-        if self._schedule is None:
-            self._schedule = self._schedules.number(message_schedule())
-        instance = pack_instance(message.number, 0, phase)
-        if self._journal is not None:
-            now_ps = self._network.now_ps()
-            self._journal.queued(npu, instance, now_ps)
-            self._journal.started(npu, instance, now_ps)
-        self._launch_now(npu, self._schedule, self._groups[ends], instance, size)
+        self._play(npu, pack_instance(message.number, 0, phase), ends, size)
 
 
 def message_schedule() -> Schedule:

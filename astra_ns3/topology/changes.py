@@ -70,7 +70,7 @@ class State:
 
     def named(self) -> dict[str, object]:
         """What changes, by its name."""
-        return {name: value for name, value in _values(self) if value is not None}
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
         _check_state(change)
         for name, value in change.state.named().items():
             before = asked.setdefault((change.time_ps, change.target, name), value)
-            refuse(before != value, f"{name} is both {before} and {value}", str(change))
+            if before != value:
+                raise wrong(f"{name} is both {before} and {value}", str(change))
 
 
 def _check_target(graph: Graph, change: Change) -> None:
@@ -154,7 +155,8 @@ def _check_target(graph: Graph, change: Change) -> None:
 def _check_state(change: Change) -> None:
     state = change.state
     asked = state.named()
-    refuse(not asked, f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
+    if not asked:
+        raise wrong(f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
     if not isinstance(change.target, LinkTarget) and set(asked) != {"up"}:
         named = ", ".join(name for name in asked if name != "up")
         raise wrong(f"{named} is of links only, expected up", str(change))
@@ -164,10 +166,6 @@ def _check_state(change: Change) -> None:
         raise wrong(f"delay_ps is {state.delay_ps}, expected 0 or more", str(change))
     if state.error_rate is not None and not 0 <= state.error_rate < 1:
         raise wrong(f"error_rate is {state.error_rate}, expected 0 or more and below 1 (or up: false)", str(change))
-
-
-def _values(state: State) -> list[tuple[str, object]]:
-    return [(field.name, getattr(state, field.name)) for field in fields(state)]
 
 
 def _states(graph: Graph, changes: Sequence[Change]) -> list[tuple[int, Graph]]:

@@ -45,13 +45,10 @@ class Link:
         """Raise InputError, which names the link's number, for a field that is of another kind than said."""
         for name in ("a", "b", "rate_bps", "delay_ps", "cost"):
             whole_number(f"link {number}: {name}", getattr(self, name), 0, LARGEST_INTEGER)
-        refuse(
-            isinstance(self.error_rate, bool) or not isinstance(self.error_rate, (int, float)),
-            f"link {number}: error_rate is {self.error_rate!r}, expected a number",
-        )
-        refuse(
-            not isinstance(self.kind, str) or not self.kind, f"link {number}: kind is {self.kind!r}, expected a word"
-        )
+        if isinstance(self.error_rate, bool) or not isinstance(self.error_rate, (int, float)):
+            raise wrong(f"link {number}: error_rate is {self.error_rate!r}, expected a number")
+        if not isinstance(self.kind, str) or not self.kind:
+            raise wrong(f"link {number}: kind is {self.kind!r}, expected a word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,8 @@ class Graph:
             whole_number(name, getattr(self, name), 0, MOST_LINKS)
         refuse(len(self.links) > MOST_LINKS, f"has {len(self.links)} links, expected at most {MOST_LINKS}")
         for number, link in enumerate(self.links):
-            refuse(not isinstance(link, Link), f"link {number} is {a_kind_of(link)}, expected a Link")
+            if not isinstance(link, Link):
+                raise wrong(f"link {number} is {a_kind_of(link)}, expected a Link")
             link.check(number)
         refuse(not len(self.npu_host), "places no NPU: npu_host is empty")
         for host in self.npu_host:

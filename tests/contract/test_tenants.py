@@ -89,7 +89,9 @@ def test_two_tenants_without_shared_links_play_as_each_does_alone(
         "network": _network(transport, 2 * OWN, backend),
         "tenants": [
             Tenant("one", NPUS["one"], workload, small_system(), seed=1, report_npu=2),
-            Tenant("other", NPUS["other"], _other(), small_system(), passes=3, start_ps=3_000_017, seed=1, report_npu=5),
+            Tenant(
+                "other", NPUS["other"], _other(), small_system(), passes=3, start_ps=3_000_017, seed=1, report_npu=5
+            ),
         ],
         **options,
     }

@@ -104,6 +104,12 @@ def key_error(key: str | tuple[str, ...], message: str) -> PydanticCustomError:
     return PydanticCustomError("key", "{message}", {"key": key, "message": message})
 
 
+def refuse_key(condition: bool, key: str | tuple[str, ...], words: str) -> None:
+    """Raise :func:`key_error` if ``condition`` holds; the words are made even if it doesn't."""
+    if condition:
+        raise key_error(key, words)
+
+
 def shown(value: object) -> str:
     """``value`` as a person wrote it, shortened."""
     text = repr(value)

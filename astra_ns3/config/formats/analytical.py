@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, model_validator
 
 from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import ConfigModel, Count, key_error, validated
+from astra_ns3.config.core.model import ConfigModel, Count, key_error, refuse_key, validated
 
 GIB_PER_NS = 2**30 / 1e9
 """Bytes per nanosecond of 1 GiB/s."""
@@ -104,12 +104,12 @@ class _Version1(ConfigModel):
                     str(field.alias), f"found {len(value)} entries, expected dimensions-count, {self.count}"
                 )
         for dimension in range(self.count):
-            if not self._parallel_links(dimension):
-                raise key_error(
-                    "links-count",
-                    f"{self.links[dimension]} links leave none for a message in dimension {dimension}, "
-                    f"{self.topologies[dimension]} of {self.npus[dimension]}",
-                )
+            refuse_key(
+                not self._parallel_links(dimension),
+                "links-count",
+                f"{self.links[dimension]} links leave none for a message in dimension {dimension}, "
+                f"{self.topologies[dimension]} of {self.npus[dimension]}",
+            )
         return self
 
     def _parallel_links(self, dimension: int) -> int:
@@ -151,8 +151,11 @@ class _Version2(ConfigModel):
     @model_validator(mode="after")
     def _lengths(self) -> _Version2:
         for name in ("npus_count", "bandwidth", "latency"):
-            if len(getattr(self, name)) != len(self.topology):
-                raise key_error(name, f"found {len(getattr(self, name))} entries, topology has {len(self.topology)}")
+            refuse_key(
+                len(getattr(self, name)) != len(self.topology),
+                name,
+                f"found {len(getattr(self, name))} entries, topology has {len(self.topology)}",
+            )
         return self
 
     def grid(self) -> tuple[AnalyticalDimension, ...]:

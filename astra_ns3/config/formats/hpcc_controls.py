@@ -41,22 +41,19 @@ def _rates(values: HpccValues) -> dict[str, Json]:
 
 def _gain(values: HpccValues) -> float:
     gain = values.need("EWMA_GAIN", float, f"; CC_MODE {values.get('CC_MODE', 1)} needs it")
-    if not 0 < gain <= 1:
-        raise values.error("EWMA_GAIN", f"is {gain:g}, expected above 0 and at most 1")
+    values.refuse(not 0 < gain <= 1, "EWMA_GAIN", f"is {gain:g}, expected above 0 and at most 1")
     return gain
 
 
 def _microseconds(values: HpccValues, key: str, default: int | None) -> str:
     because = "; CC_MODE 1 needs it"
     number = values.need(key, int, because) if default is None else values.get(key, default)
-    if number == 0:
-        raise values.error(key, "is 0, expected 1 or more (microseconds)")
+    values.refuse(number == 0, key, "is 0, expected 1 or more (microseconds)")
     return f"{number}us"
 
 
 def _dcqcn(values: HpccValues) -> Control:
-    if values.get("FAST_RECOVERY_TIMES", 5) == 0:
-        raise values.error("FAST_RECOVERY_TIMES", "is 0, expected 1 or more")
+    values.refuse(values.get("FAST_RECOVERY_TIMES", 5) == 0, "FAST_RECOVERY_TIMES", "is 0, expected 1 or more")
     return Control(
         {
             "kind": "dcqcn",
@@ -73,11 +70,9 @@ def _dcqcn(values: HpccValues) -> Control:
 
 
 def _utilisation(values: HpccValues, kind: str) -> dict[str, Json]:
-    if not values.get("HAS_WIN", True):
-        raise values.error("HAS_WIN", f"is 0, but {kind} divides by the window; expected 1")
+    values.refuse(not values.get("HAS_WIN", True), "HAS_WIN", f"is 0, but {kind} divides by the window; expected 1")
     eta = values.get("U_TARGET", 0.95)
-    if not 0 < eta <= 1:
-        raise values.error("U_TARGET", f"is {eta:g}, expected above 0 and at most 1")
+    values.refuse(not 0 < eta <= 1, "U_TARGET", f"is {eta:g}, expected above 0 and at most 1")
     return {
         "kind": kind,
         "rate_ai": _rates(values)["rate_ai"],
@@ -94,10 +89,8 @@ def _hpcc(values: HpccValues) -> Control:
 
 def _pint(values: HpccValues) -> Control:
     base, probability = values.get("PINT_LOG_BASE", 1.05), values.get("PINT_PROB", 1.0)
-    if not 1 < base <= 2:
-        raise values.error("PINT_LOG_BASE", f"is {base:g}, expected above 1 and at most 2")
-    if not 0 < probability <= 1:
-        raise values.error("PINT_PROB", f"is {probability:g}, expected above 0 and at most 1")
+    values.refuse(not 1 < base <= 2, "PINT_LOG_BASE", f"is {base:g}, expected above 1 and at most 2")
+    values.refuse(not 0 < probability <= 1, "PINT_PROB", f"is {probability:g}, expected above 0 and at most 1")
     # That code takes each sampled acknowledgement between two updates for a fast reaction, whatever FAST_REACT says.
     keys = {**_utilisation(values, "hpcc-pint"), "fast_react": True, "log_base": base, "sampling": probability}
     return Control(keys, telemetry_bytes=2)

@@ -25,7 +25,7 @@ Parse = Callable[[Row], Value]
 _Kind = TypeVar("_Kind")
 
 
-def _number(row: Row, column: int) -> float:
+def _number(row: Row, column: int = 1) -> float:
     word = row.words[column]
     if not _DECIMAL.fullmatch(word):
         raise row.error(f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
@@ -35,13 +35,9 @@ def _number(row: Row, column: int) -> float:
     return value
 
 
-def _decimal(row: Row) -> float:
-    return _number(row, 1)
-
-
 def _whole(row: Row) -> int:
     """A whole number, also one written as 900.0: the known code cuts fractions off without a word."""
-    value = _number(row, 1)
+    value = _number(row)
     if value != int(value):
         raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
     return int(value) if "." in row.words[1] or "e" in row.words[1].lower() else int(row.words[1])
@@ -61,10 +57,6 @@ def _rate(row: Row) -> int:
     if rate_bps == 0:
         raise row.error(f"{row.words[0]} is '{row.words[1]}', expected more than 0")
     return rate_bps
-
-
-def _text(row: Row) -> str:
-    return row.words[1]
 
 
 def _three(row: Row) -> tuple[int, ...]:
@@ -117,7 +109,7 @@ KEYS: Mapping[str, _Key] = MappingProxyType(
                 "EWMA_GAIN", "ERROR_RATE_PER_LINK", "U_TARGET", "PINT_LOG_BASE", "PINT_PROB", "PAUSE_TIME",
                 "SIMULATOR_STOP_TIME",
             ),
-            _Key(_decimal),
+            _Key(_number),
         ),
         **dict.fromkeys(("RATE_AI", "RATE_HAI", "MIN_RATE", "DCTCP_RATE_AI"), _Key(_rate)),
         **dict.fromkeys(
@@ -125,7 +117,7 @@ KEYS: Mapping[str, _Key] = MappingProxyType(
                 "TOPOLOGY_FILE", "FLOW_FILE", "TRACE_FILE", "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE",
                 "QLEN_MON_FILE", "BW_MON_FILE", "RATE_MON_FILE", "CNP_MON_FILE",
             ),
-            _Key(_text),
+            _Key(lambda row: row.words[1]),
         ),
         "LINK_DOWN": _Key(_three, 3),
         **dict.fromkeys(("KMAX_MAP", "KMIN_MAP", "PMAX_MAP"), _Key(_map, None)),
@@ -176,6 +168,11 @@ class HpccValues:
         found = self.values[key]
         assert isinstance(found, kind)
         return found
+
+    def refuse(self, condition: bool, key: str, message: str) -> None:
+        """Raise :meth:`error` if ``condition`` holds."""
+        if condition:
+            raise self.error(key, message)
 
     def error(self, key: str, message: str) -> InputError:
         """What is wrong with the value of a key, behind file and line."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, key_error, validated
+from astra_ns3.config.core.model import ConfigModel, Count, refuse_key, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import REMOTE_MEMORY, told_apart
@@ -44,8 +44,7 @@ class RemoteMemory(ConfigModel):
         if self.kind == PER_NODE:
             needed["num-npus-per-node"] = self.npus_of_node
         for key, value in needed.items():
-            if value is None:
-                raise key_error(key, f"is missing, which {self.kind} needs")
+            refuse_key(value is None, key, f"is missing, which {self.kind} needs")
         return self
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from annotated_types import MinLen
 from pydantic import Field, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, key_error
+from astra_ns3.config.core.model import ConfigModel, PositiveBytes, key_error, refuse_key
 from astra_ns3.config.model.compute import Compute, Roofline
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
@@ -31,12 +31,12 @@ class ModelBase(ConfigModel):
         if not isinstance(self.compute, Roofline) or not isinstance(training, Training):
             return self
         peaks = self.compute.device.peak.by_datatype
-        if training.datatype not in peaks:
-            raise key_error(
-                "training",
-                f"datatype is {training.datatype}, expected one that compute's {self.compute.device.name} has a peak "
-                f"for: {', '.join(peaks)}",
-            )
+        refuse_key(
+            training.datatype not in peaks,
+            "training",
+            f"datatype is {training.datatype}, expected one that compute's {self.compute.device.name} has a peak "
+            f"for: {', '.join(peaks)}",
+        )
         return self
 
     @model_validator(mode="after")

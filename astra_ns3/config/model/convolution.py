@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import MinLen
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Listed, OnOff, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, OnOff, key_error, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.training import Training
 
@@ -59,10 +59,11 @@ class ConvolutionShape(ConfigModel):
         halvings = (
             len(self.residual.blocks) + 1 if self.residual else len(self.plain.convolutions if self.plain else ())
         )
-        if self.image % (1 << halvings):
-            raise key_error(
-                "image", f"found {self.image}, expected a multiple of {1 << halvings}, for it is halved so often"
-            )
+        refuse_key(
+            self.image % (1 << halvings) != 0,
+            "image",
+            f"found {self.image}, expected a multiple of {1 << halvings}, for it is halved so often",
+        )
         return self
 
 

@@ -33,7 +33,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, key_error
+from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, refuse_key
 from astra_ns3.errors import nearest, refuse
 from astra_ns3.units import parse_byte_rate, parse_flops, parse_frequency
 
@@ -65,8 +65,7 @@ class Peak(ConfigModel):
 
     @model_validator(mode="after")
     def _has_one(self) -> Peak:
-        if not self.by_datatype:
-            raise key_error("bfloat16", f"is missing, or another of {', '.join(Peak.model_fields)}")
+        refuse_key(not self.by_datatype, "bfloat16", f"is missing, or another of {', '.join(Peak.model_fields)}")
         return self
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import MinLen
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, OnOff, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, OnOff, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.relative_path import RelativePath
@@ -40,10 +40,16 @@ class DlrmShape(ConfigModel):
 
     @model_validator(mode="after")
     def _fits(self) -> DlrmShape:
-        if self.bottom[-1] != self.embedding:
-            raise key_error("bottom", f"ends in {self.bottom[-1]}, expected the embedding's {self.embedding}")
-        if self.tables_of_npus is not None and self.placement != "table":
-            raise key_error("tables_of_npus", f"stands beside placement: {self.placement}, expected placement: table")
+        refuse_key(
+            self.bottom[-1] != self.embedding,
+            "bottom",
+            f"ends in {self.bottom[-1]}, expected the embedding's {self.embedding}",
+        )
+        refuse_key(
+            self.tables_of_npus is not None and self.placement != "table",
+            "tables_of_npus",
+            f"stands beside placement: {self.placement}, expected placement: table",
+        )
         return self
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, key_error, shown
+from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, refuse_key, shown
 from astra_ns3.errors import nearest
 
 SCHEDULES = "schedules"
@@ -61,12 +61,14 @@ class Parallel(ConfigModel):
 
     @model_validator(mode="after")
     def _servers_serve_data_alone(self) -> Parallel:
-        if self.asynchronous and not self.servers:
-            raise key_error("asynchronous", "is on, expected off: there are no servers")
+        refuse_key(self.asynchronous and not self.servers, "asynchronous", "is on, expected off: there are no servers")
         others = [name for name in ("tensor", "context", "pipeline", "expert") if getattr(self, name) > 1]
         others += ["zero"] if self.zero else []
-        if self.servers and others:
-            raise key_error("servers", f"stands beside {', '.join(others)}; expected data parallelism alone")
+        refuse_key(
+            bool(self.servers and others),
+            "servers",
+            f"stands beside {', '.join(others)}; expected data parallelism alone",
+        )
         return self
 
     @property

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.training import Training
@@ -27,11 +27,11 @@ class RecurrentShape(ConfigModel):
 
     @model_validator(mode="after")
     def _as_many_as_there_are(self) -> RecurrentShape:
-        if self.bidirectional_layers > self.encoder_layers:
-            raise key_error(
-                "bidirectional_layers",
-                f"found {self.bidirectional_layers}, expected at most the {self.encoder_layers} encoder_layers",
-            )
+        refuse_key(
+            self.bidirectional_layers > self.encoder_layers,
+            "bidirectional_layers",
+            f"found {self.bidirectional_layers}, expected at most the {self.encoder_layers} encoder_layers",
+        )
         return self
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error, refuse_key
 from astra_ns3.config.model.relative_path import from_the_file
 
 UNIFORM = "uniform"
@@ -36,13 +36,19 @@ class Routing(ConfigModel):
 
     @model_validator(mode="after")
     def _nothing_without_effect(self) -> Routing:
-        if self.skew is not None and self.routing != ZIPF:
-            raise key_error("skew", f"stands beside routing: {self.routing}; only zipf has one")
+        refuse_key(
+            self.skew is not None and self.routing != ZIPF,
+            "skew",
+            f"stands beside routing: {self.routing}; only zipf has one",
+        )
         if (self.node_limit is None) != (self.npus_per_node is None):
             lacking = "node_limit" if self.node_limit is None else "npus_per_node"
             raise key_error(lacking, "is missing: node_limit and npus_per_node go together")
-        if self.node_limit is not None and self.capacity is not None:
-            raise key_error("capacity", "stands beside node_limit; expected one of them")
+        refuse_key(
+            self.node_limit is not None and self.capacity is not None,
+            "capacity",
+            "stands beside node_limit; expected one of them",
+        )
         return self
 
     @property

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Strict, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, OnOff, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, OnOff, key_error, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
@@ -36,14 +36,16 @@ class Experts(Routing):
 
     @model_validator(mode="after")
     def _gates_something(self) -> Experts:
-        if self.shared_gate and not self.shared:
-            raise key_error("shared_gate", "is on, expected off: there are no shared experts")
+        refuse_key(
+            self.shared_gate and not self.shared, "shared_gate", "is on, expected off: there are no shared experts"
+        )
         return self
 
     @model_validator(mode="after")
     def _as_many_as_there_are(self) -> Experts:
-        if self.active > self.count:
-            raise key_error("active", f"found {self.active}, expected at most the {self.count} experts")
+        refuse_key(
+            self.active > self.count, "active", f"found {self.active}, expected at most the {self.count} experts"
+        )
         return self
 
 
@@ -101,20 +103,36 @@ class TransformerShape(ConfigModel):
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> TransformerShape:
-        if self.latent is not None and (self.kv_heads or self.head_size):
-            raise key_error("latent", "stands beside kv_heads or head_size, which it replaces; leave these out")
-        if self.latent is not None and self.query_key_norm:
-            raise key_error("query_key_norm", "is on, expected off: latent attention has normalisations of its own")
-        if self.latent is not None and self.biases == QUERY_KEY_VALUE:
-            raise key_error(
-                "biases", f"found {QUERY_KEY_VALUE}, expected on or off: latent attention has none of these"
-            )
-        if self.latent is None and self.head_size is None and self.hidden % self.heads:
-            raise key_error("heads", f"found {self.heads}, expected a divisor of hidden, {self.hidden}, or a head_size")
-        if self.skip_masked and not self.fused_attention:
-            raise key_error("skip_masked", "is on, expected off: without fused_attention all scores are computed")
-        if self.heads % self.key_value_heads:
-            raise key_error("kv_heads", f"found {self.kv_heads}, expected a divisor of the {self.heads} heads")
+        refuse_key(
+            bool(self.latent is not None and (self.kv_heads or self.head_size)),
+            "latent",
+            "stands beside kv_heads or head_size, which it replaces; leave these out",
+        )
+        refuse_key(
+            self.latent is not None and self.query_key_norm,
+            "query_key_norm",
+            "is on, expected off: latent attention has normalisations of its own",
+        )
+        refuse_key(
+            self.latent is not None and self.biases == QUERY_KEY_VALUE,
+            "biases",
+            f"found {QUERY_KEY_VALUE}, expected on or off: latent attention has none of these",
+        )
+        refuse_key(
+            bool(self.latent is None and self.head_size is None and self.hidden % self.heads),
+            "heads",
+            f"found {self.heads}, expected a divisor of hidden, {self.hidden}, or a head_size",
+        )
+        refuse_key(
+            self.skip_masked and not self.fused_attention,
+            "skip_masked",
+            "is on, expected off: without fused_attention all scores are computed",
+        )
+        refuse_key(
+            self.heads % self.key_value_heads != 0,
+            "kv_heads",
+            f"found {self.kv_heads}, expected a divisor of the {self.heads} heads",
+        )
         return self
 
     @model_validator(mode="after")
@@ -183,11 +201,11 @@ class TransformerFile(ModelBase):
     def _degrees_fit(self) -> TransformerFile:
         shape, cut = self.model, self.parallel
         _divides("tensor", cut.tensor, "heads", shape.heads)
-        if shape.key_value_heads % cut.tensor and cut.tensor % shape.key_value_heads:
-            raise key_error(
-                "parallel",
-                f"tensor is {cut.tensor}, expected a divisor or a multiple of the {shape.key_value_heads} kv_heads",
-            )
+        refuse_key(
+            bool(shape.key_value_heads % cut.tensor and cut.tensor % shape.key_value_heads),
+            "parallel",
+            f"tensor is {cut.tensor}, expected a divisor or a multiple of the {shape.key_value_heads} kv_heads",
+        )
         _divides("tensor", cut.tensor, "feed_forward", shape.width)
         _divides("context", cut.context, "tokens of a sequence", self.training.sequence)
         if shape.experts is not None:
@@ -210,5 +228,4 @@ class TransformerFile(ModelBase):
 
 
 def _divides(name: str, degree: int, what: str, count: int) -> None:
-    if count % degree:
-        raise key_error("parallel", f"{name} is {degree}, expected a divisor of the {count} {what}")
+    refuse_key(count % degree != 0, "parallel", f"{name} is {degree}, expected a divisor of the {count} {what}")

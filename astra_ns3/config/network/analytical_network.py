@@ -24,8 +24,7 @@ __all__ = [
     "VERSION_2_KEYS",
     "AnalyticalDimension",
     "AnalyticalNetwork",
-    "parse_version_1",
-    "parse_version_2",
+    "parse_analytical",
 ]
 
 
@@ -61,11 +60,6 @@ class AnalyticalNetwork(ConfigModel):
         return tuple(dimension.bytes_per_ns for dimension in self.grid)
 
 
-def parse_version_1(document: Document) -> AnalyticalNetwork:
-    """ASTRA-sim 1.0's JSON; raises InputError with file, line and key."""
-    return AnalyticalNetwork(grid=parse_grid(document))
-
-
-def parse_version_2(document: Document) -> AnalyticalNetwork:
-    """ASTRA-sim 2's YAML; raises InputError with file, line and key."""
+def parse_analytical(document: Document) -> AnalyticalNetwork:
+    """Return the network of an analytical file of either version; raises InputError with file, line and key."""
     return AnalyticalNetwork(grid=parse_grid(document))

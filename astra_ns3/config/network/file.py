@@ -18,8 +18,7 @@ from astra_ns3.config.network.analytical_network import (
     VERSION_1_KEYS,
     VERSION_2_KEYS,
     AnalyticalNetwork,
-    parse_version_1,
-    parse_version_2,
+    parse_analytical,
 )
 from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -77,11 +76,11 @@ def _network_file(path: str | os.PathLike[str]) -> NetworkFile:
     document = parse_yaml(text, source)
     keys = set(document.data) if isinstance(document.data, Mapping) else set()
     if keys.intersection(VERSION_1_KEYS):
-        return NetworkFile(parse_version_1(document), document=document)
+        return NetworkFile(parse_analytical(document), document=document)
     if _NODES in keys and not keys.isdisjoint(_LINKS):
         raise _only_a_graph(source)
     if keys.issuperset(VERSION_2_KEYS):
-        return NetworkFile(parse_version_2(document), document=document)
+        return NetworkFile(parse_analytical(document), document=document)
     if "config" in keys:
         return _joined(document, source)
     return NetworkFile(validated(NetworkConfig, document), document=document)

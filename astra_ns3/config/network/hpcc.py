@@ -77,23 +77,34 @@ def _topology_path(path: str, named: str) -> str:
 
 def _refuse(values: HpccValues) -> None:
     """Raise InputError for what would change results and isn't modelled."""
-    if values.get("LINK_DOWN", (0, 0, 0))[0]:
-        raise values.error("LINK_DOWN", "takes a link down, which is not supported yet; supported: 0 0 0")
-    if values.get("ERROR_RATE_PER_LINK", 0.0) >= 1:
-        raise values.error("ERROR_RATE_PER_LINK", "is 1 or more, expected below 1")
-    if values.get("NIC_TOTAL_PAUSE_TIME", 0):
-        raise values.error(
-            "NIC_TOTAL_PAUSE_TIME", "makes NICs pause their switch, which is not supported; supported: 0"
-        )
-    if values.get("SAMPLE_FEEDBACK", False) and values.get("CC_MODE", 1) == 3:
-        raise values.error("SAMPLE_FEEDBACK", "is 1, which is not supported with CC_MODE 3; supported: 0")
-    if values.get("L2_ACK_INTERVAL", 0) == 0:
-        raise values.error("L2_ACK_INTERVAL", "is 0 or missing, so nothing is acknowledged; expected 1 or more (bytes)")
-    if values.get("L2_BACK_TO_ZERO", False) and values.get("L2_CHUNK_SIZE", 0) == 0:
-        raise values.error("L2_CHUNK_SIZE", "is 0 or missing; L2_BACK_TO_ZERO needs the size of a chunk")
+    values.refuse(
+        bool(values.get("LINK_DOWN", (0, 0, 0))[0]),
+        "LINK_DOWN",
+        "takes a link down, which is not supported yet; supported: 0 0 0",
+    )
+    values.refuse(values.get("ERROR_RATE_PER_LINK", 0.0) >= 1, "ERROR_RATE_PER_LINK", "is 1 or more, expected below 1")
+    values.refuse(
+        bool(values.get("NIC_TOTAL_PAUSE_TIME", 0)),
+        "NIC_TOTAL_PAUSE_TIME",
+        "makes NICs pause their switch, which is not supported; supported: 0",
+    )
+    values.refuse(
+        values.get("SAMPLE_FEEDBACK", False) and values.get("CC_MODE", 1) == 3,
+        "SAMPLE_FEEDBACK",
+        "is 1, which is not supported with CC_MODE 3; supported: 0",
+    )
+    values.refuse(
+        values.get("L2_ACK_INTERVAL", 0) == 0,
+        "L2_ACK_INTERVAL",
+        "is 0 or missing, so nothing is acknowledged; expected 1 or more (bytes)",
+    )
+    values.refuse(
+        values.get("L2_BACK_TO_ZERO", False) and values.get("L2_CHUNK_SIZE", 0) == 0,
+        "L2_CHUNK_SIZE",
+        "is 0 or missing; L2_BACK_TO_ZERO needs the size of a chunk",
+    )
     for key, least in (("PACKET_PAYLOAD_SIZE", 1), ("BUFFER_SIZE", 1)):
-        if values.get(key, least) < least:
-            raise values.error(key, f"is 0, expected {least} or more")
+        values.refuse(values.get(key, least) < least, key, f"is 0, expected {least} or more")
 
 
 def _transport(values: HpccValues) -> dict[str, Json]:
@@ -168,14 +179,11 @@ def _ecn(values: HpccValues, topology: HpccTopology) -> list[Json]:
         numbers = []
         for key in ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP"):
             listed = values.need(key, dict, "; ENABLE_QCN needs it")
-            if rate_bps not in listed:
-                raise values.error(key, f"has no entry for {rate_bps}, a rate of {topology.source}")
+            values.refuse(rate_bps not in listed, key, f"has no entry for {rate_bps}, a rate of {topology.source}")
             numbers.append(listed[rate_bps])
         kmin, kmax, pmax = numbers
-        if kmin > kmax:
-            raise values.error("KMIN_MAP", f"has {kmin:g} for rate {rate_bps}, above {kmax:g} in KMAX_MAP")
-        if pmax > 1:
-            raise values.error("PMAX_MAP", f"has {pmax:g} for rate {rate_bps}, expected at most 1")
+        values.refuse(kmin > kmax, "KMIN_MAP", f"has {kmin:g} for rate {rate_bps}, above {kmax:g} in KMAX_MAP")
+        values.refuse(pmax > 1, "PMAX_MAP", f"has {pmax:g} for rate {rate_bps}, expected at most 1")
         if pmax == 0:
             kmin, pmax = kmax, 1.0
         entries.append(

@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, TimePs, key_error, validated
+from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, TimePs, key_error, refuse_key, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
@@ -97,16 +97,18 @@ class NetworkConfig(ConfigModel):
     def _one_transport_of_a_kind(self) -> NetworkConfig:
         if self.transports is None:
             return self
-        if "transport" in self.model_fields_set:
-            raise key_error("transports", "stands beside transport; leave one of them out")
-        if len(self.transports) != len(self.dimensions):
-            raise key_error(
-                "transports",
-                f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
-            )
+        refuse_key("transport" in self.model_fields_set, "transports", "stands beside transport; leave one of them out")
+        refuse_key(
+            len(self.transports) != len(self.dimensions),
+            "transports",
+            f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
+        )
         for each in self.transports:
-            if each not in self.each_transport:
-                raise key_error("transports", f"has two entries of kind {each.kind} that differ, expected them alike")
+            refuse_key(
+                each not in self.each_transport,
+                "transports",
+                f"has two entries of kind {each.kind} that differ, expected them alike",
+            )
         object.__setattr__(self, "transport", self.transports[-1])
         return self
 

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, key_error, refuse_key
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import NicConfig, SwitchConfig
 from astra_ns3.units import format_rate
@@ -83,8 +83,11 @@ class TopologyBase(ConfigModel):
         if npus > MOST_NPUS:
             raise ValueError(f"describes {npus} NPUs, expected at most {MOST_NPUS}")
         if self.dimensions is not None:
-            if prod(self.dimensions) != npus:
-                raise key_error("dimensions", f"{list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {npus}")
+            refuse_key(
+                prod(self.dimensions) != npus,
+                "dimensions",
+                f"{list(self.dimensions)} make {prod(self.dimensions)} NPUs, not {npus}",
+            )
             self.check_dimensions(self.dimensions)
         for position, pin in enumerate(self.routing.pins):
             if max(pin.sender, pin.receiver) >= npus:

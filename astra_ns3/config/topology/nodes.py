@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, key_error, refuse_key
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.topology.base import MOST_OF_ANYTHING, LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
@@ -41,14 +41,24 @@ class ScaleUp(ConfigModel):
 
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> ScaleUp:
-        if self.kind == "full-mesh" and self.switch is not None:
-            raise key_error("switch", "has no effect with kind full-mesh, which has no switch; leave it out")
-        if self.kind != "full-mesh" and self.switch is None:
-            raise key_error("switch", f"is missing; kind {self.kind} needs at least switch.buffer")
-        if self.kind != "switch" and self.planes != 1:
-            raise key_error("planes", f"has no effect with kind {self.kind}; leave it out")
-        if self.kind != "ring" and self.injection != LinkChange():
-            raise key_error("injection", f"has no effect with kind {self.kind}; leave it out")
+        refuse_key(
+            self.kind == "full-mesh" and self.switch is not None,
+            "switch",
+            "has no effect with kind full-mesh, which has no switch; leave it out",
+        )
+        refuse_key(
+            self.kind != "full-mesh" and self.switch is None,
+            "switch",
+            f"is missing; kind {self.kind} needs at least switch.buffer",
+        )
+        refuse_key(
+            self.kind != "switch" and self.planes != 1, "planes", f"has no effect with kind {self.kind}; leave it out"
+        )
+        refuse_key(
+            self.kind != "ring" and self.injection != LinkChange(),
+            "injection",
+            f"has no effect with kind {self.kind}; leave it out",
+        )
         return self
 
     def npu_bps(self, npus: int) -> int:
@@ -85,8 +95,11 @@ class _Nodes(TopologyBase):
 
     def check_dimensions(self, dimensions: tuple[int, ...]) -> None:
         """The first dimension is the node."""
-        if dimensions[0] != self.npus_per_node:
-            raise key_error("dimensions", f"begin with {dimensions[0]}, expected npus_per_node, {self.npus_per_node}")
+        refuse_key(
+            dimensions[0] != self.npus_per_node,
+            "dimensions",
+            f"begin with {dimensions[0]}, expected npus_per_node, {self.npus_per_node}",
+        )
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
@@ -131,22 +144,29 @@ class Hierarchical(_Nodes):
     @model_validator(mode="after")
     def _fits(self) -> Hierarchical:
         nics, outside = self.nics, self.scale_out
-        if self.npus_per_node % nics:
-            raise key_error("nics_per_node", f"found {nics}, expected a divisor of npus_per_node, {self.npus_per_node}")
-        if self.shared and self.scale_up.kind == "full-mesh":
-            raise key_error(
-                "nics_per_node", f"{nics} NICs for {self.npus_per_node} NPUs need scale_up of kind switch or ring"
-            )
+        refuse_key(
+            self.npus_per_node % nics != 0,
+            "nics_per_node",
+            f"found {nics}, expected a divisor of npus_per_node, {self.npus_per_node}",
+        )
+        refuse_key(
+            bool(self.shared and self.scale_up.kind == "full-mesh"),
+            "nics_per_node",
+            f"{nics} NICs for {self.npus_per_node} NPUs need scale_up of kind switch or ring",
+        )
         for key in _OWN_KEYS:
-            if getattr(outside, key) != TopologyBase.model_fields[key].default:
-                raise key_error("scale_out", f"key '{key}' belongs beside scale_out, not inside")
+            refuse_key(
+                getattr(outside, key) != TopologyBase.model_fields[key].default,
+                "scale_out",
+                f"key '{key}' belongs beside scale_out, not inside",
+            )
         if isinstance(outside, SingleSwitch) and outside.npus_per_host != 1:
             raise key_error("scale_out", f"npus_per_host is {outside.npus_per_host}, expected 1: a port for each NIC")
-        if outside.npu_count() != self.nodes * nics:
-            raise key_error(
-                "scale_out",
-                f"has {outside.npu_count()} ends, expected {self.nodes * nics} ({self.nodes} nodes, {nics} NICs)",
-            )
+        refuse_key(
+            outside.npu_count() != self.nodes * nics,
+            "scale_out",
+            f"has {outside.npu_count()} ends, expected {self.nodes * nics} ({self.nodes} nodes, {nics} NICs)",
+        )
         return self
 
     @property
@@ -183,22 +203,32 @@ class RailOptimised(_Nodes):
 
     @model_validator(mode="after")
     def _fits(self) -> RailOptimised:
-        if self.nodes % self.leaf_nodes:
-            raise key_error("nodes_per_leaf", f"found {self.nodes_per_leaf}, expected a divisor of nodes, {self.nodes}")
+        refuse_key(
+            self.nodes % self.leaf_nodes != 0,
+            "nodes_per_leaf",
+            f"found {self.nodes_per_leaf}, expected a divisor of nodes, {self.nodes}",
+        )
         if not self.spines:
             self._check_rails_alone()
         self.uplink_link()
         return self
 
     def _check_rails_alone(self) -> None:
-        if self.forwarding is None and self.npus_per_node > 1:
-            raise key_error(
-                "spines", "is 0, so rails meet in NPUs only; add 'forwarding: hosts', which lets them forward"
-            )
-        if self.leaf_nodes < self.nodes:
-            raise key_error("spines", f"is 0, so nodes_per_leaf must be all nodes, {self.nodes}: nothing joins leaves")
-        if self.oversubscription is not None or self.uplink != LinkChange():
-            raise key_error("spines", "is 0, so there are no uplinks; leave out uplink and oversubscription")
+        refuse_key(
+            self.forwarding is None and self.npus_per_node > 1,
+            "spines",
+            "is 0, so rails meet in NPUs only; add 'forwarding: hosts', which lets them forward",
+        )
+        refuse_key(
+            self.leaf_nodes < self.nodes,
+            "spines",
+            f"is 0, so nodes_per_leaf must be all nodes, {self.nodes}: nothing joins leaves",
+        )
+        refuse_key(
+            self.oversubscription is not None or self.uplink != LinkChange(),
+            "spines",
+            "is 0, so there are no uplinks; leave out uplink and oversubscription",
+        )
 
     @property
     def leaf_nodes(self) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, key_error
+from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, key_error, refuse_key
 from astra_ns3.units import PS_PER_US
 
 ROUTING_KINDS = ("ecmp", "spray", "adaptive", "flowlet", "pinned")
@@ -56,10 +56,16 @@ class RoutingConfig(ConfigModel):
             ("flowlet_gap", "flowlet", self.flowlet_gap_ps is not None),
             ("pins", "pinned", bool(self.pins)),
         ):
-            if given and self.kind != kind:
-                raise key_error(key, f"has no effect with kind {self.kind}; leave it out or write kind: {kind}")
-        if self.kind == "pinned" and not self.pins:
-            raise key_error("pins", "is missing; kind pinned needs entries {sender, receiver, path}")
+            refuse_key(
+                bool(given and self.kind != kind),
+                key,
+                f"has no effect with kind {self.kind}; leave it out or write kind: {kind}",
+            )
+        refuse_key(
+            self.kind == "pinned" and not self.pins,
+            "pins",
+            "is missing; kind pinned needs entries {sender, receiver, path}",
+        )
         pairs = [(pin.sender, pin.receiver) for pin in self.pins]
         for position, pair in enumerate(pairs):
             if pair[0] == pair[1]:

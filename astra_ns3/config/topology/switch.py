@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
-from astra_ns3.config.core.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, key_error, shown
+from astra_ns3.config.core.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, refuse_key, shown
 from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_MS, format_rate
 
@@ -41,8 +41,9 @@ class EcnConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _ordered(self) -> EcnConfig:
-        if self.kmin_bytes > self.kmax_bytes:
-            raise key_error("kmin", f"{self.kmin_bytes} bytes is above kmax, {self.kmax_bytes} bytes")
+        refuse_key(
+            self.kmin_bytes > self.kmax_bytes, "kmin", f"{self.kmin_bytes} bytes is above kmax, {self.kmax_bytes} bytes"
+        )
         return self
 
 
@@ -74,10 +75,16 @@ class PfcConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> PfcConfig:
-        if len(set(self.priorities)) < len(self.priorities):
-            raise key_error("priorities", f"{list(self.priorities)} names a priority twice")
-        if self.headroom_bytes is not None and self.headroom_factor is not None:
-            raise key_error("headroom_factor", "stands beside headroom, which says all; leave one of them out")
+        refuse_key(
+            len(set(self.priorities)) < len(self.priorities),
+            "priorities",
+            f"{list(self.priorities)} names a priority twice",
+        )
+        refuse_key(
+            self.headroom_bytes is not None and self.headroom_factor is not None,
+            "headroom_factor",
+            "stands beside headroom, which says all; leave one of them out",
+        )
         return self
 
     def alpha_of(self, rate_bps: int) -> float:
@@ -97,10 +104,16 @@ class SchedulerConfig(ConfigModel):
 
     @model_validator(mode="after")
     def _weights_belong_to_dwrr(self) -> SchedulerConfig:
-        if self.kind == "dwrr" and self.weights is None:
-            raise key_error("weights", f"is missing; dwrr needs {PRIORITIES} whole numbers, for priorities 0 to 7")
-        if self.kind == "strict" and self.weights is not None:
-            raise key_error("weights", "has no effect with kind strict; leave it out or write kind: dwrr")
+        refuse_key(
+            self.kind == "dwrr" and self.weights is None,
+            "weights",
+            f"is missing; dwrr needs {PRIORITIES} whole numbers, for priorities 0 to 7",
+        )
+        refuse_key(
+            self.kind == "strict" and self.weights is not None,
+            "weights",
+            "has no effect with kind strict; leave it out or write kind: dwrr",
+        )
         return self
 
 
@@ -146,8 +159,7 @@ class SwitchConfig(ConfigModel):
     def _one_entry_per_rate(self) -> SwitchConfig:
         rates = [entry.rate_bps for entry in self.ecn] if isinstance(self.ecn, tuple) else []
         for rate in rates:
-            if rates.count(rate) > 1:
-                raise key_error("ecn", f"has two entries for ports of {format_rate(rate)}")
+            refuse_key(rates.count(rate) > 1, "ecn", f"has two entries for ports of {format_rate(rate)}")
         return self
 
     @property

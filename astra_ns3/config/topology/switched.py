@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, key_error
+from astra_ns3.config.core.model import ConfigModel, Count, refuse_key
 from astra_ns3.config.topology.base import LinkChange, Npus, Ratio, Some, TopologyBase, default_local, uplink_rate_bps
 from astra_ns3.config.topology.switch import SwitchConfig
 
@@ -29,10 +29,16 @@ class SingleSwitch(TopologyBase):
 
     @model_validator(mode="after")
     def _whole_hosts(self) -> SingleSwitch:
-        if self.npus % self.npus_per_host:
-            raise key_error("npus", f"found {self.npus}, expected a multiple of npus_per_host, {self.npus_per_host}")
-        if self.local.error_rate:
-            raise key_error("local", "error_rate has no effect: nothing is lost inside a host; leave it out")
+        refuse_key(
+            self.npus % self.npus_per_host != 0,
+            "npus",
+            f"found {self.npus}, expected a multiple of npus_per_host, {self.npus_per_host}",
+        )
+        refuse_key(
+            bool(self.local.error_rate),
+            "local",
+            "error_rate has no effect: nothing is lost inside a host; leave it out",
+        )
         return self
 
     @property
@@ -118,10 +124,8 @@ class FatTree(TopologyBase):
 
     @model_validator(mode="after")
     def _fits(self) -> FatTree:
-        if self.k % 2:
-            raise key_error("k", f"found {self.k}, expected an even number")
-        if self.npus > self.k**3 // 4:
-            raise key_error("npus", f"found {self.npus}, expected at most k^3/4, {self.k**3 // 4}")
+        refuse_key(self.k % 2 != 0, "k", f"found {self.k}, expected an even number")
+        refuse_key(self.npus > self.k**3 // 4, "npus", f"found {self.npus}, expected at most k^3/4, {self.k**3 // 4}")
         self.uplink_link()
         return self
 

@@ -28,6 +28,7 @@ from astra_ns3.config.core.model import (
     TimePs,
     as_value_error,
     key_error,
+    refuse_key,
 )
 from astra_ns3.config.topology.switch import Priority
 from astra_ns3.config.transports.base import Joined, TransportKeys
@@ -81,8 +82,11 @@ class Reliability(ConfigModel):
 
     @model_validator(mode="after")
     def _reordering_needs_selective_repeat(self) -> Reliability:
-        if self.reordering_packets and self.kind != "selective-repeat":
-            raise key_error("reordering_packets", f"has no effect with {self.kind}; it is for selective-repeat")
+        refuse_key(
+            bool(self.reordering_packets and self.kind != "selective-repeat"),
+            "reordering_packets",
+            f"has no effect with {self.kind}; it is for selective-repeat",
+        )
         return self
 
 

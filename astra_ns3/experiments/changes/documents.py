@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, Union
 
@@ -21,7 +22,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
-from astra_ns3.errors import located, nearest, refuse, wrong
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
@@ -125,8 +126,10 @@ def _pass(data: Json, path: KeyPath, document: Document) -> Pass:
 def _read(name: str, value: Json, path: KeyPath, document: Document) -> Read:
     """A size, a time or a collective of a workload's, with or without a unit."""
     if isinstance(value, str):
-        with located(f"{document.place(path)}: key '{_dotted(path)}'"):
+        try:
             return _READERS.get(name, str)(value)
+        except InputError as error:
+            raise wrong(f"key '{_dotted(path)}': {error}", document.place(path)) from error
     return value
 
 
@@ -136,28 +139,18 @@ def _nanoseconds(value: str) -> int:
     return time_ps // PS_PER_NS
 
 
-def _collective(value: str) -> CollectiveKind | None:
-    names = {kind.value: kind for kind in CollectiveKind}
-    if value.upper() == "NONE":
-        return None
-    if value.upper() not in names:
-        raise wrong(f"found {shown(value)}, allowed: NONE, {', '.join(names)}{nearest(value, names)}")
-    return names[value.upper()]
-
-
-def _group(value: str) -> ParallelGroup:
-    names = {group.value: group for group in ParallelGroup}
+def _named(names: Mapping[str, Read], value: str) -> Read:
     if value.upper() not in names:
         raise wrong(f"found {shown(value)}, allowed: {', '.join(names)}{nearest(value, names)}")
     return names[value.upper()]
 
 
 _READERS: Mapping[str, Callable[[str], Read]] = {
-    "group": _group,
+    "group": partial(_named, {group.value: group for group in ParallelGroup}),
     "bytes": parse_bytes,
     "compute_ns": _nanoseconds,
     "update_ns": _nanoseconds,
-    "collective": _collective,
+    "collective": partial(_named, {"NONE": None, **{kind.value: kind for kind in CollectiveKind}}),
 }
 
 
@@ -175,8 +168,10 @@ def _keys(data: Json, model: type[Workload | Layer | Pass], path: KeyPath, docum
 
 
 def _made(model: Callable[..., Made], values: Mapping[str, Read | Pass], path: KeyPath, document: Document) -> Made:
-    with located(f"{document.place(path)}: key '{_dotted(path)}'"):
+    try:
         return model(**values)
+    except InputError as error:
+        raise wrong(f"key '{_dotted(path)}': {error}", document.place(path)) from error
 
 
 def _dotted(path: KeyPath) -> str:

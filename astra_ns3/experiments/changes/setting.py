@@ -13,10 +13,9 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, shown
 from astra_ns3.config.core.plain import Json, JsonObject, dotted_keys
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.config.formats.analytical import analytical_version
 from astra_ns3.config.formats.hpcc_keys import KEYS as CONFIG_TXT_KEYS
 from astra_ns3.config.graph_workload import GraphWorkload
-from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_version_1, parse_version_2
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork, parse_analytical
 from astra_ns3.config.network.file import NetworkFile
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, nearest, refuse, wrong
@@ -165,8 +164,7 @@ def _network(file: NetworkFile, settings: list[Setting]) -> NetworkFile:
         data = _plain(document)
         if {setting.keys[0].replace("-", "_") for setting in settings} & {key.replace("-", "_") for key in data}:
             made, _ = changed(data, data, settings, Path())
-            parse = parse_version_1 if analytical_version(data) == 1 else parse_version_2
-            return replace(file, network=parse(Document(_CHANGED, made)), document=None)
+            return replace(file, network=parse_analytical(Document(_CHANGED, made)), document=None)
     return replace(file, network=_set(file.network, settings), document=None)
 
 

@@ -19,7 +19,7 @@ from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.inputs import Inputs, load_inputs
+from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.isolated.channel import Line, Message, Recorder
 from astra_ns3.experiments.isolated.child import play_and_tell
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
@@ -58,7 +58,8 @@ def warm_up(*, hooks: bool, controls: Iterable[str]) -> None:
             _play_and_close(request)
     for control in controls:
         with suppress(AstraNs3Error):
-            check_own_control(_inputs(_request(_roce(control))).plan)
+            request = _request(_roce(control))
+            check_own_control(load_inputs(request.workload, request.system, request.network, request).plan)
     gc.collect()
     gc.freeze()  # what is here now lives as long as this process: no child needs to look through it, nor copy it
 
@@ -89,10 +90,6 @@ def _roce(control: str) -> NetworkConfig:
 
 def _request(network: Any, **more: Any) -> RunRequest:
     return RunRequest(workload=parse_workload(_WORKLOAD), system=parse_system(_SYSTEM), network=network, **more)
-
-
-def _inputs(request: RunRequest) -> Inputs:
-    return load_inputs(request.workload, request.system, request.network, request)
 
 
 class _Unheard(Line):

@@ -13,25 +13,18 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
-from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
+from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.playing.dry_run.counting import Counts
 from astra_ns3.playing.flows.completions import not_known
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.system.messages import message_schedule
 
 
 @dataclass(frozen=True)
-class FlowsJob:
+class FlowsJob(Job):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: FlowList
-
-    @property
-    def source(self) -> str:
-        """The file it came from."""
-        return self.workload.source
 
     def shape(self) -> Shape:
         """What kind of list, and how many flows it has."""
@@ -40,10 +33,6 @@ class FlowsJob:
     def scaled(self, comm_scale: float, compute_scale: float) -> FlowsJob:
         """Sizes by the one, starts by the other: both alike keep the load."""
         return FlowsJob(self.workload.scaled(comm_scale, compute_scale))
-
-    def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
-        """Nothing computes, so there is nothing to hide behind."""
-        return []
 
     def warnings(self, platform: Platform) -> list[str]:
         """What its reader had to say."""
@@ -63,10 +52,6 @@ class FlowsJob:
             "npus": flows.npus,
         }
 
-    def foreseen(self, platform: Platform) -> Foreseen:
-        """Nothing."""
-        return Foreseen()
-
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
         npus = int(np.prod(platform.dimensions))
@@ -77,10 +62,6 @@ class FlowsJob:
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """Nothing computes."""
         return 0, 0
-
-    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
-        """There are no collectives."""
-        return []
 
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> FlowDriver:
         """The flows at their times."""

@@ -10,10 +10,8 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
-from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Platform, Playing, Shape
+from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.playing.dry_run.counting import Counts
 from astra_ns3.playing.graphs.counted import GraphCounts, NodeCounter
 from astra_ns3.playing.graphs.custom import check_custom
 from astra_ns3.playing.graphs.graph_driver import GraphDriver
@@ -24,17 +22,12 @@ from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
 
 @dataclass(frozen=True)
-class GraphJob:
+class GraphJob(Job):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: GraphWorkload
     _counters: dict[Platform, NodeCounter] = field(default_factory=dict, compare=False, repr=False)
     _checked: dict[Platform, list[str]] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def source(self) -> str:
-        """The file, folder or prefix it came from."""
-        return self.workload.source
 
     def shape(self) -> Shape:
         """The format, and of how many NPUs there are graphs."""
@@ -88,10 +81,6 @@ class GraphJob:
             "groups": {name: list(members) for name, members in workload.groups.items()},
         }
 
-    def foreseen(self, platform: Platform) -> Foreseen:
-        """Nothing."""
-        return Foreseen()
-
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message; of a workload with too many kinds some, but no number."""
         refuse(passes > 1, f"passes is {passes}, expected 1: a workload of graphs is played once")
@@ -109,10 +98,6 @@ class GraphJob:
         """By durations or the roofline; nothing is known of a workload with too many kinds of communication."""
         counts = self._counted(platform)
         return (counts.npu0_compute_ps, counts.computations) if counts.whole else (0, 0)
-
-    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
-        """Nobody knows before it is played."""
-        return []
 
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> GraphDriver:
         """The graph of every NPU."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -58,44 +59,53 @@ class Shape(NamedTuple):
     counted: str = "layer"
 
 
-class Job(Protocol):
+class Job(ABC):
     """A workload and all that is asked of it. Frozen and picklable; whatever can't be done raises InputError."""
 
-    @property
-    def workload(self) -> AnyWorkload:
-        """The workload itself."""
+    workload: AnyWorkload
 
     @property
     def source(self) -> str:
         """The file it came from."""
+        return self.workload.source
 
+    @abstractmethod
     def shape(self) -> Shape:
         """What it is, in a line."""
 
+    @abstractmethod
     def scaled(self, comm_scale: float, compute_scale: float) -> Job:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``."""
 
     def scaled_apart(self, comm_scale: float, compute_scale: float) -> list[str]:
         """Warnings, if the factors change which of communication and computation counts."""
+        return []
 
+    @abstractmethod
     def warnings(self, platform: Platform) -> list[str]:
         """What its user should know before it is played."""
 
+    @abstractmethod
     def document(self) -> JsonObject:
         """As plain data for run.json; ``source`` is in it."""
 
     def foreseen(self, platform: Platform) -> Foreseen:
         """What can be said of memory and experts before it is played; empty if it is no model."""
+        return Foreseen()
 
+    @abstractmethod
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """What it will send; ``tell`` hears of the proof of a user's schedule."""
 
+    @abstractmethod
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """For how long NPU 0 computes (ps), and how many operations of all NPUs take time."""
 
     def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Each kind of collective that is issued before anything computes or waits, and how often."""
+        return []
 
+    @abstractmethod
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> Driver:
         """What plays it on ``network``."""
 

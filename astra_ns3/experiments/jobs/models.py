@@ -10,7 +10,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Platform, Playing, Shape, check_collectives
+from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import told_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -25,17 +25,12 @@ from astra_ns3.workload.models.workload import ModelWorkload
 
 
 @dataclass(frozen=True)
-class ModelJob:
+class ModelJob(Job):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: ModelWorkload
     _plans: dict[int, TrainingPlan] = field(default_factory=dict, compare=False, repr=False)
     _memory: dict[int, tuple[StageMemory, ...]] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def source(self) -> str:
-        """The file it came from."""
-        return self.workload.source
 
     def shape(self) -> Shape:
         """The kind of model and how its micro-batches go through it."""

@@ -8,8 +8,7 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
-from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Platform, Playing, Shape, check_collectives
+from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape, check_collectives
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -22,15 +21,10 @@ from astra_ns3.workload.loops.simai_rules import simai_warnings
 
 
 @dataclass(frozen=True)
-class TrainingJob:
+class TrainingJob(Job):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: Workload
-
-    @property
-    def source(self) -> str:
-        """The file it came from."""
-        return self.workload.source
 
     def shape(self) -> Shape:
         """The loop and how many layers it has."""
@@ -82,10 +76,6 @@ class TrainingJob:
                 for layer in workload.layers
             ],
         }
-
-    def foreseen(self, platform: Platform) -> Foreseen:
-        """Nothing."""
-        return Foreseen()
 
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every collective and message of the loop."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from astra_ns3.config.core.plain import Json, dotted_keys
-from astra_ns3.errors import nearest, refuse
+from astra_ns3.errors import nearest, wrong
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
 
@@ -87,11 +87,11 @@ def column_of(name: str, runs: Sequence[FoundRun]) -> Column:
         return COLUMNS[short]
     if runs and all(at(run.metadata, name) is None for run in runs):
         known = list(dict.fromkeys(key for run in runs for key in dotted_keys(run.metadata)))
-        refuse(
-            not any(_alike(key, name) for key in known),
-            f"column '{name}' is none of {', '.join(COLUMNS)}, and no run has such a key"
-            f"{nearest(name, (*COLUMNS, *known))}",
-        )
+        if not any(_alike(key, name) for key in known):
+            raise wrong(
+                f"column '{name}' is none of {', '.join(COLUMNS)}, and no run has such a key"
+                f"{nearest(name, (*COLUMNS, *known))}"
+            )
     return Column(name, name, lambda run: at(run.metadata, name))
 
 

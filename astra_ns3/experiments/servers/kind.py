@@ -20,7 +20,10 @@ def kind_of(request: RunRequest) -> ServerKind:
     """What a server should have loaded for ``request``: without it the run is the same, and takes seconds longer."""
     if not abilities_of(request.backend).packets:
         return ServerKind()
-    controls = {_named(control): _content(Path(control.path)) for control in _compiled_controls(request)}
+    controls = {
+        f"{Path(control.path).resolve()}:{control.class_name}": _content(Path(control.path))
+        for control in _compiled_controls(request)
+    }
     return ServerKind(hooks=request.on_built is not None, controls=tuple(controls.items()))
 
 
@@ -31,10 +34,6 @@ def _compiled_controls(request: RunRequest) -> Iterator[OwnControl]:
         control = network_with_options(request.network, request).own_control
         if control is not None and not control.path.endswith(".py"):
             yield control
-
-
-def _named(control: OwnControl) -> str:
-    return f"{Path(control.path).resolve()}:{control.class_name}"
 
 
 def _content(file: Path) -> str:

@@ -46,7 +46,7 @@ def _serve(connection: socket.socket) -> None:
     with _ending_with(connection):
         warm_up(hooks=kind.hooks, controls=[name for name, _ in kind.controls])
     send(connection, Ready())
-    while _is_asked(connection):
+    while _readable(connection.fileno(), IDLE_SECONDS):
         _play(connection)
 
 
@@ -67,10 +67,6 @@ def _ending_with(connection: socket.socket) -> Iterator[None]:
     finally:
         fcntl.fcntl(connection, fcntl.F_SETFL, flags)
         fcntl.fcntl(connection, fcntl.F_SETOWN, 0)
-
-
-def _is_asked(connection: socket.socket) -> bool:
-    return _readable(connection.fileno(), IDLE_SECONDS)
 
 
 def _readable(file: int, seconds: float) -> bool:

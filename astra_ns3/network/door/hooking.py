@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import wrong
 from astra_ns3.network.door.installed import NS3_SERIES, ns3_root
 from astra_ns3.network.door.library import Native, load, load_library
 
@@ -103,10 +103,8 @@ def trace(source: Native, name: str, signature: str, function: Callable[..., obj
     ns = load_namespace()
     information = ns.TypeId.TraceSourceInformation()
     type_id = source.GetInstanceTypeId()
-    refuse(
-        not type_id.LookupTraceSourceByName(name, information),
-        f"hook: {type_id.GetName()} has no trace source '{name}'",
-    )
+    if not type_id.LookupTraceSourceByName(name, information):
+        raise wrong(f"hook: {type_id.GetName()} has no trace source '{name}'")
     # ns-3 ends the process when a sink does not fit, so it is compared with what the source says of itself before.
     wanted = str(information.callback)
     if not _fits(signature, wanted):  # to say what it takes compiles C++

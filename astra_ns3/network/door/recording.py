@@ -112,7 +112,7 @@ class Recording:
 
     def _capture(self, directory: Path) -> None:
         for node, port in self._captures:
-            path = directory / f"{_file_name(port_name(self._graph, node, port))}.pcap"
+            path = directory / f"{port_name(self._graph, node, port).replace(':', '-')}.pcap"
             try:
                 path.touch()
             except OSError as error:
@@ -163,10 +163,6 @@ def _place(name: str, names: list[str], what: str) -> int:
     if name not in names:
         raise BackendError(f"the native library records no {what} '{name}', it has {', '.join(names)}")
     return names.index(name)
-
-
-def _file_name(port: str) -> str:
-    return port.replace(":", "-")
 
 
 def _flat(ports: Ports) -> npt.NDArray[np.uint32]:

@@ -92,14 +92,10 @@ class GridIdeal:
         router = kind.router_latency_ns if switch else 0.0
         network: _Nanoseconds = np.zeros(len(sizes), dtype=np.float64)
         for addend in (latency, data, 2 * kind.nic_latency_ns, router):
-            network = network + addend
-            network = self._whole(network)
+            exact = network + addend
+            network = np.trunc(exact) if self.truncate else exact
         memory = (kind.memory_latency_ns + sizes / kind.memory_bytes_per_ns) * kind.memory_scale
         return np.maximum(network, memory)
-
-    def _whole(self, times_ns: _Nanoseconds) -> _Nanoseconds:
-        """Without their fractions, if that is the rule."""
-        return np.trunc(times_ns) if self.truncate else times_ns
 
     def _latency_ns(self, number: int, a: Numbers, b: Numbers, of_links: _Nanoseconds) -> _Nanoseconds:
         """Of the links between two places; in a fabric of switches that of the pair's own path."""

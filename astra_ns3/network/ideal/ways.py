@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from astra_ns3.network.plan import NetworkPlan
-from astra_ns3.topology.graph import Graph, Link, Port
+from astra_ns3.topology.graph import Graph, Port
 from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.topology.routes import RouteTables
 
@@ -110,12 +109,8 @@ def widest_way(graph: Graph, tables: RouteTables, source: int, destination: int)
         tuple(fastest),
         tuple(min((head for head in step if head), default=0) for step in heads),
         tuple(sum(link.rate_bps for link in step) / rate for step, rate in zip(links, fastest, strict=True)),
-        all(_one_rate(step) for step in links) and all(len(step) == 1 for step in heads),
+        all(len({link.rate_bps for link in step}) == 1 for step in links) and all(len(step) == 1 for step in heads),
     )
-
-
-def _one_rate(links: Sequence[Link]) -> bool:
-    return len({link.rate_bps for link in links}) == 1
 
 
 def _steps(graph: Graph, tables: RouteTables, source: int, destination: int) -> list[list[Port]] | None:

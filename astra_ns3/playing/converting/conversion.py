@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import NamedTuple
 
@@ -101,10 +102,6 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
 def _rank_alone(workload: object) -> int | None:
     """Of one rank of a job which it is: who else is in its collectives, where its messages go, is in other files."""
     return rank_of(workload.files[0]) or 0 if isinstance(workload, ChakraTrace) and workload.alone else None
-
-
-def _to_chakra_json(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
-    return _to_chakra(workload, output, unrolling, as_json=True)
 
 
 def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
@@ -205,7 +202,7 @@ def _to_flows(target: str) -> _Write:
 
 TARGETS: Mapping[str, _Write] = {
     "chakra": _to_chakra,
-    "chakra-json": _to_chakra_json,
+    "chakra-json": partial(_to_chakra, as_json=True),
     "astra-sim": _to_text,
     "simai": _to_simai,
     "model": _to_model,

@@ -268,7 +268,9 @@ class _Thread:
             collective=request.kind,
             bytes=request.bytes,
             group=group,
-            dimensions=None if group or dimensions is None else self._flags(dimensions),
+            dimensions=None
+            if group or dimensions is None
+            else tuple(number in dimensions for number in range(len(self._loop.dimensions))),
             priority=self._priority(request),
         )
         self._ends[handle.collective] = (number,)
@@ -311,9 +313,6 @@ class _Thread:
             peer=peer_of(self._role, operation, self._place),
             tag=self._loop.tag_of(operation.tag),
         )
-
-    def _flags(self, dimensions: tuple[int, ...]) -> tuple[bool, ...]:
-        return tuple(number in dimensions for number in range(len(self._loop.dimensions)))
 
     def _priority(self, request: CollectiveRequest) -> int:
         """The number that the policy gives; 0, which says nothing, only where no collective has one."""

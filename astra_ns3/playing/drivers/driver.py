@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.network.api import Limits, NetworkListener
+from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener
 from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
 
@@ -17,16 +17,24 @@ Heartbeat = Callable[[int, int], None]
 """Is called with the simulated time and the number of events, about ten times a second."""
 
 
-class Driver(NetworkListener, Protocol):
+class Driver(NetworkListener, ABC):
     """Plays a workload on a network; made ready, with what can't be run refused, when it is made.
 
     What is asked for while it runs is about ten times a second, and changes nothing. Names say what
     :class:`~astra_ns3.network.records.RunRecords` says.
     """
 
+    _network: NetworkBackend
+    _on_heartbeat: Heartbeat | None
+    _reported: int
+    _left: int
+    """How many NPUs, or flows, aren't done."""
+
+    @abstractmethod
     def start(self) -> None:
         """Put the first events on the network's list; once."""
 
+    @abstractmethod
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless everything is done."""
 
@@ -37,39 +45,63 @@ class Driver(NetworkListener, Protocol):
 
     def run(self, limits: Limits | None = None) -> None:
         """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
+        self.start()
+        self._network.run(self, limits or Limits())
+        self.check_finished()
 
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """From the network: a tenth of a second has passed."""
+        if self._on_heartbeat is not None:
+            self._on_heartbeat(time_ps, events)
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything is done."""
+        return not self._left
+
+    @abstractmethod
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every NPU is done."""
 
+    @abstractmethod
     def progress(self) -> tuple[int, int, int, int]:
         """Passes done, passes, steps done in this pass, steps of a pass: of NPU 0, or of all together."""
 
+    @abstractmethod
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
 
+    @abstractmethod
     def totals(self) -> npt.NDArray[np.int64]:
         """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
 
     @property
     def reported_npu(self) -> int:
         """Whose layers :meth:`layers` has."""
+        return self._reported
 
+    @abstractmethod
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""
 
+    @abstractmethod
     def roles(self) -> tuple[RoleTimes, ...]:
         """The times of each layer so far, on the NPU that stands for each role."""
 
+    @abstractmethod
     def details(self) -> tuple[LayerDetail, ...]:
         """Chunk times of the reported NPU, a row per layer."""
 
     @property
+    @abstractmethod
     def sent_bytes(self) -> tuple[int, ...]:
         """What the reported NPU sent in each dimension."""
 
+    @abstractmethod
     def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
 
+    @abstractmethod
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """Of each dimension the intervals in which it held a chunk, from a place on; those before it haven't changed.
 
@@ -78,12 +110,16 @@ class Driver(NetworkListener, Protocol):
 
     def flow_totals(self) -> FlowTotals | None:
         """What came of a list of flows so far; None for other workloads."""
+        return None
 
+    @abstractmethod
     def oldest_collective(self) -> tuple[str, int] | None:
         """What of all that goes on was begun first, in words, and when; None if there is nothing."""
 
+    @abstractmethod
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
 
+    @abstractmethod
     def close_journal(self) -> None:
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""

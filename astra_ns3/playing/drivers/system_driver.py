@@ -9,17 +9,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import (
-    FlowTotals,
     LayerDetail,
-    LayerTimes,
     NpuRecord,
-    RoleTimes,
     RunRecords,
 )
-from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
+from astra_ns3.playing.drivers.driver import Driver, Intervals
 from astra_ns3.system.layer import SystemLayer
 
 
@@ -33,57 +29,15 @@ class Recorded(Protocol):
 class SystemDriver(Driver, ABC):
     """A :class:`~astra_ns3.playing.drivers.driver.Driver` but for the workload itself; the network's listener."""
 
-    _network: NetworkBackend
     _system: SystemLayer
-    _on_heartbeat: Heartbeat | None
-    _reported: int
-    _left: int
-    """How many NPUs aren't done."""
-
-    @abstractmethod
-    def start(self) -> None:
-        """Put every NPU's start on the network's list of events; once."""
-
-    @abstractmethod
-    def check_finished(self) -> None:
-        """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
-
-    @abstractmethod
-    def layers(self) -> tuple[LayerTimes, ...]:
-        """The times of each layer on the reported NPU so far."""
-
-    @abstractmethod
-    def roles(self) -> tuple[RoleTimes, ...]:
-        """The times of each layer so far, on the NPU that stands for each role."""
 
     @abstractmethod
     def _each_npu(self) -> Sequence[Recorded]:
         """What knows of each NPU, in order."""
 
-    @property
-    def finished(self) -> bool:
-        """Whether every NPU is done."""
-        return not self._left
-
-    @property
-    def reported_npu(self) -> int:
-        """Whose layers :meth:`layers` has."""
-        return self._reported
-
-    def run(self, limits: Limits | None = None) -> None:
-        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
-        self.start()
-        self._network.run(self, limits or Limits())
-        self.check_finished()
-
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
         self._system.phase_done(npu, instance, time_ps)
-
-    def heartbeat(self, time_ps: int, events: int) -> None:
-        """From the network: a tenth of a second has passed."""
-        if self._on_heartbeat is not None:
-            self._on_heartbeat(time_ps, events)
 
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every NPU is done."""
@@ -124,10 +78,6 @@ class SystemDriver(Driver, ABC):
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """As :meth:`SystemLayer.busy_changes`."""
         return self._system.busy_changes(since)
-
-    def flow_totals(self) -> FlowTotals | None:
-        """There is no list of flows."""
-        return None
 
     def oldest_collective(self) -> tuple[str, int] | None:
         """As :meth:`SystemLayer.oldest_collective`."""

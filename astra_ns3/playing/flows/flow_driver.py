@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.recorded import TableSink
@@ -64,22 +64,11 @@ class FlowDriver(Driver):
         self._left = len(flows)
         self._started = False
 
-    @property
-    def finished(self) -> bool:
-        """Whether every flow is delivered."""
-        return not self._left
-
     def start(self) -> None:
         """Put the first flow's start on the network's list of events; once."""
         if not self._started:
             self._started = True
             self._wait_for_next(self._network.now_ps())
-
-    def run(self, limits: Limits | None = None) -> None:
-        """Run to the end; raises SimulationStalled, and whatever :meth:`NetworkBackend.run` raises."""
-        self.start()
-        self._network.run(self, limits or Limits())
-        self.check_finished()
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying which is left, unless every flow is delivered."""
@@ -100,11 +89,6 @@ class FlowDriver(Driver):
         elif self._gates is not None:
             for freed in self._gates.delivered(flow):
                 self._start_freed(freed, time_ps)
-
-    def heartbeat(self, time_ps: int, events: int) -> None:
-        """From the network: a tenth of a second has passed."""
-        if self._on_heartbeat is not None:
-            self._on_heartbeat(time_ps, events)
 
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
@@ -163,11 +147,6 @@ class FlowDriver(Driver):
         found[:, 2] = found[:, 0]
         found[:, 3] = left == 0
         return found
-
-    @property
-    def reported_npu(self) -> int:
-        """The NPU that was asked for."""
-        return self._reported
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """There are none."""

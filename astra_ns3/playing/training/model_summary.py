@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
+from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
 from astra_ns3.playing.dry_run.counting import counted_messages, counted_requests
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
@@ -118,12 +118,8 @@ def _stage(plan: TrainingPlan, number: int, clock: Clock) -> StageWork:
                 flops += times * operation.flops
         again += sum(times * operation.flops for operation, times in _operations(block.again, plan))
     batches = plan.micro_batches
-    parameters = sum(map(_parameters, blocks))
+    parameters = sum(each.parameters + each.expert_parameters + each.table_parameters for each in blocks)
     return StageWork(len(blocks), parameters, batches * compute_ps, batches * flops, batches * again)
-
-
-def _parameters(block: Block) -> int:
-    return block.parameters + block.expert_parameters + block.table_parameters
 
 
 def _operations(items: tuple[Item, ...], plan: TrainingPlan) -> list[tuple[Operation, int]]:

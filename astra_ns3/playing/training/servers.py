@@ -200,7 +200,7 @@ class ServerRun:
 
     def asynchronous(self, passes: int) -> Program:
         """Each worker's parts, in the order in which they come."""
-        to_come = [self._all(passes) for _ in self._workers]
+        to_come = [((number, part) for number in range(passes) for part in self._parts) for _ in self._workers]
         awaited: dict[int, tuple[int, Part, Handle]] = {}
         for worker in range(len(self._workers)):
             yield from self._await(awaited, worker, to_come[worker])
@@ -214,10 +214,6 @@ class ServerRun:
                     yield from self._answer(number, part, self._workers[worker])
                     yield from self._await(awaited, worker, to_come[worker])
         yield from wait(self._sent)
-
-    def _all(self, passes: int) -> Iterator[tuple[int, Part]]:
-        """What one worker sends."""
-        return ((number, part) for number in range(passes) for part in self._parts)
 
     def _await(
         self, awaited: dict[int, tuple[int, Part, Handle]], worker: int, to_come: Iterator[tuple[int, Part]]

@@ -116,7 +116,11 @@ class Causes:
         if tables.of_graphs:
             yield from self._of_graph(event.npu, event.time_ps)
         row = tables.blocking_before(event.npu, event.what)
-        if row >= 0 and tables.operation_end[row] == event.time_ps and not (tables.of_graphs and _waits(tables, row)):
+        if (
+            row >= 0
+            and tables.operation_end[row] == event.time_ps
+            and not (tables.of_graphs and tables.kinds[row] == "wait")
+        ):
             yield _now(Causes.operation(tables, row))
 
     def _of_graph(self, npu: int, time_ps: int) -> Iterator[Cause]:
@@ -226,10 +230,6 @@ class Causes:
         posts = tables.posts_at(int(tables.phase_collective[phase]), event.time_ps)
         for npu, row in sorted(posts, key=lambda post: post[0] != event.npu):
             yield _now(Event(_PROGRAM, npu, event.time_ps, row))
-
-
-def _waits(tables: Tables, row: int) -> bool:
-    return bool(tables.kinds[row] == "wait")
 
 
 def _now(event: Event) -> Cause:

@@ -91,7 +91,7 @@ class Explanation:
     def text(self) -> str:
         """For people."""
         sections = [_head(self), _path(self), _what_ifs(self), _slowest(self), _links(self), _npus(self)]
-        sections += [_congested(self), _missing(self)]
+        sections += [_congested(self), f"not told: {'; '.join(self.missing)}" if self.missing else ""]
         return "\n\n".join(section for section in sections if section)
 
     def document(self) -> JsonObject:
@@ -253,7 +253,3 @@ def _of_port(port: Mapping[str, Any]) -> str:
     if port["marked_frames"]:
         words.append(counted(port["marked_frames"], "frame marked", "frames marked"))
     return ", ".join(words)
-
-
-def _missing(found: Explanation) -> str:
-    return "not told: " + "; ".join(found.missing) if found.missing else ""

@@ -21,7 +21,10 @@ def network_text(document: Mapping[str, Any]) -> str:
         ("paths that long", f"{document['paths']:,} between two NPUs so far apart"),
         ("bisection", format_rate(document["bisection_bps"])),
         ("base round trip", format_time(document["round_trip_ps"])),
-        ("oversubscription", _ratios(document["oversubscription"])),
+        (
+            "oversubscription",
+            ", ".join(f"{name} {ratio:.4g}:1" for name, ratio in document["oversubscription"].items()) or "-",
+        ),
         ("routing", document["routing"]),
     ]
     return aligned(rows)
@@ -29,7 +32,3 @@ def network_text(document: Mapping[str, Any]) -> str:
 
 def _link(link: Mapping[str, Any]) -> str:
     return f"{link['count']:,} of {format_rate(link['rate_bps'])}, {format_time(link['delay_ps'])}"
-
-
-def _ratios(ratios: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {ratio:.4g}:1" for name, ratio in ratios.items()) or "-"

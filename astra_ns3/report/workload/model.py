@@ -37,7 +37,7 @@ def model_document(found: ModelSummary) -> dict[str, Any]:
         "micro_batches": plan.micro_batches,
         "flops_per_sample": totals.training_flops,
         "flops_per_iteration": totals.training_flops * samples,
-        "recomputed_flops_per_iteration": _of_all_npus(found, [stage.again_flops for stage in found.stages]),
+        "recomputed_flops_per_iteration": plan.degrees.stage_npus * sum(stage.again_flops for stage in found.stages),
         "stages": [asdict(stage) for stage in found.stages],
         "collectives": [asdict(each) for each in found.traffic],
         "messages": found.messages.messages,
@@ -81,10 +81,6 @@ def model_text(document: dict[str, Any]) -> str:
             f"{document['messages']:,} of all, {every}"
         )
     return "\n".join(lines)
-
-
-def _of_all_npus(found: ModelSummary, of_stages: Sequence[int]) -> int:
-    return found.plan.degrees.stage_npus * sum(of_stages)
 
 
 def _degrees(degrees: dict[str, int]) -> str:

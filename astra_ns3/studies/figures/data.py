@@ -107,7 +107,7 @@ def figure_data(view: View, figure: FigureConfig) -> FigureData:
     cells = {measure: _cells(rows, keys, measure, reference, _compared(figure, measure)) for measure in measures}
     places = list(dict.fromkeys(row[x] for row in rows)) if x == CHANGE else view.labels(x)
     panels = []
-    for values in _combinations(rows, across):
+    for values in dict.fromkeys(tuple(row[column] for column in across) for row in rows):
         title = ", ".join(f"{name} {label_text(value)}" for name, value in zip(across, values, strict=True))
         series = _series(view, rows, cells, places, (x, by, across), values)
         panels += [Panel(name, x, tuple(places), each) for name, each in _by_unit(title, series)]
@@ -204,10 +204,6 @@ def _place(row: Row, rows: Sequence[Row]) -> Place:
     return tuple(row[name] for name in rows[0] if name not in left_out)
 
 
-def _combinations(rows: Sequence[Row], columns: Sequence[str]) -> list[Place]:
-    return list(dict.fromkeys(tuple(row[column] for column in columns) for row in rows))
-
-
 def _series(
     view: View,
     rows: Sequence[Row],
@@ -239,12 +235,11 @@ def _by_unit(title: str, series: list[Series]) -> list[tuple[str, tuple[Series, 
         units.setdefault(_unit(each.measure), []).append(each)
     if len(units) == 1:
         return [(title, tuple(series))]
-    return [(title, tuple(_without_measure(each) for each in group)) for group in units.values()]
-
-
-def _without_measure(series: Series) -> Series:
-    """The axis beside it says what it is."""
-    return replace(series, label=series.label.removesuffix(series.measure).strip())
+    # The axis beside a label says what is measured.
+    return [
+        (title, tuple(replace(each, label=each.label.removesuffix(each.measure).strip()) for each in group))
+        for group in units.values()
+    ]
 
 
 def named(axis: str, label: Label) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import refuse
+from astra_ns3.errors import wrong
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
@@ -23,9 +23,9 @@ def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[st
         return
     for point, request in points:
         for record, (figure, measure) in needed.items():
-            refuse(
-                record not in request.record and not isinstance(request.workload, FlowList),
-                f"figure '{figure}': {measure} needs record '{record}', which point {point} hasn't: "
-                f"add 'record: [{record}]' to the part's base",
-                place,
-            )
+            if record not in request.record and not isinstance(request.workload, FlowList):
+                raise wrong(
+                    f"figure '{figure}': {measure} needs record '{record}', which point {point} hasn't: "
+                    f"add 'record: [{record}]' to the part's base",
+                    place,
+                )

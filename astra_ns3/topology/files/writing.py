@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from astra_ns3.config.formats.analytical import GIB_PER_NS, AnalyticalDimension
+from astra_ns3.config.formats.analytical import GIB_PER_NS
 from astra_ns3.config.topology.kinds import TopologyConfig
 from astra_ns3.errors import refuse
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions
@@ -72,7 +72,7 @@ def astra_sim(graph: Graph, config: TopologyConfig) -> str:
     columns = {
         "topology": [_VERSION_2_NAMES[dimension.topology] for dimension in dimensions],
         "npus_count": [str(dimension.npus) for dimension in dimensions],
-        "bandwidth": [_number(_gib(dimension)) for dimension in dimensions],
+        "bandwidth": [_number(dimension.bytes_per_ns / GIB_PER_NS) for dimension in dimensions],
         "latency": [_number(dimension.link_latency_ns) for dimension in dimensions],
     }
     return "".join(f"{key}: [{', '.join(values)}]\n" for key, values in columns.items())
@@ -154,10 +154,6 @@ def _type(
 ) -> str:
     every = [attributes for _, attributes in nodes] + [attributes for _, _, attributes in links]
     return next(_TYPES[type(attributes[name])] for attributes in every if name in attributes)
-
-
-def _gib(dimension: AnalyticalDimension) -> float:
-    return dimension.bytes_per_ns / GIB_PER_NS
 
 
 def _number(value: float) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import Where, check_known, refuse, wrong
+from astra_ns3.errors import Where, check_known, wrong
 from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
@@ -52,11 +52,8 @@ class CountsFile:
         self._check_header(number, names)
         for number, line in lines:
             cells = [cell.strip() for cell in next(csv.reader([line]))]
-            refuse(
-                len(cells) != len(names),
-                f"found {len(cells)} columns, expected {', '.join(names)}",
-                Where(self._path, number),
-            )
+            if len(cells) != len(names):
+                raise wrong(f"found {len(cells)} columns, expected {', '.join(names)}", Where(self._path, number))
             yield number, dict(zip(names, cells, strict=True))
 
     def _check_header(self, number: int, names: list[str]) -> None:
@@ -74,7 +71,8 @@ class CountsFile:
         layer = self._whole(number, "layer", cells["layer"], None) if "layer" in cells else -1
         place = self._whole(number, "source", cells["source"], self._places) if "source" in cells else -1
         known = self._tokens.setdefault((layer, place), np.full(self._experts, -1.0))
-        refuse(known[expert] >= 0, f"expert {expert} has been given before", Where(self._path, number))
+        if known[expert] >= 0:
+            raise wrong(f"expert {expert} has been given before", Where(self._path, number))
         known[expert] = tokens
 
     def _whole(self, number: int, what: str, word: str, below: int | None) -> int:

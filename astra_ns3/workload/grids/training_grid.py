@@ -44,7 +44,7 @@ class _Dimension:
     def own_sizes(self, begin: int, end: int, stage: int) -> tuple[tuple[int, ...], int | None]:
         """NPUs of each part for a group from stride to stride in stages of so many; which part is the group's."""
         sizes = [1] * len(self.begins)
-        cuts = [self._inside(stride) for stride in (1, begin, end, stage)]
+        cuts = [min(max(stride, self.lower), self.upper) for stride in (1, begin, end, stage)]
         below, within, above = (upper // lower for lower, upper in pairwise(cuts))
         if within == 1:
             sizes[0] = below * above
@@ -55,9 +55,6 @@ class _Dimension:
             if size > 1:
                 sizes[beside] = size
         return tuple(sizes), place
-
-    def _inside(self, stride: int) -> int:
-        return min(max(stride, self.lower), self.upper)
 
 
 class TrainingGrid:

@@ -16,7 +16,7 @@ from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.gemms import GemmsFile
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group
-from astra_ns3.errors import nearest, refuse
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear
@@ -55,10 +55,8 @@ def read_gemms(path: str) -> tuple[Gemm, ...]:
     lines = csv.reader(read_text(path).splitlines())
     header = [name.strip() for name in next(lines)]
     for name in _COLUMNS:
-        refuse(
-            name not in header,
-            f"{path}:1: column '{name}' is missing; columns: {', '.join(header)}{nearest(name, header)}",
-        )
+        if name not in header:
+            raise wrong(f"{path}:1: column '{name}' is missing; columns: {', '.join(header)}{nearest(name, header)}")
     places = [header.index(name) for name in _COLUMNS]
     gemms = [
         _gemm([row[place].strip() if place < len(row) else "" for place in places], f"{path}:{lines.line_num}")

@@ -199,7 +199,7 @@ from __future__ import annotations
 
 from astra_ns3.config.requests import Requests
 from astra_ns3.experiments.jobs.flows import FlowsJob
-from astra_ns3.experiments.jobs.job import Ground, Playing
+from astra_ns3.experiments.jobs.job import Platform, Playing
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.flows.requests_driver import RequestsDriver
 
@@ -214,7 +214,7 @@ class RequestsJob(FlowsJob):
         """Return the same requests."""
         return self
 
-    def driver(self, network: NetworkBackend, ground: Ground, playing: Playing) -> RequestsDriver:
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> RequestsDriver:
         """Return what plays them."""
         return RequestsDriver(network, self.workload, playing.rows_to, playing.on_heartbeat)
 ''',

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
-from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
+from astra_ns3.config.formats.graphs.raw import RawGraph
 from astra_ns3.errors import wrong
 
 _DEFAULTS = {"rate": "rate: 100Gbps", "delay": "delay: 1us"}
@@ -16,10 +15,10 @@ def check_lacking(raw: RawGraph) -> None:
     """Raise InputError if nodes don't say what they are or links have no rate or delay."""
     without_kind = [node for node in raw.nodes if "kind" not in node.attributes]
     without = {key: [link for link in raw.links if key not in link.attributes] for key in _DEFAULTS}
-    lacking = [_which(key, links, len(raw.links)) for key, links in without.items() if links]
+    lacking = [f"'{key}' of {_of(len(links), len(raw.links))} links" for key, links in without.items() if links]
     lines = []
     if without_kind:
-        lacking.insert(0, _which_kind(without_kind, len(raw.nodes)))
+        lacking.insert(0, f"which nodes are hosts ({_of(len(without_kind), len(raw.nodes))} without 'kind')")
         lines.append(_hosts(raw))
     missing = [line for key, line in _DEFAULTS.items() if without[key]]
     if missing:
@@ -35,10 +34,6 @@ def check_lacking(raw: RawGraph) -> None:
     )
 
 
-def _which_kind(nodes: Sequence[RawNode], total: int) -> str:
-    return f"which nodes are hosts ({_of(len(nodes), total)} without 'kind')"
-
-
 def _hosts(raw: RawGraph) -> str:
     """Keys with which every host reaches every other, if any do."""
     pairs = {frozenset((link.a, link.b)) for link in raw.links if link.a != link.b}
@@ -48,10 +43,6 @@ def _hosts(raw: RawGraph) -> str:
         return "hosts: leaves"
     whole_mesh = 2 * len(pairs) == len(raw.nodes) * (len(raw.nodes) - 1)
     return "hosts: all" if whole_mesh else "hosts: all, forwarding: hosts"
-
-
-def _which(key: str, links: Sequence[RawLink], total: int) -> str:
-    return f"'{key}' of {_of(len(links), total)} links"
 
 
 def _of(count: int, total: int) -> str:

@@ -7,6 +7,7 @@ that it builds of them: which products have biases, which vectors are normalised
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
@@ -41,10 +42,6 @@ def _llama(keys: Keys) -> Shape:
         key = "attention_bias" if attention else "mlp_bias"
         raise keys.error(key, "is true for a part of the products, which a model file can't say: all or none")
     return shape | ({"biases": True} if attention else {})
-
-
-def _mistral(keys: Keys) -> Shape:
-    return _rotary(keys, kv_heads=8)
 
 
 def _mixtral(keys: Keys) -> Shape:
@@ -122,10 +119,6 @@ def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
     return {**shape, "latent": latent, "experts": experts}
 
 
-def _deepseek_v2(keys: Keys) -> Shape:
-    return _deepseek(keys, router_biases=False)
-
-
 def _deepseek_v3(keys: Keys) -> Shape:
     return _deepseek(keys, router_biases=keys.data.get("topk_method", "noaux_tc") == "noaux_tc")
 
@@ -174,13 +167,13 @@ def _bert(keys: Keys) -> Shape:
 
 FAMILIES: Mapping[str, Callable[[Keys], Shape]] = {
     "llama": _llama,
-    "mistral": _mistral,
+    "mistral": partial(_rotary, kv_heads=8),
     "mixtral": _mixtral,
     "qwen2": _qwen2,
     "qwen2_moe": _qwen2_experts,
     "qwen3": _qwen3,
     "qwen3_moe": _qwen3_experts,
-    "deepseek_v2": _deepseek_v2,
+    "deepseek_v2": partial(_deepseek, router_biases=False),
     "deepseek_v3": _deepseek_v3,
     "gpt2": _gpt2,
     "bert": _bert,

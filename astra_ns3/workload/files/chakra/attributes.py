@@ -42,10 +42,6 @@ def _amount(name: str, value: Written) -> int:
     return number
 
 
-def _truth(name: str, value: Written) -> bool:
-    return bool(_whole_number(name, value))
-
-
 def _group(name: str, value: Written) -> str:
     """The name of a communicator; Chakra's group 0, and none, is all NPUs."""
     text = plain_name(value if isinstance(value, str) else str(_whole_number(name, value)))
@@ -60,7 +56,7 @@ def _flags(name: str, value: Written) -> tuple[bool, ...]:
 
 READ: Mapping[str, Callable[[str, Written], Read]] = {
     "duration_ps": _amount,
-    "is_cpu_op": _truth,
+    "is_cpu_op": lambda name, value: bool(_whole_number(name, value)),
     "num_ops": _amount,
     "tensor_size": _amount,
     "comm_type": _amount,

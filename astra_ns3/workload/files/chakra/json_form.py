@@ -12,7 +12,7 @@ from pathlib import Path
 
 from astra_ns3.config.core.json_reading import each_once, reading_json
 from astra_ns3.config.core.plain import Json, JsonObject
-from astra_ns3.errors import InputError, Where, nearest, wrong
+from astra_ns3.errors import InputError, Where, check_known, nearest, wrong
 from astra_ns3.workload.files.chakra import names
 from astra_ns3.workload.files.chakra.json_graph import GRAPH, graph_message, unread_keys
 from astra_ns3.workload.files.chakra.schema import Message, messages
@@ -101,9 +101,7 @@ def _numbered(found: JsonObject, place: str) -> JsonObject:
     word = found.get("type", 0)
     if not isinstance(word, str):
         return found
-    if word not in names.NODE_TYPES:
-        hint = nearest(word, names.NODE_TYPES)
-        raise wrong(f"node type '{word[:40]}' is not one of {', '.join(names.NODE_TYPES)}{hint}", place)
+    check_known("node type", word, names.NODE_TYPES, place)
     return {**found, "type": names.NODE_TYPES.index(word)}
 
 

@@ -67,7 +67,8 @@ class ChakraTrace:
     def nodes(self, npu: int) -> Iterator[GraphNode]:
         """The nodes of an NPU as its file has them; raises InputError with file and node, or byte."""
         path = self.files[npu]
-        nodes = _nodes(path, NodeReader(None if self.alone else npu, self._attributes, self.missing_callers.get(path)))
+        reader = NodeReader(None if self.alone else npu, self._attributes, self.missing_callers.get(path))
+        nodes: Iterator[GraphNode] = chain.from_iterable(_node_lists(path, reader))
         if self.alone and not self.keeps_groups:
             nodes = (node._replace(group="") if node.group else node for node in nodes)
         if self.comm_scale == 1 and self.compute_scale == 1:
@@ -158,10 +159,6 @@ def is_chakra(path: Path) -> bool:
     if _JSON.match(head):
         return any(key in head for key in _JSON_GRAPHS)
     return not _is_text(head) and _begins_as_metadata(os.fspath(path))
-
-
-def _nodes(path: str, reader: NodeReader) -> Iterator[GraphNode]:
-    return chain.from_iterable(_node_lists(path, reader))
 
 
 def _node_lists(path: str, reader: NodeReader) -> Iterator[Iterable[GraphNode]]:

@@ -58,10 +58,6 @@ class FlowColumns:
         else:
             self._more_problems += 1
 
-    def line_of(self, flow: int) -> int:
-        """The line of a flow."""
-        return self._lines[flow]
-
     def check(self) -> None:
         """Raise InputError if there was anything to complain about."""
         if not self._problems:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from astra_ns3.config.flow_list import FlowList
-from astra_ns3.errors import refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.units import PS_PER_SECOND, exact_time
 from astra_ns3.whole_file import whole_file
 from astra_ns3.workload.files.flows.csv_file import COLUMNS
@@ -57,7 +57,8 @@ def htsim_lines(flows: FlowList) -> Iterator[str]:
     for flow, (source, destination, size, start_ps) in enumerate(_rows(flows)):
         gate = flows.gate_of(flow)
         ends = heard[offsets[flow] : offsets[flow + 1]].tolist()
-        refuse(len(ends) > 2, f"{flows.place(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
+        if len(ends) > 2:
+            raise wrong(f"{flows.place(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
         keys = ("recv_done_trigger", "send_done_trigger")
         told = "".join(f" {key} {end + 1}" for key, end in zip(keys, ends, strict=False))
         begins = f"start {start_ps}" if gate < 0 else f"trigger {gate + 1}"
