@@ -91,13 +91,12 @@ def test_windows_change_nothing(seed: int, tmp_path: Path) -> None:
     observed = {**network, "observe": {"queues": ["switch0:0"]}}
     in_one_list = _play(observed, flows, tmp_path / "in-one-list", seed + 1)
     for table in TABLES:
-        pd.testing.assert_frame_equal(
-            *(pd.read_parquet(tmp_path / way / f"{table}.parquet") for way in ("in-windows", "in-one-list"))
-        )
+        one, other = (pd.read_parquet(tmp_path / way / f"{table}.parquet") for way in ("in-windows", "in-one-list"))
+        pd.testing.assert_frame_equal(one, other)
     ports = [(tmp_path / way / "switch.csv").read_text(encoding="utf-8") for way in ("in-windows", "in-one-list")]
     assert ports[0] == ports[1]
-    statistics = [result.metadata["statistics"] for result in (in_windows, in_one_list)]
-    assert [[numbers.get(name) for name in SAME] for numbers in statistics[:1]] == [
-        [numbers.get(name) for name in SAME] for numbers in statistics[1:]
-    ]
+    one_run, other_run = (
+        {name: dict(result.metadata["statistics"]).get(name) for name in SAME} for result in (in_windows, in_one_list)
+    )
+    assert one_run == other_run
     assert in_windows.finish_ps == in_one_list.finish_ps
