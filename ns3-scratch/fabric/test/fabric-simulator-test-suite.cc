@@ -5,6 +5,7 @@
  */
 #include "fabric-delay.h"
 #include "fabric-simulator.h"
+#include "fabric-telling-event.h"
 #include "known-leak.h"
 
 #include "ns3/event-impl.h"
@@ -18,6 +19,8 @@
 #include <limits>
 #include <random>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -259,6 +262,62 @@ class EventsBeyondTimeAreRefused : public TestCase
     }
 };
 
+/// An event that only tells, and writes down that it has.
+class Telling : public FabricTellingEvent
+{
+  public:
+    explicit Telling(std::vector<char>& log)
+        : m_log(log)
+    {
+    }
+
+    bool OnlyTells() const override
+    {
+        return true;
+    }
+
+  private:
+    void Notify() override
+    {
+        m_log.push_back('t');
+    }
+
+    std::vector<char>& m_log; //!< of all
+};
+
+/// What another thread schedules, as a heartbeat does, depends on wall time.
+class ForeignEventsPartNothing : public TestCase
+{
+  public:
+    ForeignEventsPartNothing()
+        : TestCase("what another thread schedules comes at once, but not between events of one "
+                   "moment that only tell")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        UseSimulator(FabricSimulator::GetTypeId());
+        std::vector<char> log;
+        Simulator::Schedule(TimeStep(5), [&log] {
+            std::thread([&log] {
+                Simulator::ScheduleWithContext(Simulator::NO_CONTEXT, TimeStep(0), [&log] {
+                    log.push_back('f');
+                });
+            }).join();
+        });
+        for (uint32_t number = 0; number < 3; ++number)
+        {
+            Simulator::Schedule(TimeStep(5), Ptr<EventImpl>(new Telling(log), false));
+        }
+        Simulator::Schedule(TimeStep(6), [&log] { log.push_back('l'); });
+        Simulator::Run();
+        Simulator::Destroy();
+        NS_TEST_EXPECT_MSG_EQ(std::string(log.begin(), log.end()), "tttfl", "in this order");
+    }
+};
+
 class FabricSimulatorTestSuite : public TestSuite
 {
   public:
@@ -268,6 +327,7 @@ class FabricSimulatorTestSuite : public TestSuite
         AddTestCase(new SameOrderAsDefault);
         AddTestCase(new CancelledEventsAreSwept);
         AddTestCase(new EventsBeyondTimeAreRefused);
+        AddTestCase(new ForeignEventsPartNothing);
     }
 };
 
