@@ -22,9 +22,8 @@
 #include <iterator>
 #include <sstream>
 #include <string>
-#include <vector>
-
 #include <unistd.h>
+#include <vector>
 
 namespace
 {

@@ -54,18 +54,18 @@ NamesOf(const std::vector<NAMED>& named)
 
 struct Session::Parts
 {
-    std::unique_ptr<Simulation> simulation;        //!< ns-3's simulator
-    std::unique_ptr<FabricNetwork> fabric;         //!< hosts, switches and links
-    std::unique_ptr<Recorder> recorder;            //!< tables, captures, counters
-    std::unique_ptr<CollectiveExecutor> executor;  //!< NPUs and what they play
-    std::unique_ptr<MessageRouter> router;         //!< the transports
-    std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
-    std::unique_ptr<FabricChanges> changes;        //!< of the network, if there are any
-    SessionStatistics statistics;                  //!< taken down last
-    std::string counterNames;                      //!< of it
-    std::vector<int64_t> counters;                 //!< of it
-    std::string portCounterNames;                  //!< of it
-    std::string tables;                            //!< in words
+    std::unique_ptr<Simulation> simulation;                  //!< ns-3's simulator
+    std::unique_ptr<FabricNetwork> fabric;                   //!< hosts, switches and links
+    std::unique_ptr<Recorder> recorder;                      //!< tables, captures, counters
+    std::unique_ptr<CollectiveExecutor> executor;            //!< NPUs and what they play
+    std::unique_ptr<MessageRouter> router;                   //!< the transports
+    std::unique_ptr<FabricPauseWatchdog> watchdog;           //!< of pauses, if asked for
+    std::unique_ptr<FabricChanges> changes;                  //!< of the network, if there are any
+    SessionStatistics statistics;                            //!< taken down last
+    std::string counterNames;                                //!< of it
+    std::vector<int64_t> counters;                           //!< of it
+    std::string portCounterNames;                            //!< of it
+    std::string tables;                                      //!< in words
     int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
     bool begun{false};                                       //!< Run was called
 };

@@ -77,9 +77,7 @@ class FabricPauseListener
     virtual ~FabricPauseListener() = default;
     /// \param port a port \param nowPs when it was stopped or let go on \param pausedPriorities
     /// the priorities that are stopped from then on
-    virtual void PauseChanged(const FabricPort& port,
-                              int64_t nowPs,
-                              uint8_t pausedPriorities) = 0;
+    virtual void PauseChanged(const FabricPort& port, int64_t nowPs, uint8_t pausedPriorities) = 0;
 };
 
 /// What a port has done so far.

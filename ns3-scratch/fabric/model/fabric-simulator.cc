@@ -189,8 +189,7 @@ bool
 FabricSimulator::IsStale(const Due& due)
 {
     const FabricPort* port = PortOf(due.target);
-    return port ? !port->IsDue(CallOf(due.target), due.timePs)
-                : EventOf(due.target)->IsCancelled();
+    return port ? !port->IsDue(CallOf(due.target), due.timePs) : EventOf(due.target)->IsCancelled();
 }
 
 void
@@ -204,7 +203,8 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
                   arrives ? port->GetArrivalRank() : port->GetWakeRank(),
                   group};
     // What comes from another group is put on its way when the window begins in which it arrives.
-    const bool stays = group == 0 && !(arrives && port->GetGroup() != 0);
+    const bool crosses = arrives && port->GetGroup() != group;
+    const bool stays = group == 0 && !crosses;
     if (m_groups.empty() || stays)
     {
         m_first.Push(due);
@@ -355,7 +355,10 @@ FabricSimulator::Insert(int64_t timePs, uint32_t context, EventImpl* event)
                   reinterpret_cast<uintptr_t>(event),
                   context,
                   0});
-    return {Ptr<EventImpl>(event), static_cast<uint64_t>(duePs), context, static_cast<uint32_t>(number)};
+    return {Ptr<EventImpl>(event),
+            static_cast<uint64_t>(duePs),
+            context,
+            static_cast<uint32_t>(number)};
 }
 
 EventId
@@ -788,9 +791,9 @@ FabricSimulator::IsExpired(const EventId& id) const
     if (m_order < ARRIVALS || m_order >= LATER)
     {
         const bool isEarly = m_order < ARRIVALS;
-        return early != isEarly ? early
-                                : static_cast<int32_t>(id.GetUid() -
-                                                       static_cast<uint32_t>(m_order)) <= 0;
+        return early != isEarly
+                   ? early
+                   : static_cast<int32_t>(id.GetUid() - static_cast<uint32_t>(m_order)) <= 0;
     }
     return early;
 }

@@ -28,8 +28,8 @@ class FabricPort;
  *
  * The order within a group does not depend on windows: by time; what was scheduled before the first
  * Run; then arrivals of frames, by node and port (where ports are OldestFirst, those first that
- * were sent first); then ports that wake; then all other events, in the order of their scheduling. Without groups (none is set up) there is one event list for all,
- * in the same order.
+ * were sent first); then ports that wake; then all other events, in the order of their scheduling.
+ * Without groups (none is set up) there is one event list for all, in the same order.
  *
  * Whatever in group 0 looks at a switch or changes it calls CatchUp before: switches are then
  * played up to that event.
@@ -241,37 +241,37 @@ class FabricSimulator : public SimulatorImpl
     /// Sweep out what is cancelled in group 0.
     void Sweep();
 
-    List m_first;                             //!< of group 0
-    std::vector<Group> m_groups;              //!< by number; none: no windows
-    std::vector<uint32_t> m_active;           //!< groups with something due in this window
-    std::vector<std::vector<Due>> m_buckets;  //!< due in windows to come, by number of the window
-    std::vector<std::vector<Due>> m_spare;    //!< memory of buckets that are played
-    List m_far;                               //!< due beyond all buckets
-    std::vector<FabricPort*> m_emptied;       //!< see NoteEmptied
-    int64_t m_windowPs{NEVER};                //!< length of a window
-    int64_t m_window{-1};                     //!< number of the present window, or of the last
-    int64_t m_windowEndPs{NEVER};             //!< its end; NEVER without windows
-    bool m_inWindow{false};                   //!< a window is under way
-    std::size_t m_aside{0};                   //!< in all buckets
-    uint32_t m_group{0};                      //!< which is being played
-    bool m_frontPlayed{false};                //!< the first in its list is being played
-    int64_t m_nowPs{0};                       //!< present time
-    uint64_t m_order{0};                      //!< order of the present event of group 0
-    uint32_t m_rank{0};                       //!< its rank
-    uint32_t m_context;                       //!< of the present event
-    uint64_t m_uid;                           //!< number of the next event of ns-3
-    uint32_t m_firstLaterUid;                 //!< of the first that was scheduled while it ran
-    bool m_hasRun{false};                     //!< Run was called
-    bool m_stop{false};                       //!< Stop was called
-    uint64_t m_events{0};                     //!< played
-    std::size_t m_sweepAt{SMALLEST_SWEEP};    //!< size of m_first at which to sweep
-    int64_t m_ownPlace{0};                    //!< where nobody looks
-    int64_t* m_shownPs{&m_ownPlace};          //!< where the time of each event is written
-    std::vector<EventId> m_destroyEvents;     //!< played by Destroy
-    std::thread::id m_thread;                 //!< whose simulator this is
-    std::mutex m_mutex;                       //!< guards m_foreign
-    std::vector<Foreign> m_foreign;           //!< scheduled by other threads
-    std::atomic<bool> m_hasForeign{false};    //!< there are some
+    List m_first;                            //!< of group 0
+    std::vector<Group> m_groups;             //!< by number; none: no windows
+    std::vector<uint32_t> m_active;          //!< groups with something due in this window
+    std::vector<std::vector<Due>> m_buckets; //!< due in windows to come, by number of the window
+    std::vector<std::vector<Due>> m_spare;   //!< memory of buckets that are played
+    List m_far;                              //!< due beyond all buckets
+    std::vector<FabricPort*> m_emptied;      //!< see NoteEmptied
+    int64_t m_windowPs{NEVER};               //!< length of a window
+    int64_t m_window{-1};                    //!< number of the present window, or of the last
+    int64_t m_windowEndPs{NEVER};            //!< its end; NEVER without windows
+    bool m_inWindow{false};                  //!< a window is under way
+    std::size_t m_aside{0};                  //!< in all buckets
+    uint32_t m_group{0};                     //!< which is being played
+    bool m_frontPlayed{false};               //!< the first in its list is being played
+    int64_t m_nowPs{0};                      //!< present time
+    uint64_t m_order{0};                     //!< order of the present event of group 0
+    uint32_t m_rank{0};                      //!< its rank
+    uint32_t m_context;                      //!< of the present event
+    uint64_t m_uid;                          //!< number of the next event of ns-3
+    uint32_t m_firstLaterUid;                //!< of the first that was scheduled while it ran
+    bool m_hasRun{false};                    //!< Run was called
+    bool m_stop{false};                      //!< Stop was called
+    uint64_t m_events{0};                    //!< played
+    std::size_t m_sweepAt{SMALLEST_SWEEP};   //!< size of m_first at which to sweep
+    int64_t m_ownPlace{0};                   //!< where nobody looks
+    int64_t* m_shownPs{&m_ownPlace};         //!< where the time of each event is written
+    std::vector<EventId> m_destroyEvents;    //!< played by Destroy
+    std::thread::id m_thread;                //!< whose simulator this is
+    std::mutex m_mutex;                      //!< guards m_foreign
+    std::vector<Foreign> m_foreign;          //!< scheduled by other threads
+    std::atomic<bool> m_hasForeign{false};   //!< there are some
 };
 
 } // namespace ns3

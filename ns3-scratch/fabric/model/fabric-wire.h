@@ -119,8 +119,8 @@ class FabricWire
         FabricFrame* frame; //!< the frame, or none
     };
 
-    static constexpr uint32_t AHEAD = 4;       //!< frames brought into cache before their turn
-    static constexpr uint32_t FIRST_ROOM = 4;  //!< of the ring: a cache line
+    static constexpr uint32_t AHEAD = 4;      //!< frames brought into cache before their turn
+    static constexpr uint32_t FIRST_ROOM = 4; //!< of the ring: a cache line
 
     /// \return an entry of the ring
     Entry& At(uint32_t number) const

@@ -8,8 +8,8 @@
 #include "fabric-telling-event.h"
 #include "known-leak.h"
 
-#include "ns3/event-impl.h"
 #include "ns3/default-simulator-impl.h"
+#include "ns3/event-impl.h"
 #include "ns3/object-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/test.h"
@@ -145,7 +145,8 @@ class SameOrderAsDefault : public TestCase
     {
         for (uint32_t seed = 1; seed <= 8; ++seed)
         {
-            const ProgramLog expected = RandomProgram(DefaultSimulatorImpl::GetTypeId(), seed).Run();
+            const ProgramLog expected =
+                RandomProgram(DefaultSimulatorImpl::GetTypeId(), seed).Run();
             const ProgramLog actual = RandomProgram(FabricSimulator::GetTypeId(), seed).Run();
             NS_TEST_ASSERT_MSG_GT(expected.played.size(), 6'000U, "the program is long enough");
             NS_TEST_ASSERT_MSG_EQ((actual == expected), true, "seed " << seed);
