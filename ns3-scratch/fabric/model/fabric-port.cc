@@ -301,9 +301,11 @@ FabricPort::Mark(FabricFrame* frame, int64_t timePs)
 void
 FabricPort::SetEvents(int64_t nowPs)
 {
-    if (!m_wire.IsEmpty())
+    if (!m_wire.IsEmpty() || m_emptied)
     {
-        if (!m_arrivalPending)
+        // A wire that ran empty in this window is looked at when the window ends: whether the far
+        // end has been played by now makes no difference.
+        if (!m_wire.IsEmpty() && !m_arrivalPending)
         {
             ScheduleArrival(nowPs);
         }
@@ -364,6 +366,7 @@ FabricPort::IsDue(FabricSimulator::Call call, int64_t timePs) const
 void
 FabricPort::WindowEnded(int64_t nowPs)
 {
+    m_emptied = false;
     Settle(nowPs);
     SetEvents(nowPs);
 }
@@ -387,6 +390,7 @@ FabricPort::TakeOffLink(int64_t nowPs)
         // Who receives may be ahead of this port, or behind it, by less than a window.
         if (m_wire.IsEmpty())
         {
+            m_emptied = true;
             FabricSimulator::Get().NoteEmptied(this);
         }
         else

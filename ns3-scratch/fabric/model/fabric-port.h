@@ -496,6 +496,7 @@ class FabricPort : public Object
     uint32_t m_context{0};                //!< its node
     uint8_t m_paused{0};                  //!< priorities that are stopped
     bool m_arrivalPending{false};         //!< the arrival is scheduled
+    bool m_emptied{false};                //!< the wire ran empty in this window
     bool m_losesFrames{false};            //!< any on the wire may be lost
     bool m_headArrived{false};            //!< the head of the first frame on the wire has arrived
     bool m_headLost{false};           //!< that frame is lost, which shows when all of it is there
