@@ -150,7 +150,7 @@ def load_inputs(
     platform = _platform(system_config, tenancy, compatibility)
     with _named(network):
         _check_grid(network_config)
-        of_npus("report-npu", options.report_npu, len(tenancy.npus))
+    of_npus("report-npu", options.report_npu, len(tenancy.npus))
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)

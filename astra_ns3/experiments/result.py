@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from astra_ns3.errors import failing, wrong
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -83,6 +83,7 @@ def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
     """Return run.json and the files of what is saved in a folder; raises InputError if that isn't of a format."""
     read_from = whole_run(path)  # what a kill in the middle of --overwrite left is read all the same
     file = read_from / RUN_FILE
+    refuse(not path.exists(), "there is no such folder", path)
     if not file.is_file():
         raise wrong(f"is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}", path)
     with failing((OSError, ValueError), "cannot be read", file):

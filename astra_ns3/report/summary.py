@@ -32,6 +32,7 @@ _COPIED = (
 )
 _IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "device_losses", "throughput")
 _COUNTS = ("messages", "packets", "events")
+_LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses")
 
 
 def summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
@@ -88,7 +89,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
     statistics, no_packets = metadata["statistics"], not abilities_of(metadata["backend"]).packets
     counts = [name for name in _COUNTS if name in statistics and not (name == "packets" and no_packets)]
     rows += [(name, f"{statistics[name]:,}") for name in counts]
-    lost = [(name, statistics.get(name, 0)) for name in ("dropped_frames", "retransmissions", "timeouts", "pauses")]
+    lost = [(name, statistics.get(name, 0)) for name in _LOSSES]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in lost if count]
     above, idle = format_bytes(memory["peak_above_idle_bytes"]), format_bytes(memory["idle_bytes"])
     return [

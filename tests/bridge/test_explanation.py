@@ -22,6 +22,7 @@ from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, OTHER, STOPPED, UPDATE
 from astra_ns3.report.page.page import report_page
+from astra_ns3.report.summary import run_text
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 US = 1_000_000
@@ -305,6 +306,20 @@ def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
     assert "ports with most trouble: none" in ring.text()
     assert crowd.congested
     assert all(port["highest_queue_bytes"] > 10_000 for port in crowd.congested)
+
+
+def test_frames_lost_on_a_link_are_trouble_and_stand_in_the_table() -> None:
+    lossy = {**TOPOLOGIES["star"], "link": {"rate": "100Gbps", "delay": "500ns", "error_rate": 0.02}}
+    transport = {"kind": "roce", "congestion_control": "none", "reliability": {"kind": "selective-repeat"}}
+    workload = parse_workload("MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 400000 0\n", "one")
+    network = parse_network({"topology": lossy, "transport": transport})
+    result = astra_ns3.run(workload=workload, system=small_system(), network=network)
+    found = explain(result)
+    assert found.congested
+    assert found.congested[0]["lost_frames"] > 0
+    assert " lost on the link" in found.text()
+    lost = result.metadata["statistics"]["lost_frames"]
+    assert f"lost frames            {lost:,}\n" in run_text(result.metadata, None)
 
 
 def test_a_chain_without_accounts_says_how_to_learn_what_the_network_would_save(tmp_path: Path) -> None:

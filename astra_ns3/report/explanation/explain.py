@@ -269,10 +269,10 @@ def _by_port(hops: Columns | None, top: int) -> tuple[tuple[str, int], ...]:
 
 
 def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | None:
-    """Return ports with drops, pauses, marks or a long queue, the worst first; None if there are no ports."""
+    """Return ports with drops, losses, pauses, marks or a long queue, the worst first; None if there are no ports."""
     if SWITCH not in run.metadata["files"]:
         return None
-    order = ("dropped_frames", "paused_ps", "marked_frames", "highest_queue_bytes")
+    order = ("dropped_frames", "lost_frames", "paused_ps", "marked_frames", "highest_queue_bytes")
     found: list[tuple[list[int], dict[str, str]]] = []
     for row in run.rows(SWITCH):
         counts = [int(row[name]) for name in order]

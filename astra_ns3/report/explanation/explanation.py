@@ -239,7 +239,7 @@ def _congested(found: Explanation) -> str:
     if found.congested is None:
         return ""
     if not found.congested:
-        return "ports with most trouble: none dropped, paused or marked a frame, or had a long queue"
+        return "ports with most trouble: none dropped, lost, paused or marked a frame, or had a long queue"
     rows = [(f"{port['port']} to {port['link_to']}", _of_port(port)) for port in found.congested]
     return f"ports with most trouble\n{aligned(rows, '  ')}"
 
@@ -248,6 +248,8 @@ def _of_port(port: Mapping[str, Any]) -> str:
     words = [f"queue up to {format_bytes(port['highest_queue_bytes'])}"]
     if port["dropped_frames"]:
         words.append(counted(port["dropped_frames"], "frame dropped", "frames dropped"))
+    if port["lost_frames"]:
+        words.append(counted(port["lost_frames"], "frame lost on the link", "frames lost on the link"))
     if port["paused_ps"]:
         words.append(f"paused for {format_time(port['paused_ps'])}")
     if port["marked_frames"]:

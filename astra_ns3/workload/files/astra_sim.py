@@ -55,7 +55,7 @@ def parse_workload(text: str, source: str = "workload") -> Workload:
     count = rows[1].integer(0, "number of layers", 1, LARGEST_INTEGER)
     layer_rows = rows[2:]
     if len(layer_rows) != count:
-        raise rows[1].error(f"says {count} layers, found {len(layer_rows)} lines of layers")
+        raise rows[1].error(f"says {count} layers, found {len(layer_rows)}")
     check_layer_numbers(rows[0], header, count)
     return Workload(
         loop=header.loop,

@@ -210,6 +210,8 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     error = CliRunner().invoke(compare_command, [str(tmp_path), str(tmp_path)], standalone_mode=False).exception
     assert isinstance(error, InputError)
     assert str(error) == f"{tmp_path}: is not the folder of a run: it has no run.json"
+    gone = CliRunner().invoke(compare_command, [f"{tmp_path}/gone", "b"], standalone_mode=False).exception
+    assert str(gone) == f"{tmp_path}/gone: there is no such folder"
 
 
 def test_inputs_of_the_small_run_are_among_the_settings() -> None:

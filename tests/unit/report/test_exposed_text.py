@@ -143,5 +143,5 @@ def test_ports_without_trouble_are_left_out_and_none_is_said() -> None:
     assert (
         replace(found, congested=())
         .text()
-        .endswith("ports with most trouble: none dropped, paused or marked a frame, or had a long queue")
+        .endswith("ports with most trouble: none dropped, lost, paused or marked a frame, or had a long queue")
     )
