@@ -372,7 +372,7 @@ Session::DescribeTables() const
         {
             m_parts->tables += " " + column;
         }
-        m_parts->tables += "\n";
+        m_parts->tables += '\n';
     }
     return m_parts->tables.c_str();
 }
