@@ -8,9 +8,6 @@ using namespace ns3;
 
 namespace
 {
-constexpr int64_t MARKING_STREAMS = 1;                // first random stream of the network
-constexpr int64_t CHANGES_STREAMS = int64_t{1} << 41; // of links that begin to lose frames
-
 /// \return numbers of their own
 std::vector<uint32_t>
 Copy(const Numbers& numbers)
@@ -102,7 +99,7 @@ ScheduleChanges(const NetworkDescription& description, const FabricNetwork& fabr
     {
         return nullptr;
     }
-    auto changes = std::make_unique<FabricChanges>(CHANGES_STREAMS);
+    auto changes = std::make_unique<FabricChanges>();
     fabric.AddTo(*changes);
     for (const ChangeDescription& change : description.changes)
     {
@@ -133,7 +130,7 @@ BuildFabric(const NetworkDescription& description, FabricNetwork& fabric)
     {
         fabric.PinPath(pin.fromHost, pin.toHost, Copy(pin.choices));
     }
-    fabric.Finish(MARKING_STREAMS);
+    fabric.Finish();
 }
 
 } // namespace astra_ns3

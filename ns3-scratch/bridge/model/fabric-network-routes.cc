@@ -172,7 +172,7 @@ FabricNetwork::SetUpRouting(uint32_t node)
 }
 
 void
-FabricNetwork::Finish(int64_t stream)
+FabricNetwork::Finish()
 {
     std::shared_ptr<FabricHostAddresses> addresses;
     if (m_routing.kind == ROUTE_BY_MURMUR)
@@ -209,14 +209,6 @@ FabricNetwork::Finish(int64_t stream)
                 "its buffer of " +
                 std::to_string(parameters.bufferBytes) + " bytes");
         }
-    }
-    for (const auto& marker : m_markers)
-    {
-        stream += marker->AssignStreams(stream);
-    }
-    for (const auto& loss : m_losses)
-    {
-        loss->SetStream(stream++);
     }
 }
 

@@ -115,8 +115,9 @@ FabricNetwork::SetUpSwitchPort(const SwitchParameters& parameters, FabricPort& p
         marker->SetAttribute("Kmax", UintegerValue(marking->kmaxBytes));
         marker->SetAttribute("Pmax", DoubleValue(marking->pmax));
         marker->SetAttribute("AtEnqueue", BooleanValue(marking->atEnqueue));
+        const FabricPortPlace& place = port.GetPlace();
+        marker->SetDraws(FabricDraws(FabricDrawsFor::MARKS, place.node, place.port));
         port.SetMarker(marker);
-        m_markers.push_back(marker);
     }
     if (!parameters.quantumBytes.empty())
     {
@@ -139,8 +140,7 @@ FabricNetwork::MakeEnd(uint32_t node, const LinkParameters& parameters)
     }
     if (parameters.errorRate > 0.0)
     {
-        m_losses.push_back(CreateObject<UniformRandomVariable>());
-        port->SetErrorRate(parameters.errorRate, m_losses.back());
+        port->SetErrorRate(parameters.errorRate);
     }
     const bool isSwitch = node >= m_hosts;
     port->SetName(

@@ -61,9 +61,8 @@ class FabricNetwork
     void SetNodeNames(std::vector<uint32_t> names);
     /// \param averagingPs ports measure their utilisation for RoceTelemetry::PATH
     void MeasureUtilisation(int64_t averagingPs);
-    /// All nodes and links are there: set up what needs them, and give every random stream its
-    /// number. \param stream the first
-    void Finish(int64_t stream);
+    /// All nodes and links are there: set up what needs them.
+    void Finish();
 
     /// \param changes to which all links, hosts and switches are added, by their numbers
     void AddTo(ns3::FabricChanges& changes) const;
@@ -131,10 +130,8 @@ class FabricNetwork
     std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;                 //!< NICs
     std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;                   //!< switches
     std::vector<SwitchParameters> m_switchParameters;                      //!< what they are like
-    std::vector<ns3::Ptr<ns3::FabricEcnMarker>> m_markers;                 //!< markers of all ports
-    std::vector<ns3::Ptr<ns3::UniformRandomVariable>> m_losses; //!< draw the losses of links
-    std::shared_ptr<const ns3::FabricHostGroups> m_groups;      //!< group of each host
-    std::shared_ptr<const ns3::FabricHostGroups> m_singles;     //!< each host its own group
+    std::shared_ptr<const ns3::FabricHostGroups> m_groups;                 //!< group of each host
+    std::shared_ptr<const ns3::FabricHostGroups> m_singles; //!< each host its own group
     std::shared_ptr<ns3::FabricPins> m_pins{std::make_shared<ns3::FabricPins>()}; //!< pinned paths
     std::vector<uint32_t> m_names;            //!< number of each node elsewhere
     RoutingParameters m_routing;              //!< choice between equal paths

@@ -13,8 +13,6 @@ using namespace ns3;
 
 namespace
 {
-constexpr int64_t ROCE_STREAM = 1LL << 40; // of the congestion controls, far behind the network's
-
 /// Makes a congestion control of a user's.
 using ControlMaker = RoceCongestionControl* (*)(const RoceControlParameters&);
 
@@ -64,8 +62,6 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     RoceContext shared;
     shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
-    shared.random = CreateObject<UniformRandomVariable>();
-    shared.random->SetStream(ROCE_STREAM);
     shared.makeControl = ReadControl(part);
     const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(

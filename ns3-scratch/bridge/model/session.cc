@@ -11,6 +11,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 
@@ -53,18 +54,20 @@ NamesOf(const std::vector<NAMED>& named)
 
 struct Session::Parts
 {
-    std::unique_ptr<Simulation> simulation;        //!< ns-3's simulator
-    std::unique_ptr<FabricNetwork> fabric;         //!< hosts, switches and links
-    std::unique_ptr<Recorder> recorder;            //!< tables, captures, counters
-    std::unique_ptr<CollectiveExecutor> executor;  //!< NPUs and what they play
-    std::unique_ptr<MessageRouter> router;         //!< the transports
-    std::unique_ptr<FabricPauseWatchdog> watchdog; //!< of pauses, if asked for
-    std::unique_ptr<FabricChanges> changes;        //!< of the network, if there are any
-    SessionStatistics statistics;                  //!< taken down last
-    std::string counterNames;                      //!< of it
-    std::vector<int64_t> counters;                 //!< of it
-    std::string portCounterNames;                  //!< of it
-    std::string tables;                            //!< in words
+    std::unique_ptr<Simulation> simulation;                  //!< ns-3's simulator
+    std::unique_ptr<FabricNetwork> fabric;                   //!< hosts, switches and links
+    std::unique_ptr<Recorder> recorder;                      //!< tables, captures, counters
+    std::unique_ptr<CollectiveExecutor> executor;            //!< NPUs and what they play
+    std::unique_ptr<MessageRouter> router;                   //!< the transports
+    std::unique_ptr<FabricPauseWatchdog> watchdog;           //!< of pauses, if asked for
+    std::unique_ptr<FabricChanges> changes;                  //!< of the network, if there are any
+    SessionStatistics statistics;                            //!< taken down last
+    std::string counterNames;                                //!< of it
+    std::vector<int64_t> counters;                           //!< of it
+    std::string portCounterNames;                            //!< of it
+    std::string tables;                                      //!< in words
+    int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
+    bool begun{false};                                       //!< Run was called
 };
 
 SessionListener::~SessionListener() = default;
@@ -138,6 +141,13 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
     m_parts->fabric = std::make_unique<FabricNetwork>();
     BuildFabric(description, *m_parts->fabric);
     m_parts->changes = ScheduleChanges(description, *m_parts->fabric);
+    for (const ChangeDescription& change : description.changes)
+    {
+        for (uint64_t place = 0; place < change.links.count; ++place)
+        {
+            m_parts->shortestPs = std::min<int64_t>(m_parts->shortestPs, change.delaysPs[place]);
+        }
+    }
     m_parts->recorder =
         std::make_unique<Recorder>(description.observation,
                                    ethernet,
@@ -244,7 +254,11 @@ Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
 uint32_t
 Session::Run(int64_t limitPs)
 {
-    // FabricNetwork::PlayInWindows is not called yet: of 350 random runs two ended at another time.
+    if (!m_parts->begun)
+    {
+        m_parts->fabric->PlayInWindows(m_parts->simulation->GetSimulator(), m_parts->shortestPs);
+    }
+    m_parts->begun = true;
     return m_parts->simulation->Run(limitPs);
 }
 

@@ -350,7 +350,7 @@ class NetworkPlayer : public MessageListener,
         {
             m_network.PinPath(0, host, {0, host, host / 2, 1});
         }
-        m_network.Finish(1);
+        m_network.Finish();
     }
 
     std::vector<uint32_t> DistancesTo(uint32_t host) const
@@ -555,7 +555,6 @@ class NetworkPlayer : public MessageListener,
             const int64_t timeoutPs = m_case.transports.front().parameters.timeoutPs;
             m_nics.push_back(std::make_unique<RoceNicPort>(m_network.GetPort(host, 0), timeoutPs));
         }
-        int64_t stream = int64_t{1} << 40;
         for (const CaseTransport& transport : m_case.transports)
         {
             RoceControlParameters numbers;
@@ -568,8 +567,6 @@ class NetworkPlayer : public MessageListener,
             context.listener = this;
             context.accountant = this;
             context.observer = this;
-            context.random = CreateObject<UniformRandomVariable>();
-            context.random->SetStream(stream++);
             context.makeControl = [name = transport.control, numbers] {
                 return MakeRoceControl(name, numbers);
             };
@@ -656,7 +653,7 @@ class NetworkPlayer : public MessageListener,
     std::vector<bool> m_up;                           //!< of each link, as of the last change
     Tables m_tables;                                  //!< as of then
     FabricNetwork m_network;                          //!< nodes and links
-    FabricChanges m_changes{int64_t{1} << 41};        //!< of the network
+    FabricChanges m_changes;                          //!< of the network
     std::vector<std::unique_ptr<Watch>> m_watches;    //!< before each node
     LooseFrames m_loose;                              //!< owner of frames without a queue pair
     std::deque<RoceContext> m_contexts;               //!< what queue pairs share, by transport

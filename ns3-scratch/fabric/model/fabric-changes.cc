@@ -36,11 +36,6 @@ AllBelow(const std::vector<uint32_t>& numbers, std::size_t limit)
 }
 } // namespace
 
-FabricChanges::FabricChanges(int64_t stream)
-    : m_stream(stream)
-{
-}
-
 FabricChanges::~FabricChanges()
 {
     for (EventId& event : m_events)
@@ -134,9 +129,8 @@ FabricChanges::Apply(const FabricChange& change)
     for (const FabricLinkState& state : change.links)
     {
         const Link& link = m_links[state.link];
-        const int64_t stream = m_stream + 2 * int64_t{state.link};
-        ChangeLine(state, *link.forth, stream);
-        ChangeLine(state, *link.back, stream + 1);
+        ChangeLine(state, *link.forth);
+        ChangeLine(state, *link.back);
     }
     for (const FabricRoutesDifference& routes : change.routes)
     {
@@ -179,7 +173,7 @@ FabricChanges::TakeDown(const std::vector<FabricLinkState>& links)
 }
 
 void
-FabricChanges::ChangeLine(const FabricLinkState& state, FabricPort& port, int64_t stream)
+FabricChanges::ChangeLine(const FabricLinkState& state, FabricPort& port)
 {
     if (state.rateBps != port.GetRateBps())
     {
@@ -191,13 +185,7 @@ FabricChanges::ChangeLine(const FabricLinkState& state, FabricPort& port, int64_
     }
     if (state.errorRate != port.GetErrorRate())
     {
-        Ptr<UniformRandomVariable> random;
-        if (!port.DrawsLosses())
-        {
-            random = CreateObject<UniformRandomVariable>();
-            random->SetStream(stream);
-        }
-        port.SetErrorRate(state.errorRate, random);
+        port.SetErrorRate(state.errorRate);
     }
 }
 

@@ -65,9 +65,7 @@ struct FabricChange
 class FabricChanges
 {
   public:
-    /// \param stream the first of two random streams for each link, for those that begin to lose
-    /// frames
-    explicit FabricChanges(int64_t stream);
+    FabricChanges() = default;
     ~FabricChanges();
     FabricChanges(const FabricChanges&) = delete;
     FabricChanges& operator=(const FabricChanges&) = delete;
@@ -108,11 +106,10 @@ class FabricChanges
     /// Take down all links that go down, and lose what is in them.
     void TakeDown(const std::vector<FabricLinkState>& links);
     /// Change rate, delay and error rate of a direction.
-    void ChangeLine(const FabricLinkState& state, FabricPort& port, int64_t stream);
+    void ChangeLine(const FabricLinkState& state, FabricPort& port);
     /// Change a table.
     void ChangeRoutes(const FabricRoutesDifference& routes);
 
-    int64_t m_stream;                               //!< first random stream
     std::vector<Link> m_links;                      //!< by number
     std::vector<Node> m_nodes;                      //!< by number
     std::vector<FabricRoutesListener*> m_listeners; //!< in the order in which they hear

@@ -41,18 +41,6 @@ FabricEcnMarker::GetTypeId()
     return tid;
 }
 
-FabricEcnMarker::FabricEcnMarker()
-    : m_uniform(CreateObject<UniformRandomVariable>())
-{
-}
-
-int64_t
-FabricEcnMarker::AssignStreams(int64_t stream)
-{
-    m_uniform->SetStream(stream);
-    return 1;
-}
-
 bool
 FabricEcnMarker::Marks(const FabricFrame& frame, uint64_t queueBytes)
 {
@@ -66,7 +54,7 @@ FabricEcnMarker::Marks(const FabricFrame& frame, uint64_t queueBytes)
     }
     const double share = static_cast<double>(queueBytes - m_minimumBytes) /
                          static_cast<double>(m_maximumBytes - m_minimumBytes);
-    return m_uniform->GetValue() < share * m_maximumProbability;
+    return m_draws.Next() < share * m_maximumProbability;
 }
 
 } // namespace ns3

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-draws.h"
 #include "fabric-frame.h"
 
 #include "ns3/object.h"
-#include "ns3/random-variable-stream.h"
 
 #include <cstdint>
 
@@ -22,7 +22,6 @@ class FabricEcnMarker : public Object
   public:
     /// \return the TypeId
     static TypeId GetTypeId();
-    FabricEcnMarker();
 
     /**
      * \param frame the frame
@@ -37,18 +36,18 @@ class FabricEcnMarker : public Object
         return m_atEnqueue;
     }
 
-    /**
-     * \param stream first random stream to use
-     * \return number of streams used
-     */
-    int64_t AssignStreams(int64_t stream);
+    /// \param draws where marks are drawn from
+    void SetDraws(const FabricDraws& draws)
+    {
+        m_draws = draws;
+    }
 
   private:
-    uint64_t m_minimumBytes{0};           //!< Kmin
-    uint64_t m_maximumBytes{0};           //!< Kmax
-    double m_maximumProbability{1.0};     //!< Pmax
-    bool m_atEnqueue{true};               //!< when frames join the queue
-    Ptr<UniformRandomVariable> m_uniform; //!< draws the marks
+    uint64_t m_minimumBytes{0};       //!< Kmin
+    uint64_t m_maximumBytes{0};       //!< Kmax
+    double m_maximumProbability{1.0}; //!< Pmax
+    bool m_atEnqueue{true};           //!< when frames join the queue
+    FabricDraws m_draws;              //!< draws the marks
 };
 
 } // namespace ns3

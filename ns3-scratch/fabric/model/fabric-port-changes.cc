@@ -126,7 +126,7 @@ FabricPort::IsLost(const FabricFrame& frame)
         }
         m_losesFrames = m_errorRate > 0.0 || !m_earlierErrors.empty();
     }
-    return rate > 0.0 && !frame.isPause && m_random->GetValue() < rate;
+    return rate > 0.0 && !frame.isPause && m_draws.Next() < rate;
 }
 
 } // namespace ns3

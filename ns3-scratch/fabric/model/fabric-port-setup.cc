@@ -125,7 +125,6 @@ FabricPort::DoDispose()
     m_receiver = nullptr;
     m_buffer = nullptr;
     m_marker = nullptr;
-    m_random = nullptr;
     Object::DoDispose();
 }
 
@@ -282,6 +281,7 @@ void
 FabricPort::SetPlace(const FabricPortPlace& place)
 {
     m_place = place;
+    m_draws = FabricDraws(FabricDrawsFor::LOSSES, place.node, place.port);
 }
 
 const std::string&
@@ -316,14 +316,9 @@ FabricPort::SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler)
 }
 
 void
-FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
+FabricPort::SetErrorRate(double probability)
 {
     SettleIfUsed();
-    if (random)
-    {
-        m_random = random;
-    }
-    NS_ABORT_MSG_IF(probability > 0.0 && !m_random, "FabricPort: nobody draws the losses");
     // A frame whose head has arrived has been drawn for.
     const bool drawn = m_headArrived && m_wire.GetSize() == 1;
     if (!m_wire.IsEmpty() && !drawn && probability != m_errorRate)
@@ -332,12 +327,6 @@ FabricPort::SetErrorRate(double probability, Ptr<UniformRandomVariable> random)
     }
     m_errorRate = probability;
     m_losesFrames = m_errorRate > 0.0 || !m_earlierErrors.empty();
-}
-
-bool
-FabricPort::DrawsLosses() const
-{
-    return m_random != nullptr;
 }
 
 double

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-draws.h"
 #include "fabric-ecn-marker.h"
 #include "fabric-frame.h"
 #include "fabric-port-scheduler.h"
@@ -12,7 +13,6 @@
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
-#include "ns3/random-variable-stream.h"
 #include "ns3/traced-callback.h"
 
 #include <array>
@@ -163,11 +163,8 @@ class FabricPort : public Object
     /**
      * Lose frames at random, those that leave from now on.
      * \param probability of each frame, pause frames excepted
-     * \param random draws the losses; none: who did so before
      */
-    void SetErrorRate(double probability, Ptr<UniformRandomVariable> random);
-    /// \return whether there is somebody to draw losses
-    bool DrawsLosses() const;
+    void SetErrorRate(double probability);
     /// \return probability with which frames that leave now are lost
     double GetErrorRate() const;
     /// \param averagingPs write the line's utilisation, averaged so, into frames that ask for it
@@ -338,10 +335,19 @@ class FabricPort : public Object
         return m_context;
     }
 
-    /// \return of frames that arrive at one time those of the lowest rank come first
-    uint32_t GetArrivalRank() const
+    /**
+     * Which of several frames comes first that arrive at one time: that at the lowest node, there
+     * that of the lowest rank. The ports of a node come in an order that a hash of the time sets,
+     * so that none is always first; with OldestFirst they come by number.
+     * \param timePs when the frame arrives
+     * \return its rank
+     */
+    uint32_t GetArrivalRank(int64_t timePs) const
     {
-        return m_context << PORT_BITS | m_receiverPort;
+        const uint64_t hash = static_cast<uint64_t>(timePs) * 0x9e3779b97f4a7c15;
+        const auto mixed = static_cast<uint32_t>((m_receiverPort ^ hash >> 50) * (hash >> 32 | 1));
+        const uint32_t port = m_oldestFirst ? m_receiverPort : mixed & ((1U << PORT_BITS) - 1);
+        return m_context << PORT_BITS | port;
     }
 
     /// \return of ports that wake at one time those of the lowest rank come first
@@ -408,7 +414,7 @@ class FabricPort : public Object
     static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
     static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
     static constexpr std::ptrdiff_t CACHE_LINE_BYTES = 64;
-    static constexpr uint32_t PORT_BITS = 12; //!< of the number of a port in a rank
+    static constexpr uint32_t PORT_BITS = 14; //!< of the number of a port in a rank
     static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
     static constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); //!< no line to get free
 
@@ -520,7 +526,7 @@ class FabricPort : public Object
     FabricPortPlace m_place;                                  //!< for who records it
     double m_errorRate{0.0};                                  //!< of what leaves from now on
     std::deque<EarlierErrors> m_earlierErrors;                //!< of what left before, oldest first
-    Ptr<UniformRandomVariable> m_random;                      //!< draws the losses
+    FabricDraws m_draws;                                      //!< draws the losses
     TracedCallback<Time, uint64_t> m_queueTrace;              //!< queue length changed
     TracedCallback<Time, Ptr<const Packet>> m_transmitTrace;  //!< packet put on the line
     TracedCallback<Time, uint32_t> m_lineTrace;               //!< line is busy

@@ -200,7 +200,7 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
     const Due due{timePs,
                   arrives ? ARRIVALS + static_cast<uint64_t>(port->GetFirstSentPs()) : WAKES,
                   reinterpret_cast<uintptr_t>(port) | (arrives ? ARRIVAL_MARK : WAKE_MARK),
-                  arrives ? port->GetArrivalRank() : port->GetWakeRank(),
+                  arrives ? port->GetArrivalRank(timePs) : port->GetWakeRank(),
                   group};
     // What comes from another group is put on its way when the window begins in which it arrives.
     const bool crosses = arrives && port->GetGroup() != group;
@@ -459,10 +459,10 @@ FabricSimulator::Play(const Due& due)
     {
         return;
     }
-    m_events++;
     *m_shownPs = due.timePs;
     if (call == Call::ARRIVAL)
     {
+        m_events++;
         m_context = port->GetFarContext();
         port->Arrive();
     }

@@ -263,7 +263,7 @@ class FabricSimulator : public SimulatorImpl
     uint32_t m_firstLaterUid;                //!< of the first that was scheduled while it ran
     bool m_hasRun{false};                    //!< Run was called
     bool m_stop{false};                      //!< Stop was called
-    uint64_t m_events{0};                    //!< played
+    uint64_t m_events{0};                    //!< played; how often ports wake depends on who looks
     std::size_t m_sweepAt{SMALLEST_SWEEP};   //!< size of m_first at which to sweep
     int64_t m_ownPlace{0};                   //!< where nobody looks
     int64_t* m_shownPs{&m_ownPlace};         //!< where the time of each event is written

@@ -340,8 +340,8 @@ class ChangingNetwork
         return sum;
     }
 
-    CountingOwner owner;                     //!< of all frames
-    FabricChanges changes{int64_t{1} << 41}; //!< of the network
+    CountingOwner owner;   //!< of all frames
+    FabricChanges changes; //!< of the network
 
   private:
     /// Offsets and ports of a table.

@@ -93,7 +93,7 @@ MakeMarker(uint64_t kminBytes, uint64_t kmaxBytes, double pmax)
                                                     UintegerValue(kmaxBytes),
                                                     "Pmax",
                                                     DoubleValue(pmax));
-    marker->AssignStreams(17);
+    marker->SetDraws(FabricDraws(FabricDrawsFor::MARKS, 17));
     return marker;
 }
 

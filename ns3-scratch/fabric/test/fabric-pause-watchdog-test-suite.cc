@@ -93,7 +93,7 @@ class Ring
             }
             m_network.SetRoutes(switches + number, offsets.data(), ports.data());
         }
-        m_network.Finish(0);
+        m_network.Finish();
     }
 
     ~Ring()

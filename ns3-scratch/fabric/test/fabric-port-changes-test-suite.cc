@@ -183,12 +183,12 @@ class ErrorRatesAreOfWhatLeavesLater : public TestCase
     void DoRun() override
     {
         Wire wire;
-        wire.port->SetErrorRate(0.0, CreateObject<UniformRandomVariable>());
+        wire.port->SetErrorRate(0.0);
         wire.Send(10);
         // 0, 1 and 2 have left; then all are lost that leave, 3 and 4; then none; and 8 and 9
         // again.
         const auto set = [&wire](int64_t timePs, double rate) {
-            At(timePs, [&wire, rate] { wire.port->SetErrorRate(rate, nullptr); });
+            At(timePs, [&wire, rate] { wire.port->SetErrorRate(rate); });
         };
         set(200'000, 0.5);
         set(200'000, 1.0);
@@ -221,9 +221,9 @@ class ErrorRatesOfCutFramesAreForgotten : public TestCase
         for (double rate : {0.0, 1.0})
         {
             Wire wire;
-            wire.port->SetErrorRate(1.0 - rate, CreateObject<UniformRandomVariable>());
+            wire.port->SetErrorRate(1.0 - rate);
             wire.Send(3);
-            At(100'000, [&wire, rate] { wire.port->SetErrorRate(rate, nullptr); });
+            At(100'000, [&wire, rate] { wire.port->SetErrorRate(rate); });
             At(200'000, [&wire] { TakeDown(*wire.port); });
             At(300'000, [&wire] {
                 wire.port->GoUp();

@@ -213,7 +213,7 @@ class ObservedPorts
         }
         if (shape.losesAll)
         {
-            port->SetErrorRate(1.0, CreateObject<UniformRandomVariable>());
+            port->SetErrorRate(1.0);
         }
         port->Connect(&m_sinks[number], 0, 0);
         PortLog& log = m_logs[number];

@@ -6,8 +6,6 @@
 #include "roce-congestion-control.h"
 #include "roce-parameters.h"
 
-#include "ns3/random-variable-stream.h"
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,7 +51,6 @@ struct RoceContext
     MessageListener* listener{nullptr};           //!< who is told of arrivals
     ControlFactory makeControl;                   //!< makes their congestion controls
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
-    Ptr<UniformRandomVariable> random;            //!< their random numbers
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
     MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
     MessageAccount account;                       //!< the one that is worked out

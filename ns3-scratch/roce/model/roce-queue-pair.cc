@@ -25,6 +25,7 @@ RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
     m_address = address;
     m_messages.Clear();
     m_context.statistics.queuePairs++;
+    m_samples = MakeDraws(FabricDrawsFor::SAMPLES);
     m_receiver.Open();
     m_sender.Open(*address.senderPort, path);
 }
@@ -49,6 +50,17 @@ RoceQueuePair::Post(const CollectiveMessage& message)
     RoceMessage* posted = m_messages.Append(message);
     m_receiver.MessagePosted(posted);
     m_sender.MessagePosted(posted);
+}
+
+FabricDraws
+RoceQueuePair::MakeDraws(FabricDrawsFor purpose) const
+{
+    // Of the queue pairs between two NPUs those that last differ by number, those of single
+    // messages by when they are opened and by path.
+    return FabricDraws(purpose,
+                       uint64_t{m_address.senderNpu} << 32 | m_address.receiverNpu,
+                       uint64_t{m_address.number} << 32 | m_address.dataHash,
+                       static_cast<uint64_t>(Simulator::Now().GetTimeStep()));
 }
 
 void
@@ -82,7 +94,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
     {
         const bool pathOnly = m_context.telemetry == RoceTelemetry::PATH;
         const double probability = parameters.utilisationProbability;
-        if (!pathOnly || probability >= 1.0 || m_context.random->GetValue() < probability)
+        if (!pathOnly || probability >= 1.0 || m_samples.Next() < probability)
         {
             frame->telemetry = FabricFramePool::TakeTelemetry();
             frame->telemetry->pathOnly = pathOnly;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-draws.h"
 #include "fabric-frame.h"
 #include "roce-context.h"
 #include "roce-message.h"
@@ -88,6 +89,8 @@ class RoceQueuePair : public FabricFlow
 
     // For its halves:
 
+    /// \param purpose what for \return random numbers of its own
+    FabricDraws MakeDraws(FabricDrawsFor purpose) const;
     /// \return a data packet. \param position of its first byte \param bytes of data \param startPs
     /// when it goes on the line
     FabricFrame* MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs);
@@ -123,6 +126,7 @@ class RoceQueuePair : public FabricFlow
     RoceQueueSender m_sender;     //!< sending half
     RoceQueueReceiver m_receiver; //!< receiving half
     uint64_t m_frames{0};         //!< frames in the network
+    FabricDraws m_samples;        //!< draw which packets carry telemetry
 };
 
 } // namespace ns3

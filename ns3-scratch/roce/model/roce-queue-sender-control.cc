@@ -170,7 +170,7 @@ RoceQueueSender::StopTimer(uint32_t timer)
 double
 RoceQueueSender::GetRandom()
 {
-    return m_context.random->GetValue();
+    return m_draws.Next();
 }
 
 } // namespace ns3

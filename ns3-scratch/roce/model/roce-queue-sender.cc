@@ -41,6 +41,7 @@ RoceQueueSender::Open(RoceNicPort& port, const RocePathNumbers& path)
     m_lastStartPs = m_readyPs = 0;
     m_lastWireBytes = 0;
     m_timeouts = 0;
+    m_draws = m_pair.MakeDraws(FabricDrawsFor::CONTROL);
     if (parameters.reliability == RoceReliability::SELECTIVE_REPEAT)
     {
         m_recovery = std::make_unique<RoceRecovery>(uint64_t{parameters.reorderingPackets} *

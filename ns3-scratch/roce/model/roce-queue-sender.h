@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-draws.h"
 #include "fabric-frame.h"
 #include "roce-congestion-control.h"
 #include "roce-context.h"
@@ -212,6 +213,7 @@ class RoceQueueSender : public RoceSender
     std::unique_ptr<RoceRecovery> m_recovery;         //!< selective repeat only
     std::unique_ptr<RoceSenderAccount> m_account;     //!< of its time, if somebody wants that
     const RocePauses* m_pauses{nullptr};              //!< of the port, for the same
+    FabricDraws m_draws;                              //!< of the congestion control
     std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
 };
 

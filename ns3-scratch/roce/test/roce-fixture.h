@@ -114,7 +114,7 @@ class RoceBench : public MessageListener, public MessageAccountant
     void Build(const RoceParameters& parameters, std::deque<double> rates = {})
     {
         SetRoutes();
-        m_network.Finish(100);
+        m_network.Finish();
         for (uint32_t host = 0; host < m_hosts; ++host)
         {
             m_gates.push_back(std::make_unique<Gate>(PeekPointer(m_network.GetDevices()[host])));
@@ -125,7 +125,6 @@ class RoceBench : public MessageListener, public MessageAccountant
         m_rates = std::move(rates);
         m_context.parameters = parameters;
         m_context.listener = this;
-        m_context.random = CreateObject<UniformRandomVariable>();
         if (!m_context.makeControl)
         {
             m_built = false;

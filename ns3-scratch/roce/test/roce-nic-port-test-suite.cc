@@ -275,7 +275,7 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
         network.AddLink(0, 2, MakeLink(100 * GBPS, DELAY_PS));
         network.AddLink(1, 2, MakeLink(100 * GBPS, DELAY_PS));
         network.SetRoutes(2, offsets.data(), ports.data());
-        network.Finish(0);
+        network.Finish();
         Gate gate(PeekPointer(network.GetDevices()[1]));
         network.GetPort(2, 1)->Connect(&gate, 0, 0);
         const Ptr<FabricPort> port = network.GetPort(0, 0);

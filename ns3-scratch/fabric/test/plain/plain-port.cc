@@ -36,10 +36,10 @@ NowPs()
     return Simulator::Now().GetTimeStep();
 }
 
-/// Forget what is known of a frame that has arrived. \param random draws, if nothing did before
+/// Forget what is known of a frame that has arrived. \param draws for it, if nothing did before
 /// \return whether it is lost
 bool
-Forget(const FabricFrame* frame, const Ptr<UniformRandomVariable>& random)
+Forget(const FabricFrame* frame, FabricDraws& draws)
 {
     const double errorRate = g_errorRates.at(frame);
     g_errorRates.erase(frame);
@@ -47,7 +47,7 @@ Forget(const FabricFrame* frame, const Ptr<UniformRandomVariable>& random)
     const auto known = g_losses.find(frame);
     if (known == g_losses.end())
     {
-        return errorRate > 0.0 && !frame->isPause && random->GetValue() < errorRate;
+        return errorRate > 0.0 && !frame->isPause && draws.Next() < errorRate;
     }
     const bool lost = known->second;
     g_losses.erase(known);
@@ -374,7 +374,7 @@ FabricPort::ArriveInParts()
     FabricFrame* frame = m_wire.Front();
     g_headsPs.erase(frame);
     const double errorRate = g_errorRates.at(frame);
-    g_losses[frame] = errorRate > 0.0 && m_random->GetValue() < errorRate;
+    g_losses[frame] = errorRate > 0.0 && m_draws.Next() < errorRate;
     if (!g_losses[frame] && m_receiver->AdmitHead(frame, m_receiverPort))
     {
         m_wire.PopFront();
@@ -434,7 +434,7 @@ FabricPort::Arrive()
         return;
     }
     FabricFrame* frame = m_wire.PopFront();
-    if (Forget(frame, m_random))
+    if (Forget(frame, m_draws))
     {
         m_counters.lostFrames++;
         Lose(frame, NowPs());
