@@ -73,6 +73,7 @@ def test_one_lost_packet_costs_what_was_sent_until_the_nack_came(reliability: st
 @pytest.mark.parametrize("reliability", RELIABILITIES)
 def test_a_message_over_lines_that_lose_packets_arrives(reliability: str, error_rate: float, tmp_path: Path) -> None:
     """Up to 18% of round trips fail, on four lines; what is lost is sent again."""
+    lost = []
     for seed in range(1, 6):
         folder = tmp_path / str(seed)
         folder.mkdir()
@@ -82,10 +83,11 @@ def test_a_message_over_lines_that_lose_packets_arrives(reliability: str, error_
         # Until 200 ms: 2000 times what it takes without losses.
         played = play_flows(network, [Flow(0, 1, SIZE)], folder, until_ps=200 * MS, seed=seed)
         assert played.table("flows")["bytes"].tolist() == [SIZE]
-        assert lost_data(played) > 0
-        assert played.statistics["lost_frames"] == lost_data(played) + lost_acks(played)
-        assert played.statistics["retransmissions"] > 0
+        lost.append(lost_data(played))
+        assert played.statistics["lost_frames"] == lost[-1] + lost_acks(played)
+        assert played.statistics["retransmissions"] >= lost[-1]
         assert played.statistics["dropped_frames"] == 0
+    assert sum(lost) > 0
 
 
 def test_selective_repeat_costs_the_least_and_going_back_to_the_start_the_most() -> None:

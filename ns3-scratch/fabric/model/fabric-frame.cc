@@ -2,6 +2,7 @@
 #include "fabric-frame.h"
 
 #include <array>
+#include <new>
 
 namespace ns3
 {
@@ -74,7 +75,7 @@ FabricFramePool::~FabricFramePool()
     {
         FabricFrame* frame = m_free;
         m_free = frame->next;
-        delete frame;
+        frame->~FabricFrame();
     }
     while (m_freeTelemetry)
     {
@@ -105,7 +106,7 @@ FabricFramePool::Take()
     FabricFrame* frame = pool.m_free;
     if (!frame)
     {
-        return new FabricFrame;
+        return new (pool.m_slabs.Take()) FabricFrame;
     }
     pool.m_free = frame->next;
     frame->next = nullptr;

@@ -20,7 +20,27 @@ namespace
 {
 constexpr int64_t PS_TIMES_BITS_PER_SECOND =
     8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
+
+/// \return memory of all ports; the process keeps it
+FabricSlabs&
+PortMemory()
+{
+    static FabricSlabs slabs(sizeof(FabricPort));
+    return slabs;
+}
 } // namespace
+
+void*
+FabricPort::operator new(std::size_t)
+{
+    return PortMemory().Take();
+}
+
+void
+FabricPort::operator delete(void* port, std::size_t)
+{
+    PortMemory().Give(port);
+}
 
 bool
 FabricReceiver::AdmitHead(FabricFrame*, uint32_t)

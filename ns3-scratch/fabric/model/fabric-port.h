@@ -144,6 +144,10 @@ class FabricPort : public Object
     static TypeId GetTypeId();
     FabricPort();
     ~FabricPort() override;
+    /// Ports lie side by side. \param bytes of a port \return memory for one
+    static void* operator new(std::size_t bytes);
+    /// \param port memory of a port \param bytes of it
+    static void operator delete(void* port, std::size_t bytes);
 
     /**
      * Join the far end.

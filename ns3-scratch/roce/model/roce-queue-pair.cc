@@ -11,6 +11,29 @@
 namespace ns3
 {
 
+namespace
+{
+/// \return memory of all queue pairs; the process keeps it
+FabricSlabs&
+PairMemory()
+{
+    static FabricSlabs slabs(sizeof(RoceQueuePair));
+    return slabs;
+}
+} // namespace
+
+void*
+RoceQueuePair::operator new(std::size_t)
+{
+    return PairMemory().Take();
+}
+
+void
+RoceQueuePair::operator delete(void* pair, std::size_t)
+{
+    PairMemory().Give(pair);
+}
+
 RoceQueuePair::RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner)
     : m_context(context),
       m_owner(owner),

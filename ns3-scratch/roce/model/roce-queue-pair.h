@@ -8,6 +8,7 @@
 #include "roce-queue-receiver.h"
 #include "roce-queue-sender.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace ns3
@@ -49,6 +50,10 @@ class RoceQueuePair : public FabricFlow
   public:
     /// \param context what all share \param owner told when it is idle
     RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner);
+    /// Queue pairs lie side by side. \param bytes of one \return memory for one
+    static void* operator new(std::size_t bytes);
+    /// \param pair memory of a queue pair \param bytes of it
+    static void operator delete(void* pair, std::size_t bytes);
 
     /// Begin, as if newly made. \param address where it is \param path the way of its data
     void Open(const RoceAddress& address, const RocePathNumbers& path);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "fabric-slabs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <sys/mman.h>
+
+namespace ns3
+{
+
+namespace
+{
+constexpr std::size_t LARGE_PAGE_BYTES = std::size_t{2} << 20;
+constexpr std::size_t FIRST_SLAB_BYTES = std::size_t{64} << 10;
+} // namespace
+
+FabricSlabs::FabricSlabs(std::size_t bytes)
+    : m_bytes(std::max(bytes, sizeof(Free)))
+{
+}
+
+FabricSlabs::~FabricSlabs()
+{
+    for (void* slab : m_slabs)
+    {
+        std::free(slab);
+    }
+}
+
+void*
+FabricSlabs::Take()
+{
+    if (m_free)
+    {
+        Free* object = m_free;
+        m_free = object->next;
+        return object;
+    }
+    if (static_cast<std::size_t>(m_end - m_next) < m_bytes)
+    {
+        Grow();
+    }
+    void* object = m_next;
+    m_next += m_bytes;
+    return object;
+}
+
+void
+FabricSlabs::Give(void* object)
+{
+    m_free = new (object) Free{m_free};
+}
+
+void
+FabricSlabs::Grow()
+{
+    // Small ones first, so that small runs stay small.
+    const std::size_t bytes =
+        std::min(FIRST_SLAB_BYTES << std::min<std::size_t>(m_slabs.size(), 8), LARGE_PAGE_BYTES);
+    m_slabs.reserve(m_slabs.size() + 1);
+    void* slab = std::aligned_alloc(bytes, bytes);
+    if (!slab)
+    {
+        throw std::bad_alloc();
+    }
+    if (bytes == LARGE_PAGE_BYTES)
+    {
+        madvise(slab, bytes, MADV_HUGEPAGE); // a wish: without such pages all is as before
+    }
+    m_slabs.push_back(slab);
+    m_next = static_cast<std::byte*>(slab);
+    m_end = m_next + bytes;
+}
+
+} // namespace ns3
