@@ -12,6 +12,9 @@ from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records
 
+OVER_SEEDS = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
+"""What is said to whoever compares seeds one by one."""
+
 
 def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comparison:
     """What differs between two results, in configuration and in what came out; the largest changes first.
@@ -26,6 +29,8 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     differing.sort(key=lambda setting: ABSENT in (setting.a, setting.b))
     groups = []
     notes = list(_states((names[0], a), (names[1], b)))
+    if [setting.key for setting in differing] == ["seed"]:
+        notes.append(f"{names[0]} and {names[1]} differ in their seed alone: {OVER_SEEDS}")
     for name, quantities in GROUPS.items():
         found_a, found_b = quantities(a), quantities(b)
         if found_a is None or found_b is None:
