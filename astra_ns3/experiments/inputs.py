@@ -15,7 +15,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, of_npus, refuse, wrong
+from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
@@ -318,12 +318,19 @@ def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> 
     )
     if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
-    observe = network.observe
-    resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
+    _check_observed_ports(network.observe, graph)
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     return plan, [*wires, *check_transports(network, plan.shape, plan.transports)]
+
+
+def _check_observed_ports(observe: Observe, graph: Graph) -> None:
+    """Raise InputError, which names the key, for a port that is to be observed and that the network hasn't."""
+    for key in ("queues", "utilisation", "pcap"):
+        for position, name in enumerate(getattr(observe, key)):
+            with located(f"key 'observe.{key}.{position}'"):
+                resolve_ports(graph, (name,))
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:
