@@ -162,7 +162,7 @@ def test_accounts_are_compared_by_part_if_both_have_them(tmp_path: Path) -> None
     assert changes(astra_ns3.compare(a, b), "accounts") == {"queues of switches": (11, 110)}
     (folders[1] / "accounts.parquet").unlink()
     comparison = astra_ns3.compare(a, astra_ns3.Result.load(folders[1]))
-    assert comparison.notes == ("only A recorded accounts",)
+    assert comparison.notes == ("only A recorded accounts: run B again with --record accounts",)
     assert not comparison.equal
 
 
