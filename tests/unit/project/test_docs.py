@@ -244,6 +244,8 @@ def test_the_picture_of_a_report_is_small_and_every_figure_of_it_documented() ->
 
 def test_every_congestion_control_of_roce_is_documented() -> None:
     assert mentions("docs/network-file.md", KINDS) == []
+    (alpha,) = (line for line in text_of("docs/results.md").splitlines() if line.startswith("| `alpha_millionths`"))
+    assert [kind for kind in KINDS if f"`{kind}`" not in alpha] == []
 
 
 def test_every_key_of_a_config_txt_is_documented() -> None:
