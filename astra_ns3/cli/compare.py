@@ -7,9 +7,13 @@ import click
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_json, show
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
-from astra_ns3.report.comparison.compare import compare
+from astra_ns3.report.alignment import counted
+from astra_ns3.report.comparison.compare import OVER_SEEDS, compare
+
+_TWO = 2
 
 
 @click.command(
@@ -17,16 +21,17 @@ from astra_ns3.report.comparison.compare import compare
     cls=Command,
     examples=("astra-ns3 compare results/dcqcn results/hpcc", "astra-ns3 compare results/dcqcn results/hpcc --json"),
 )
-@click.argument("a", metavar="A", shell_complete=results)
-@click.argument("b", metavar="B", shell_complete=results)
+@click.argument("runs", metavar="A B", nargs=-1, shell_complete=results)
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
-def compare_command(a: str, b: str, as_json: bool) -> int:
+def compare_command(runs: tuple[str, ...], as_json: bool) -> int:
     """Print what differs between the runs in the folders A and B.
 
     Settings with both values, times and counters with their change, the largest first.
     """
-    with blaming_damage((a, b)):
-        comparison = compare(Result.load(a), Result.load(b))
+    refuse(len(runs) != _TWO, f"found {counted(len(runs), 'run', 'runs')}, expected two, A and B; {OVER_SEEDS}")
+    with blaming_damage(runs):
+        a, b = map(Result.load, runs)
+        comparison = compare(a, b)
         told = {**comparison.document(), "exit_status": 0} if as_json else comparison.text()
     if isinstance(told, str):
         show(told)

@@ -21,6 +21,7 @@ from astra_ns3.errors import nearest, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.user_code import FORM, user_part
 
+_SWITCH = (0, 1)
 _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     "local-reduction-delay": (1,),
     "model-shared-bus": (0,),
@@ -29,10 +30,10 @@ _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     "g": (0,),
     "G": (0,),
     # They change no result: one names log files, the other leaves out NPUs whose times follow from the others'.
-    "seprate-log": (0, 1),
-    "boost-mode": (0, 1),
+    "seprate-log": _SWITCH,
+    "boost-mode": _SWITCH,
     # Of ASTRA-sim 2: which of its own log files it writes.
-    "trace-enabled": (0, 1),
+    "trace-enabled": _SWITCH,
 }
 _MEMORY_TRACE = "local-mem-trace-filename"
 """Of ASTRA-sim 2: where ``track-local-mem`` writes."""
@@ -199,7 +200,10 @@ class SystemConfig(ConfigModel):
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
         """Take out the keys that are accepted only without effect."""
         for key, allowed in _ONLY_WITHOUT_EFFECT.items():
-            if key in data and _whole_number(data[key]) not in allowed:  # true is 1, as in ASTRA-sim 2
+            if key not in data:
+                continue
+            no_number = data[key] is True and allowed != _SWITCH  # a switch may be true, as in ASTRA-sim 2
+            if no_number or _whole_number(data[key]) not in allowed:
                 words = " or ".join(str(value) for value in allowed)
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
         known = {key: value for key, value in data.items() if key not in (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)}

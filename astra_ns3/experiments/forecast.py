@@ -43,8 +43,8 @@ class Forecast:
     connections: int | None
     """Of TCP; None without packets."""
     queue_pairs: int | None
-    """Of RoCE, between pairs of NPUs in each direction; lasting ones, if all pairs send as many messages. None without
-    packets."""
+    """Of RoCE, as run.json counts them: between pairs of NPUs in each direction, if all pairs send as many messages,
+    or one for each message with ``queue_pairs: per-message``. None without packets."""
     wall_seconds: float
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int
@@ -106,8 +106,8 @@ def backend_costs(inputs: Inputs) -> BackendCosts:
 
 
 def _pairs(sums: Sequence[Carried], joined_by: Joined) -> int:
-    """Connections or queue pairs that the transports open which have such."""
-    return sum(each.queue_pairs for each in sums if each.by.transport.keys.joined_by == joined_by)
+    """Return how many connections, or queue pairs, the transports open that have such."""
+    return sum(each.opened for each in sums if each.by.transport.keys.joined_by == joined_by)
 
 
 def _shared_packets(costs: TransportCosts, sums: Carried, packets: float, active: int) -> float:
@@ -118,7 +118,7 @@ def _shared_packets(costs: TransportCosts, sums: Carried, packets: float, active
 
 def _seconds(sums: Carried, active: int) -> float:
     """CPU time of all that a transport does; the more pairs, the less of them does the processor's cache hold."""
-    costs, pairs = sums.by.transport.costs, sums.queue_pairs
+    costs, pairs = sums.by.transport.costs, sums.lasting
     slowness = 1 + costs.slowdown * pairs / (pairs + costs.pairs_in_cache)
     packets = _shared_packets(costs, sums, sums.packets, active)
     each = (costs.seconds_per_packet + costs.seconds_per_link * sums.links) * slowness
@@ -127,7 +127,7 @@ def _seconds(sums: Carried, active: int) -> float:
 
 def _memory(sums: Carried, active: int) -> int:
     """Connections, and packets in flight: a window for each connection or all active chunks, the smaller."""
-    transport, pairs = sums.by.transport, sums.queue_pairs
+    transport, pairs = sums.by.transport, sums.lasting
     costs = transport.costs
     in_flight = _shared_packets(costs, sums, sums.largest_packets * active, active)
     if transport.window_bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from astra_ns3.collectives.schedule_files import Tell, silent
@@ -15,7 +15,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import InputError, of_npus, refuse, wrong
+from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
@@ -124,6 +124,45 @@ def load_inputs(
     (None: the run has no others). ``beside``: the inputs of another tenant of the same network, whose plan is taken.
     Raises InputError, which names the file where there is one.
     """
+    files = _read_files(workload, system, network, options)
+    read_in_job = job_of(files.workload)
+    compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
+    compatibility = preset(compat)
+    system_config = system_with_options(files.system, options)
+    network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, tenant, beside)
+    job = under_rules(read_in_job.scaled(*options.scales), compatibility)
+    platform = _platform(system_config, tenancy, compatibility)
+    of_npus("report-npu", options.report_npu, len(tenancy.npus))
+    with _named(system, of_its_own=_own_places(job)):
+        # Before the graph: it takes long to build, and needs less memory than too large a schedule.
+        expected = job.expected(platform, 1, tell)
+    with _named(network, files.network):
+        plan, of_plan = _network(network_config, options, endpoint_model(system_config), beside)
+        _check_durations(network_config, expected)
+        check_backend(options.backend_name, plan)
+    of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
+    of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
+    warnings = (*of_files, *unobserved, *of_plan, *of_job, *without_effect(files.workload, options))
+    return Inputs(
+        job,
+        system_config,
+        network_config,
+        plan,
+        tenancy,
+        tuple(dict.fromkeys(warnings)),
+        compatibility,
+        compat,
+        network_config.observe.anything and not files.network.imported,
+        slowdown_on_device(checked_slowdown(options.compute_slowdown, len(tenancy.npus)), files.workload),
+        options.backend_name,
+        {1: expected.on(tenancy)},
+    )
+
+
+def _read_files(
+    workload: FilePath | AnyWorkload, system: FilePath | SystemConfig, network: FilePath | AnyNetwork, options: Options
+) -> RunFiles:
+    """Return the three files with the changes and groups that the options name."""
     _check_paths(options)
     files = RunFiles(
         _given(workload, tuple(JOBS), read_workload),
@@ -132,60 +171,28 @@ def load_inputs(
         {file: place_of(given, file) for file, given in zip(FILES, (workload, system, network), strict=True)},
         _flags(options),
     ).with_changes(options.changes or {})
-    read_in_workload, read_in_network = files.workload, files.network
-    if options.groups is not None:
-        read_in_workload = with_groups(read_in_workload, options.groups)
-    read_in_job = job_of(read_in_workload)
-    compat = read_in_network.compat if options.compat == "none" and read_in_network.compat else options.compat
-    compatibility = preset(compat)
-    system_config = system_with_options(files.system, options)
-    with _named(network):
-        reached = network_as_reached(network_with_options(read_in_network.network, options), read_in_workload)
-        network_config, unobserved = _observed(reached, options)
-        tenancy = _tenancy(tenant, network_config)
+    if options.groups is None:
+        return files
+    return replace(files, workload=with_groups(files.workload, options.groups))
+
+
+def _place_of_run(
+    given: FilePath | AnyNetwork,
+    files: RunFiles,
+    system: SystemConfig,
+    options: Options,
+    tenant: Tenant | None,
+    beside: Inputs | None,
+) -> tuple[AnyNetwork, Tenancy, list[str]]:
+    """Return the network that is played, who plays on which NPUs, and what to warn of; ``given``: names the file."""
+    with _named(given):
+        reached = network_as_reached(network_with_options(files.network.network, options), files.workload)
+        network, unobserved = _observed(reached, options)
+        tenancy = _tenancy(tenant, network)
         if tenant is not None:
-            _check_shares(tenant, read_in_network.network, read_in_workload, system_config, beside)
-    comm_scale, compute_scale = options.scales
-    job = under_rules(read_in_job.scaled(comm_scale, compute_scale), compatibility)
-    platform = _platform(system_config, tenancy, compatibility)
-    with _named(network):
-        _check_grid(network_config)
-    of_npus("report-npu", options.report_npu, len(tenancy.npus))
-    with _named(system, of_its_own=_own_places(job)):
-        # Before the graph: it takes long to build, and needs less memory than too large a schedule.
-        expected = job.expected(platform, 1, tell)
-    with _named(network, read_in_network):
-        plan, warnings = (
-            (beside.plan, []) if beside else _network(network_config, options, endpoint_model(system_config))
-        )
-        _check_durations(network_config, expected)
-        check_backend(options.backend_name, plan)
-    return Inputs(
-        job,
-        system_config,
-        network_config,
-        plan,
-        tenancy,
-        tuple(
-            dict.fromkeys(
-                (
-                    *_told_with_place(system, system_config.warnings),
-                    *read_in_network.warnings,
-                    *(f"{_place(network, read_in_network, words)}{words}" for words in unobserved),
-                    *warnings,
-                    *read_in_job.scaled_apart(comm_scale, compute_scale),
-                    *job.warnings(platform),
-                    *without_effect(read_in_workload, options),
-                )
-            )
-        ),
-        compatibility,
-        compat,
-        network_config.observe.anything and not read_in_network.imported,
-        slowdown_on_device(checked_slowdown(options.compute_slowdown, len(tenancy.npus)), read_in_workload),
-        options.backend_name,
-        {1: expected.on(tenancy)},
-    )
+            _check_shares(tenant, files.network.network, files.workload, system, beside)
+        _check_grid(network)
+    return network, tenancy, [f"{_place(given, files.network, words)}{words}" for words in unobserved]
 
 
 Parts = Sequence[tuple[Inputs, int]]
@@ -302,8 +309,12 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
     )
 
 
-def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> tuple[AnyPlan, list[str]]:
-    """The plan of a network, and what to warn of."""
+def _network(
+    network: AnyNetwork, options: Options, endpoint: EndpointModel, beside: Inputs | None
+) -> tuple[AnyPlan, list[str]]:
+    """Return the plan of a network, or that of another tenant on it, and what to warn of."""
+    if beside is not None:
+        return beside.plan, []
     if isinstance(network, AnalyticalNetwork):
         refuse(
             bool(abilities_of(options.backend).needs_packets),
@@ -318,12 +329,19 @@ def _network(network: AnyNetwork, options: Options, endpoint: EndpointModel) -> 
     )
     if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
-    observe = network.observe
-    resolve_ports(graph, (*observe.queues, *observe.utilisation, *observe.pcap))
+    _check_observed_ports(network.observe, graph)
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     return plan, [*wires, *check_transports(network, plan.shape, plan.transports)]
+
+
+def _check_observed_ports(observe: Observe, graph: Graph) -> None:
+    """Raise InputError, which names the key, for a port that is to be observed and that the network hasn't."""
+    for key in ("queues", "utilisation", "pcap"):
+        for position, name in enumerate(getattr(observe, key)):
+            with located(f"key 'observe.{key}.{position}'"):
+                resolve_ports(graph, (name,))
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:

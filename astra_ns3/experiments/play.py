@@ -155,30 +155,43 @@ def play(
         reporter.begun(company, network, setup_seconds)
         error = _run(company, request, tenants, reporter)
         company.close_journals()
-        records = tuple(member.driver.records() for member in company.members)
-        complete = error is None and all(each.complete for each in records)
-        floor = _floor(network, first) if complete else None
-        played = Played(
-            records=records,
-            statistics=dict(network.statistics()),
-            switch_ports=list(network.switch_table()),
-            setup_seconds=setup_seconds,
-            start_bytes=watch.start_bytes,
-            peak_bytes=watch.peak_bytes,
-            error=error,
-            floor=floor,
-            warnings=[
-                *floor_warnings(floor, scenario.finish_ps([each.finish_ps for each in records])),
-                *network.warnings(),
-                *_warnings(tenants, records, stopped=error is not None),
-            ],
-        )
+        played = _left_by(company, network, tenants, watch, setup_seconds, error)
         reporter.results(played)
     finally:
         network.close(process_ends=process_ends)
         if recorder.sink is not None:
             recorder.sink.close()
     return _with_hook_result(played, network.hook_result)
+
+
+def _left_by(
+    company: Company,
+    network: NetworkBackend,
+    tenants: Sequence[Inputs],
+    watch: Watch,
+    setup_seconds: float,
+    error: AstraNs3Error | None,
+) -> Played:
+    """Return what a run left that has stopped, by ``error`` or at its end."""
+    records = tuple(member.driver.records() for member in company.members)
+    complete = error is None and all(each.complete for each in records)
+    floor = _floor(network, tenants[0]) if complete else None
+    finish_ps = scenario_of(tenants).finish_ps([each.finish_ps for each in records])
+    return Played(
+        records=records,
+        statistics=dict(network.statistics()),
+        switch_ports=list(network.switch_table()),
+        setup_seconds=setup_seconds,
+        start_bytes=watch.start_bytes,
+        peak_bytes=watch.peak_bytes,
+        error=error,
+        floor=floor,
+        warnings=[
+            *floor_warnings(floor, finish_ps),
+            *network.warnings(),
+            *_warnings(tenants, records, stopped=error is not None),
+        ],
+    )
 
 
 def _members(

@@ -97,18 +97,20 @@ def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
 
 
 def _runs_below(path: Path) -> str:
-    """Return which runs lie in a folder that is none itself, and what to do; nothing if there are none."""
-    names = sorted(file.parent.name for file in path.glob(f"*/{RUN_FILE}"))
-    if not names:
+    """Return which runs lie in a folder, or a study's, that is none itself, and what to do; nothing without runs."""
+    folders = sorted(file.parent for deep in ("*", "points/*") for file in path.glob(f"{deep}/{RUN_FILE}"))
+    if not folders:
         return ""
-    return f"; runs lie in it: name one, as {path / names[0]} (astra-ns3 runs {path} lists all {len(names)})"
+    means = f", and {path / 'means.csv'} has means and deviations over seeds" if (path / "means.csv").is_file() else ""
+    return f"; runs lie in it: name one, as {folders[0]} (astra-ns3 runs {path} lists all {len(folders)}{means})"
 
 
 def _other_format(path: Path, file: Path, metadata: object, expected: str) -> str:
     """Return what is wrong with a run.json that isn't of a format."""
     found = metadata if isinstance(metadata, dict) else {}
     if found.get("format") == SEEDS_FORMAT:
-        return f"{path}: holds the runs of several seeds; name one, as {path}/seed-{found.get('seed', 1)}"
+        one = f"{path}/seed-{found.get('seed', 1)}"
+        return f"{path}: holds the runs of several seeds, whose mean and deviation {file} has; name one, as {one}"
     if found.get("format") == SCENARIO_FORMAT:
         names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["tenants"])
         return f"{path}: holds the results of several tenants; name one of its folders: {names}"

@@ -63,8 +63,13 @@ class Carried:
     """Of a path, on average over the pairs."""
 
     @property
-    def queue_pairs(self) -> int:
-        """That are opened between the pairs if all of these send as many messages."""
+    def opened(self) -> int:
+        """Return how many connections or queue pairs the run opens, if all pairs send as many messages."""
+        return self.messages if self.by.transport.pair_of_message else self.lasting
+
+    @property
+    def lasting(self) -> int:
+        """Return how many connections or queue pairs are kept; one that a message had serves the next."""
         transport = self.by.transport
         each = -(-self.messages * transport.message_parts // max(len(self.pairs), 1))
         return len(self.pairs) * min(transport.queue_pairs, each)

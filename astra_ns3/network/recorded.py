@@ -230,7 +230,7 @@ NODES = RecordedTable(
 COMPLETIONS = RecordedTable(
     "completions",
     "a row per delivered flow, in that order, if the workload is a list of flows; raises InputError otherwise",
-    "a workload that is a list of flows",
+    "a workload that is a list of flows, with a folder for the results or --record flows",
     (
         Column("flow", "int32", "", "its place in the list, from 0"),
         Column("source", "int32", "", "NPU that sends"),

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import RunDocument
 
@@ -58,14 +58,18 @@ class Records(Protocol):
 
 
 def recorded(records: Records, table: str) -> Path | None:
-    """The Parquet file of a table, as ``flows``; None if the run did not record it."""
+    """Return the Parquet file of a table, as ``flows``; None if the run did not record it.
+
+    Raises InputError, which says how to record it again, if the file is gone.
+    """
     name = f"{table}.parquet"
     try:
         return records.file(name)
-    except InputError:
-        if name in records.metadata["files"]:
-            raise
-        return None
+    except InputError as error:
+        if name not in records.metadata["files"]:
+            return None
+        words = f"there is no {name}, which its run.json lists: run again with {how_to_record(records, table)}"
+        raise wrong(words, records.folder or "this run") from error
 
 
 _OF_LOOPS = ("layers", "operations", "phases")

@@ -1,11 +1,12 @@
 """The best point of a part: the one that gets most done in a second, of those that fit into memory.
 
 Only points of one model are compared, for whose sequences or images a second mean the same; other parts have no best.
+A backend is no choice of whoever builds a cluster, and one that leaves more out is faster, so each has its own best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from astra_ns3.network.floor.floor import is_below
@@ -28,18 +29,37 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Best:
-    """The best point of a part by ``measure``, whose mean over seeds is ``value``; None: none of them can be it."""
+    """The best point of a part by ``measure``, whose mean over seeds is ``value``; None: none of them can be it.
+
+    ``backend``: plays the compared points; empty where one backend plays all points of the part.
+    """
 
     part: str
+    backend: str
     measure: str
     point: str | None
     value: float | None
     left_out: tuple[LeftOut, ...]
 
+    @property
+    def name(self) -> str:
+        """Return the part's name, with the backend's where the part has several."""
+        return f"{self.part} on {self.backend}" if self.backend else self.part
 
-def best_of(part: Part, points: Sequence[Point], rows: Sequence[Row]) -> Best | None:
-    """Return the best of a part's points, whose rows stand in the same order; None where nothing can be compared."""
+
+def bests_of(part: Part, points: Sequence[Point], rows: Sequence[Row]) -> Iterator[Best]:
+    """Yield the best of a part's points on each backend, where any can be compared; ``rows``: in the same order."""
     own = [(point, row) for point, row in zip(points, rows, strict=True) if point.part == part.name]
+    backends = list(dict.fromkeys(point.request.backend_name for point, _ in own))
+    for backend in backends:
+        compared = [each for each in own if each[0].request.backend_name == backend]
+        best = _best_of(part, backend if backends[1:] else "", compared)
+        if best is not None:
+            yield best
+
+
+def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best | None:
+    """Return the best of some points, each with its row; None where nothing can be compared."""
     axes = [axis.name for axis in part.axes]
     measure = next((name for name in _CRITERIA if _all_have(name, [row for _, row in own])), None)
     groups: dict[Place, list[Row]] = {}
@@ -57,7 +77,8 @@ def best_of(part: Part, points: Sequence[Point], rows: Sequence[Row]) -> Best | 
         else:
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
     first = max(means, key=lambda name: means[name], default=None)
-    return Best(part.name, measure, first, None if first is None else means[first], tuple(left_out))
+    value = None if first is None else means[first]
+    return Best(part.name, backend, measure, first, value, tuple(left_out))
 
 
 def why_left_out(row: Row) -> str:

@@ -85,7 +85,7 @@ def _part(result: StudyResult, part: Part, pictures: Sequence[Picture]) -> Marku
     figures = [
         tag("figure", Markup(each.svg[each.svg.index("<svg") :]), id=f"{part.name}-{each.name}") for each in pictures
     ]
-    best = [tag("p", line) for line in best_lines(result.best.get(part.name))]
+    best = [tag("p", line) for line in best_lines(result.best.values(), part)]
     numbers = tag("details", tag("summary", "The numbers"), *_tables(result, part))
     return tag("section", tag("h2", part.title), *figures, *best, numbers)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.result import Result
-from astra_ns3.studies.best import Best, best_of
+from astra_ns3.studies.best import Best, bests_of
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import Row, View
 from astra_ns3.studies.means import MEAN_COLUMNS, mean_rows
@@ -64,9 +64,12 @@ class StudyResult:
 
     @cached_property
     def best(self) -> dict[str, Best]:
-        """The best point of each part that compares points of one model, by the part's name."""
-        found = {part.name: best_of(part, self.expansion.points, self.rows) for part in self.expansion.parts}
-        return {name: best for name, best in found.items() if best is not None}
+        """The best point of each part that compares points of one model, by the part's name.
+
+        In a part of several backends, the best on each, by the part's name and the backend's: ``one on ns3``.
+        """
+        found = (bests_of(part, self.expansion.points, self.rows) for part in self.expansion.parts)
+        return {best.name: best for each in found for best in each}
 
     @cached_property
     def layer_rows(self) -> list[Row]:

@@ -45,15 +45,15 @@ def measure_text(row: Row, measure: str) -> str:
     return spread_text(value, row.get(f"{measure}{DEVIATION}"))
 
 
-def best_lines(best: Best | None) -> Iterator[str]:
-    """The best point of a part, and the points that can't be it, with the reason."""
-    if best is None:
-        return
-    words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
-    yield f"best: {best.point}, {words}" if best.point is not None else "best: none, for every point is left out"
-    if best.left_out:
-        told = _listed(f"{each.point} ({each.reason})" for each in best.left_out)
-        yield f"left out of the best: {told}"
+def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
+    """Yield the best points of ``part``, and the points that can't be it, with the reason."""
+    for best in (each for each in bests if each.part == part.name):
+        on = f" on {best.backend}" if best.backend else ""
+        words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
+        found = f"{best.point}, {words}" if best.point is not None else "none, for every point is left out"
+        yield f"best{on}: {found}"
+        if best.left_out:
+            yield f"left out of the best{on}: {_listed(f'{each.point} ({each.reason})' for each in best.left_out)}"
 
 
 def _listed(words: Iterable[str]) -> str:

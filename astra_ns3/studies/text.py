@@ -49,7 +49,7 @@ def _part_text(result: StudyResult, part: Part) -> str:
         values = [measure_text(row, name) or (row["status"] if row["status"] != DONE else "-") for name in measures]
         lines.append([*(label_text(row[axis]) for axis in axes), str(row[seed]), *values])
     more = f"\n  and {len(rows) - _MOST_ROWS} more rows in {file}" if len(rows) > _MOST_ROWS else ""
-    best = "".join(f"\n  {line}" for line in best_lines(result.best.get(part.name)))
+    best = "".join(f"\n  {line}" for line in best_lines(result.best.values(), part))
     return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"
 
 

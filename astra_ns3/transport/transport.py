@@ -67,6 +67,7 @@ class Transport(ABC):
     ``largest_frame_bytes`` and ``largest_wire_bytes``: of any of its frames, in a buffer and on the line.
     ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
+    ``pair_of_message``: each message opens a queue pair of its own.
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``pfc.watchdog``
     holds for it.
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
@@ -91,6 +92,7 @@ class Transport(ABC):
     acknowledged: bool
     priority: int = 0
     queue_pairs: int = 1
+    pair_of_message: bool = False
     message_parts: int = 1
     time_rounding_ps: int = 0
     port_of_message: bool = False

@@ -6,6 +6,7 @@ import pytest
 from support.small_run import NPUS, small_system
 
 import astra_ns3
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.errors import BackendError, InputError
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -37,3 +38,29 @@ def test_what_takes_longer_than_simulated_time_goes_is_refused(backend: str) -> 
 def test_a_collective_with_more_bytes_than_can_be_counted_is_refused() -> None:
     with pytest.raises(InputError, match=r"a collective of .* on 4 ranks sends .*, and no more than 9223"):
         timed_run(2**62, "analytical", 1e9)
+
+
+LATENCY_PS, ENDPOINTS_PS = 500_000, 20_000
+LAST_PS = 2**63 - 1024
+"""The last moment of a run."""
+
+
+@pytest.mark.parametrize(("backend", "hops"), [("analytical", 1), ("analytical-queues", 1), ("analytical-queues", 2)])
+def test_a_message_that_takes_all_of_simulated_time_takes_its_ideal_and_a_longer_one_is_refused(
+    backend: str, hops: int
+) -> None:
+    longest = (LAST_PS - ENDPOINTS_PS - hops * LATENCY_PS) // hops // 1000 - 1
+
+    def run(bytes: int) -> tuple[int, int]:
+        flows = FlowList.of([0], [hops], [bytes], [0])
+        result = astra_ns3.run(
+            workload=flows, system=small_system(), network=slow_network(1.0), backend=backend, record=["flows"]
+        )
+        ((took, ideal),) = result.completions[["end_ps", "ideal_ps"]].to_numpy().tolist()
+        return took, ideal
+
+    took, ideal = run(longest)
+    assert took == ideal
+    assert LAST_PS - 10_000 < took <= LAST_PS
+    with pytest.raises((InputError, BackendError), match=r"a message .* (would end beyond|takes more than) 106 days"):
+        run(longest + 1000 // hops)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command import NEEDS_HEADERS, run_command, run_program
-from support.pages import OWN_PARTS, ROOT, blocks, text_of
+from support.pages import OWN_PARTS, ROOT, blocks, commands, text_of
 
 import astra_ns3
 from astra_ns3.report.summary import run_text
@@ -70,9 +70,7 @@ def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("case", ["a2a", "incast"])
 def test_a_case_is_explained_as_its_page_says(case: str, work: Path) -> None:
-    page = text_of("docs/cases.md").replace("\\\n", "")
-    (commands,) = re.findall(rf"<!-- command: {case} -->\n((?: {{4}}.*\n)+)", page)
-    run, explained = (shlex.split(line)[1:] for line in commands.strip().splitlines())
+    run, explained = commands("docs/cases.md", case)
     done = run_command(*run, folder=work)
     assert done.returncode == 0, done.stderr
     (shown,) = blocks("docs/cases.md", f"output: {case}")

@@ -18,6 +18,7 @@ from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.explanation.explain import explain
@@ -146,7 +147,12 @@ def test_messages_of_a_connection_follow_one_another_without_a_gap(tmp_path: Pat
 def test_two_flows_of_a_pair_share_its_queue_pair_or_have_their_own(queue_pairs: str) -> None:
     packets = 500
     flows = FlowList.of([0, 0], [1, 1], [1_000 * packets] * 2, [0, 0])
-    (_, first, _), (_, second, _) = rows(played(flows, star(kind="roce", queue_pairs=queue_pairs)))
+    network = star(kind="roce", queue_pairs=queue_pairs)
+    result = played(flows, network)
+    opened = 1 if queue_pairs == "per-pair" else 2
+    assert result.metadata["statistics"]["queue_pairs"] == opened
+    assert validate(flows, small_system(), network).forecast.queue_pairs == opened
+    (_, first, _), (_, second, _) = rows(result)
     both = 2 * ENDPOINT_PS + 2 * LINE_PS + PACKET_PS + 2 * packets * PACKET_PS
     assert second == both
     if queue_pairs == "per-pair":

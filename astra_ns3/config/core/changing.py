@@ -6,6 +6,7 @@ An entry of a list is named by its number, from 0, or by its name; ``*`` means a
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -51,10 +52,10 @@ def settings_of(texts: Iterable[str]) -> dict[str, Json]:
             key.replace("-", "_") in {known.replace("-", "_") for known in found},
             f"--set {key}: the key is given twice",
         )
-        document = parse_yaml(f"value: {value}", f"--set {key}").data
-        if not isinstance(document, dict) or set(document) != {"value"}:
+        document = parse_yaml(f"{json.dumps(key)}: {value}", f"--set {key}").data
+        if not isinstance(document, dict) or set(document) != {key}:
             raise wrong(f"--set {key}: found more than one value")
-        found[key] = document["value"]
+        found[key] = document[key]
     return found
 
 

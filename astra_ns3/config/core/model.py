@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.mistakes import UNKNOWN_KEYS, document_path, every_error
 from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
@@ -61,9 +61,8 @@ class ConfigModel(BaseModel):
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
         for key, field in zip(allowed, cls.model_fields.values(), strict=True):
-            value = prepared.get(key)
-            if isinstance(value, bool) and _takes(field.annotation, float) and not _takes(field.annotation, bool):
-                raise key_error(key, f"found {shown(value)}, expected a number")
+            for place, found in _no_numbers(field.annotation, prepared.get(key)):
+                raise key_error((key, *place), f"found {shown(found)}, expected a number")
         return prepared
 
     def document(self) -> dict[str, Any]:
@@ -71,10 +70,25 @@ class ConfigModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True)
 
 
-def _takes(annotation: object, kind: type) -> bool:
-    """Return whether a field's type is ``kind``, or has it among others; a list has not."""
-    parts = () if get_origin(annotation) is tuple else get_args(annotation)
-    return annotation is kind or any(_takes(part, kind) for part in parts)
+def _no_numbers(annotation: object, value: object, place: KeyPath = ()) -> Iterator[tuple[KeyPath, bool]]:
+    """Yield each true or false of ``value`` where a field's type has a number, and its place; YAML means no 1 by it."""
+    kinds = _kinds(annotation)
+    if isinstance(value, bool):
+        if float in kinds and bool not in kinds:
+            yield place, value
+    elif isinstance(value, (list, tuple)):
+        for position, entry in enumerate(value):
+            for kind in (kind for kind in kinds if get_origin(kind) is tuple):
+                yield from _no_numbers(get_args(kind)[0], entry, (*place, position))
+
+
+def _kinds(annotation: object) -> list[object]:
+    """Return the types that a field may have, without what is noted on them."""
+    if get_origin(annotation) is Annotated:
+        return _kinds(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [kind for part in get_args(annotation) for kind in _kinds(part)]
+    return [annotation]
 
 
 def _listed(keys: Sequence[str]) -> str:
@@ -99,12 +113,12 @@ _Given = TypeVar("_Given")
 _Parsed = TypeVar("_Parsed")
 
 
-def key_error(key: str | tuple[str, ...], message: str) -> PydanticCustomError:
+def key_error(key: str | KeyPath, message: str) -> PydanticCustomError:
     """An error that belongs to ``key`` of the group being validated, or to a key of a group in it, by its path."""
     return PydanticCustomError("key", "{message}", {"key": key, "message": message})
 
 
-def refuse_key(condition: bool, key: str | tuple[str, ...], words: str) -> None:
+def refuse_key(condition: bool, key: str | KeyPath, words: str) -> None:
     """Raise :func:`key_error` if ``condition`` holds; the words are made even if it doesn't."""
     if condition:
         raise key_error(key, words)

@@ -11,7 +11,7 @@ import re
 import yaml
 
 from astra_ns3.config.core.document import Document, KeyPath
-from astra_ns3.errors import Where, wrong
+from astra_ns3.errors import Where, located, wrong
 
 _TAG = "tag:yaml.org,2002:"
 _DECIMAL_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
@@ -75,7 +75,7 @@ class _Reader:
         if self._values > _MOST_VALUES:
             raise wrong(f"its aliases stand for more than {_MOST_VALUES} values", self._source)
         if isinstance(node, yaml.ScalarNode):
-            return _scalar(node, self._source)
+            return _scalar(node, self._source, path)
         if any(node is around for around in self._inside):
             raise wrong("an alias stands inside of what it stands for", Where(self._source, _line(node)))
         self._inside.append(node)
@@ -93,7 +93,7 @@ class _Reader:
                 self.lines[(*path, position)] = _line(entry)
                 entries.append(self.value(entry, (*path, position)))
             return entries
-        return _scalar(node, self._source)
+        return _scalar(node, self._source, path)
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, object]:
         found: dict[str, object] = {}
@@ -111,23 +111,25 @@ class _Reader:
         return found
 
 
-def _scalar(node: yaml.Node, source: str) -> str | int | float | bool | None:
+def _scalar(node: yaml.Node, source: str, path: KeyPath) -> str | int | float | bool | None:
     tag, text = str(node.tag), str(node.value)
     if tag == _TAG + "null":
         return None
     if tag == _TAG + "bool":
         return text.lower() in ("yes", "true", "on")
     if tag in (_TAG + "int", _TAG + "float"):
-        return _number(text, f"{source}:{_line(node)}")
+        with located(Where(source, _line(node))):
+            return _number(text, ".".join(map(str, path)))
     if tag in (_TAG + "str", _TAG + "timestamp", _TAG + "value", _TAG + "merge"):
         return text
     raise wrong(f"tag '{tag}' is not allowed", Where(source, _line(node)))
 
 
-def _number(text: str, place: str) -> int | float:
+def _number(text: str, key: str) -> int | float:
     if len(text) <= _LONGEST_NUMBER:
         if _DECIMAL_INTEGER.fullmatch(text):
             return int(text.replace("_", ""))
         if _DECIMAL_NUMBER.fullmatch(text):
             return float(text.replace("_", ""))
-    raise wrong(f"{text[:_LONGEST_NUMBER]!r} is not a finite decimal number of reasonable length", place)
+    shown = text[:_LONGEST_NUMBER]
+    raise wrong(f"key '{key}': found {shown!r}, expected a finite decimal number of at most {_LONGEST_NUMBER} letters")

@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, model_validator
 
 from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import ConfigModel, Count, key_error, refuse_key, validated
+from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error, refuse_key, validated
 
 GIB_PER_NS = 2**30 / 1e9
 """Bytes per nanosecond of 1 GiB/s."""
@@ -85,7 +85,7 @@ class _Version1(ConfigModel):
     dimension_types: tuple[str, ...] = Field(alias="dimension-type", default=())
     count: Count = Field(alias="dimensions-count")
     npus: tuple[Count, ...] = Field(alias="units-count")
-    links: tuple[Annotated[int, Ge(0)], ...] = Field(alias="links-count")
+    links: tuple[Number, ...] = Field(alias="links-count")
     link_latency: tuple[Latency, ...] = Field(alias="link-latency")
     link_bandwidth: tuple[Bandwidth, ...] = Field(alias="link-bandwidth")
     nic_latency: tuple[Latency, ...] = Field(alias="nic-latency", default=())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.network.backends import Ideal, abilities_of
+from astra_ns3.network.ideal.grid_ideal import later
 from astra_ns3.network.plan import AnyPlan
 
 _ENDPOINTS = 2
@@ -18,4 +19,4 @@ def ideal_of(plan: AnyPlan, backend: str, compatibility: Compatibility = OURS) -
     if alone is None:
         return None
     endpoints_ps = _ENDPOINTS * plan.endpoint.delay_ps
-    return lambda sources, destinations, sizes: alone(sources, destinations, sizes) + endpoints_ps
+    return lambda sources, destinations, sizes: later(alone(sources, destinations, sizes), endpoints_ps)

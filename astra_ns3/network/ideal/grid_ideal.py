@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
 from astra_ns3.network.npu_grid import NpuGrid
-from astra_ns3.units import PS_PER_NS
+from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 Numbers = npt.NDArray[np.int64]
-_LONGEST_PS = 2.0**62
-"""53 days, to which delays may be added; a run with longer messages is refused when it gets there."""
+_LAST_PS = float(2**63 - 1024)
+"""106 days, the last double below 2^63 and the longest that the native half waits; it refuses a longer message."""
 _Nanoseconds = npt.NDArray[np.floating]
 
 
@@ -43,7 +43,7 @@ class GridIdeal:
             return self._queued_ps(a, b, sizes)
         times = _rounded_ps(self._ns(a, b, sizes))
         if self.rendezvous_bytes:
-            times = times + _rounded_ps(self._ns(b, a, np.full_like(sizes, self.rendezvous_bytes)))
+            times = later(times, _rounded_ps(self._ns(b, a, np.full_like(sizes, self.rendezvous_bytes))))
         return times
 
     def _queued_ps(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> Numbers:
@@ -55,11 +55,12 @@ class GridIdeal:
             if kind.topology == "switch":
                 line = self._latency_ns(number, a, b, np.full(len(sizes), 2.0 * kind.link_latency_ns)) / 2
                 down = line + kind.nic_latency_ns
-                took = self._link_ps(busy, down + kind.router_latency_ns) + self._link_ps(busy, down)
+                took = later(self._link_ps(busy, down + kind.router_latency_ns), self._link_ps(busy, down))
             else:
                 latency = np.full(len(sizes), kind.link_latency_ns + 2 * kind.nic_latency_ns)
-                took = _hops(kind, a, b) * self._link_ps(busy, latency)
-            total = total + np.where(a != b, took, 0)
+                hops, link = _hops(kind, a, b), self._link_ps(busy, latency)
+                took = np.where(link > LARGEST_INTEGER // np.maximum(hops, 1), LARGEST_INTEGER, hops * link)
+            total = later(total, np.where(a != b, took, 0))
             sources, destinations = sources // kind.npus, destinations // kind.npus
         return total
 
@@ -67,7 +68,7 @@ class GridIdeal:
         """Return what one link takes: its rate's time and its latency, which are rounded apart unless truncated."""
         if self.truncate:
             return _rounded_ps(np.trunc(busy + latency))
-        return _rounded_ps(busy) + _rounded_ps(latency)
+        return later(_rounded_ps(busy), _rounded_ps(latency))
 
     def _ns(self, sources: Numbers, destinations: Numbers, sizes: Numbers) -> _Nanoseconds:
         total = np.zeros(len(sizes), dtype=np.float64)
@@ -106,9 +107,16 @@ class GridIdeal:
         return found
 
 
+def later(times: Numbers, more: Numbers | int) -> Numbers:
+    """Return the sums of picoseconds from 0 on; the largest integer for those that 64 bits don't hold."""
+    added = np.asarray(more, dtype=np.int64)
+    sums: Numbers = np.minimum(times, np.int64(LARGEST_INTEGER) - added) + added
+    return sums
+
+
 def _rounded_ps(times_ns: _Nanoseconds) -> Numbers:
-    """Return whole picoseconds, of two as near the larger one."""
-    times_ps = np.minimum(times_ns * PS_PER_NS, _LONGEST_PS)
+    """Return whole picoseconds, of two as near the larger one; the longest for what takes longer."""
+    times_ps = np.minimum(times_ns * PS_PER_NS, _LAST_PS)
     half = times_ps - np.trunc(times_ps) == 0.5
     return np.where(half, np.ceil(times_ps), np.rint(times_ps)).astype(np.int64)
 

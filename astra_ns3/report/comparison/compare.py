@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
-from astra_ns3.report.comparison.quantities import GROUPS, Quantities
+from astra_ns3.report.comparison.quantities import GROUPS, OF_FLOWS, Quantities
 from astra_ns3.report.comparison.settings import settings
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
-from astra_ns3.report.tables import Records
+from astra_ns3.report.tables import Records, how_to_record, is_of_flows
+
+OVER_SEEDS = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
+"""What is said to whoever compares seeds one by one."""
 
 
 def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comparison:
@@ -26,11 +29,15 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     differing.sort(key=lambda setting: ABSENT in (setting.a, setting.b))
     groups = []
     notes = list(_states((names[0], a), (names[1], b)))
+    if [setting.key for setting in differing] == ["seed"]:
+        notes.append(f"{names[0]} and {names[1]} differ in their seed alone: {OVER_SEEDS}")
     for name, quantities in GROUPS.items():
         found_a, found_b = quantities(a), quantities(b)
         if found_a is None or found_b is None:
-            if found_a is not None or found_b is not None:
-                notes.append(f"only {names[found_a is None]} recorded {name}")
+            if found_a is not found_b and name not in OF_FLOWS:
+                lacks_a = found_a is None
+                how = how_to_record(a if lacks_a else b, name)
+                notes.append(f"only {names[lacks_a]} recorded {name}: run {names[not lacks_a]} again with {how}")
             continue
         groups.append(Group(name, by_importance(list(_differences(found_a, found_b)))))
     return Comparison(
@@ -50,11 +57,14 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
 
 
 def _states(*runs: tuple[str, Records]) -> Iterator[str]:
-    """How the runs ended, if they did not end alike, and which lies below the floor that its lines set."""
+    """Yield which run lies below its floor, which alone is of flows, and how both ended if they did not end alike."""
     for name, run in runs:
         floor = below_floor(run.metadata)
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"
+    of_flows = [name for name, run in runs if is_of_flows(run)]
+    if len(of_flows) == 1:
+        yield f"only {of_flows[0]} is of a list of flows"
     if len({_stopped(run) for _, run in runs}) == 1:
         return
     for name, run in runs:

@@ -123,6 +123,8 @@ GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "counters": counters,
 }
 """None: the run has no such numbers."""
+OF_FLOWS = ("flows", "flows by size")
+"""Groups that other runs than those of a list of flows never have."""
 
 
 def _add(found: Quantities, name: str, time_ps: int) -> None:

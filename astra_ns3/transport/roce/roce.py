@@ -77,6 +77,7 @@ class Roce(Transport):
             acknowledged=parameters.acknowledged,
             priority=parameters.priority,
             queue_pairs=parameters.queue_pairs_per_pair,
+            pair_of_message=parameters.per_message,
             message_parts=parameters.queue_pairs_per_pair if parameters.split_messages else 1,
             time_rounding_ps=parameters.time_rounding_ps,
             port_of_message=parameters.port_of_message,
@@ -87,7 +88,7 @@ class Roce(Transport):
     @property
     def bytes_per_pair(self) -> int:
         """Memory of two NPUs that met."""
-        return BYTES_PER_MET_PAIR if self.parameters.per_message else self.costs.bytes_per_pair * self.queue_pairs
+        return BYTES_PER_MET_PAIR if self.pair_of_message else self.costs.bytes_per_pair * self.queue_pairs
 
     def frames(self, sizes: Sizes) -> Frames:
         """Full packets, then what is left; of a message in parts, whose packets take turns, what is left of each."""
@@ -145,7 +146,7 @@ class Roce(Transport):
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return the queue pair of two NPUs, unless each flow has its own."""
         in_turns = self.queue_pairs > 1 and self.message_parts == 1
-        if self.parameters.per_message or in_turns:
+        if self.pair_of_message or in_turns:
             return None
         return SharedByFlows(
             "queue pair", "queue_pairs: per-message in the network file's transport gives each its own"

@@ -201,3 +201,23 @@ def test_copied_data_keeps_its_licence_beside_it() -> None:
     licence = (INPUTS / "workload" / "LICENSE.astra-sim").read_text(encoding="utf-8")
     assert "MIT License" in licence
     assert "Copyright (c) 2020 Georgia Institute of Technology" in licence
+
+
+@pytest.mark.parametrize(
+    ("port", "message"),
+    [
+        ("switch9:0", "port 'switch9:0': there is no switch 9, expected 0 to 0"),
+        ("host3:1", "port 'host3:1': host 3 has ports 0 to 0"),
+    ],
+)
+@pytest.mark.parametrize("key", ["queues", "utilisation", "pcap"])
+def test_a_port_to_observe_that_the_network_has_not_is_named_with_key_and_line(
+    key: str, port: str, message: str, tmp_path: Path
+) -> None:
+    text = (INPUTS / "network" / "roce-16.yaml").read_text()
+    line = text.count("\n") + 4
+    path = tmp_path / "network.yaml"
+    path.write_text(f"{text}observe:\n  {key}:\n  - host0\n  - '{port}'\n")
+    with pytest.raises(InputError) as caught:
+        load_inputs(INPUTS / "workload" / "micro-all-reduce.txt", INPUTS / "system" / "flat.yaml", path)
+    assert str(caught.value) == f"{path}:{line}: key 'observe.{key}.1': {message}"

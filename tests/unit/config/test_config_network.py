@@ -241,6 +241,18 @@ def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
     assert "key 'transport.windov': unknown key)" in message
 
 
+@pytest.mark.parametrize("key", ["links-count", "link-latency", "link-bandwidth", "hbm-scale", "units-count"])
+def test_true_is_no_number_of_a_list(key: str, tmp_path: Path) -> None:
+    found: dict[str, object] = {"topologies-per-dim": ["Ring", "Switch"], "dimensions-count": 2, "units-count": [4, 2]}
+    found |= {"links-count": [2, 1], "link-latency": [500, 1], "link-bandwidth": [50, 6.25], "hbm-scale": [0, 0]}
+    text = json.dumps({**found, key: [2, True]}, indent=1)
+    line = text[: text.index("true")].count("\n") + 1
+    (tmp_path / "network.json").write_text(text)
+    expected = "a valid integer" if "count" in key else "a number"
+    with pytest.raises(InputError, match=rf"network\.json:{line}: key '{key}\.1': found True, expected {expected}"):
+        read_network_file(tmp_path / "network.json")
+
+
 def test_true_is_no_number() -> None:
     with pytest.raises(InputError, match=r"link\.error_rate': found True, expected a number"):
         parse_network(

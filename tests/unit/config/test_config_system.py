@@ -62,6 +62,14 @@ def test_defaults_are_those_of_astra_sim(tmp_path: Path) -> None:
     assert (system.num_queues_per_dimension, system.injection_scale, system.rendezvous) == (1, 1.0, False)
 
 
+def test_true_is_no_number_but_on_where_a_switch_has_no_effect(tmp_path: Path) -> None:
+    keys = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 4, "trace-enabled": True}
+    assert read(tmp_path, json.dumps(keys), "system.json").preferred_dataset_splits == 4
+    words = r"system\.json:5: key 'local-reduction-delay': found True, which is not supported yet; supported: 1"
+    with pytest.raises(InputError, match=words):
+        read(tmp_path, json.dumps({**keys, "local-reduction-delay": True}, indent=1), "system.json")
+
+
 @pytest.mark.parametrize(
     "line", ["model-shared-bus: 0", "L: 0", "G: 0", "local-reduction-delay: 1", "seprate-log: 1", "seprate-log: 0"]
 )

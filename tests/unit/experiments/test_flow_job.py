@@ -57,6 +57,23 @@ def test_a_preset_is_told_to_be_without_effect_on_flows_unless_it_has_a_rule_of_
         assert told == [f"my.csv: is a list of flows; without effect on it: --compat {compat}"] * expected
 
 
+def test_who_reads_flows_that_are_gone_is_told_in_a_line_how_to_record_them(tmp_path: Path) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    for folder, keys in ((run, {**small_run(), "workload": FLOWS}), (other, small_run())):
+        astra_ns3.run(**{**keys, "backend": FakeBackend(NPUS), "output": folder})
+    (run / "completions.parquet").unlink()
+    words = "there is no completions.parquet, which its run.json lists: run again with --record flows"
+    for command in (f"plot {run} completion -o {tmp_path}/out.png", f"report {run} -o {tmp_path}/out.html"):
+        error = CliRunner().invoke(cli, command.split(), standalone_mode=False).exception
+        assert (type(error), str(error)) == (InputError, f"{run}: {words}")
+    explained = CliRunner().invoke(cli, ["explain", str(run)], standalone_mode=False)
+    assert "not told: single flows: run with --record flows" in explained.output
+    result = astra_ns3.Result.load(other)
+    assert astra_ns3.compare(result, astra_ns3.Result.load(run)).notes == ("only B is of a list of flows",)
+    with pytest.raises(InputError, match="has nothing for 'completion': run again with --record flows"):
+        result.plot.completion()
+
+
 def test_a_list_is_played_once() -> None:
     with pytest.raises(InputError, match="passes is 2, expected 1"):
         astra_ns3.run(**{**small_run(), "workload": FLOWS, "passes": 2})

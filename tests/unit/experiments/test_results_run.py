@@ -314,7 +314,7 @@ def test_tables_that_were_not_recorded_are_an_error() -> None:
         "flows": "--record flows",
         "layers": "--record layers",
         "queues": r"observe\.queues in the network file",
-        "completions": "a workload that is a list of flows",
+        "completions": "a workload that is a list of flows, with a folder for the results or --record flows",
     }
     for name, remedy in asked.items():
         with pytest.raises(

@@ -97,7 +97,9 @@ def test_each_run_lies_in_a_folder_of_its_own_below_the_one_of_all(tmp_path: Pat
 
 def test_the_folder_of_all_is_not_taken_for_that_of_a_run(tmp_path: Path) -> None:
     seeds(2, output=tmp_path / "out")
-    with pytest.raises(InputError, match=r"several seeds; name one, as .*seed-1"):
+    with pytest.raises(
+        InputError, match=r"several seeds, whose mean and deviation .*/out/run.json has; name one, as .*seed-1"
+    ):
         astra_ns3.Result.load(tmp_path / "out")
 
 

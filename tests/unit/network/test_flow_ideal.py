@@ -120,7 +120,12 @@ def test_with_queues_every_hop_takes_the_data(destination: int, hops: int) -> No
 
 
 def test_what_no_time_holds_is_no_overflow() -> None:
-    assert times(ring(), "analytical", [(0, 1, 2**62)]) == [2**62]
+    most = 2**63 - 1 - 2 * 10_000
+    assert times(ring(), "analytical", [(0, 1, 2**62)]) == [most]
+    assert times(ring(), "analytical-queues", [(0, 1, 2**62), (0, 2, 2**62), (0, 2, 2**58)]) == [most] * 3
+    one_ns, two_ns = 6_900_000 * 2**30, 4_000_000 * 2**30  # at 50 bytes a nanosecond: 86 days in a hop, 99 in two
+    assert times(ring(), "analytical-queues", [(0, 1, 50 * one_ns)]) == [1000 * (one_ns + 500)]
+    assert times(ring(), "analytical-queues", [(0, 2, 50 * two_ns)]) == [2 * 1000 * (two_ns + 500)]
 
 
 def test_of_a_backend_of_ones_own_nothing_is_known() -> None:

@@ -13,7 +13,7 @@ import click
 import pytest
 import yaml
 from support.fake_backend import FakeBackend
-from support.pages import OWN_PARTS, ROOT, blocks, text_of
+from support.pages import OWN_PARTS, ROOT, blocks, commands, text_of
 from support.small_run import NPUS, small_run
 
 import astra_ns3
@@ -242,8 +242,19 @@ def test_the_picture_of_a_report_is_small_and_every_figure_of_it_documented() ->
     assert [each for each in headings if f"| {each} |" not in text_of("docs/report.md")] == []
 
 
+def test_every_picture_of_a_report_has_the_command_of_its_run() -> None:
+    cases = [picture.name.split("-")[1] for picture in (ROOT / "docs" / "images").glob("case-*-report.png")]
+    assert len(cases) == 3
+    for page, name in [("README.md", "why"), *(("docs/cases.md", case) for case in cases)]:
+        words = commands(page, name)[0]
+        assert (words[0], words[words.index("-o") + 1]) == ("run", f"results/{name}")
+        assert words[-2:] == ["--record", "all"]
+
+
 def test_every_congestion_control_of_roce_is_documented() -> None:
     assert mentions("docs/network-file.md", KINDS) == []
+    (alpha,) = (line for line in text_of("docs/results.md").splitlines() if line.startswith("| `alpha_millionths`"))
+    assert [kind for kind in KINDS if f"`{kind}`" not in alpha] == []
 
 
 def test_every_key_of_a_config_txt_is_documented() -> None:

@@ -162,7 +162,7 @@ def test_accounts_are_compared_by_part_if_both_have_them(tmp_path: Path) -> None
     assert changes(astra_ns3.compare(a, b), "accounts") == {"queues of switches": (11, 110)}
     (folders[1] / "accounts.parquet").unlink()
     comparison = astra_ns3.compare(a, astra_ns3.Result.load(folders[1]))
-    assert comparison.notes == ("only A recorded accounts",)
+    assert comparison.notes == ("only A recorded accounts: run B again with --record accounts",)
     assert not comparison.equal
 
 
@@ -212,6 +212,30 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
     assert str(error) == f"{tmp_path}: is not the folder of a run: it has no run.json"
     gone = CliRunner().invoke(compare_command, [f"{tmp_path}/gone", "b"], standalone_mode=False).exception
     assert str(gone) == f"{tmp_path}/gone: there is no such folder"
+
+
+def test_who_compares_seeds_is_told_how_to_get_mean_and_deviation(tmp_path: Path) -> None:
+    a, b = played(), played(seed=2)
+    words = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
+    assert astra_ns3.compare(a, b).notes == (f"A and B differ in their seed alone: {words}",)
+    assert not astra_ns3.compare(a, played(seed=2, latency_ps=2 * LATENCY_PS, passes=2)).notes
+    runs = [str(tmp_path / str(seed)) for seed in (1, 2, 3)]
+    three = CliRunner().invoke(compare_command, runs, standalone_mode=False).exception
+    assert isinstance(three, InputError)
+    assert str(three) == f"found 3 runs, expected two, A and B; {words}"
+
+
+def test_the_folder_of_a_study_is_told_where_its_runs_and_means_are(tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    for address in ("aa", "bb"):
+        played(output=study / "points" / address)
+    (study / "means.csv").touch()
+    with pytest.raises(InputError) as caught:
+        astra_ns3.Result.load(study)
+    assert str(caught.value) == (
+        f"{study}: is not the folder of a run: it has no run.json; runs lie in it: name one, as {study}/points/aa "
+        f"(astra-ns3 runs {study} lists all 2, and {study}/means.csv has means and deviations over seeds)"
+    )
 
 
 def test_inputs_of_the_small_run_are_among_the_settings() -> None:

@@ -409,7 +409,7 @@ def test_notes_of_a_comparison_name_the_runs_as_the_page_does(tmp_path: Path) ->
         played(tmp_path / "short", backend=InterruptedBackend(NPUS), passes=2)
     assert caught.value.result is not None
     text = Text(page_of(recorded_run(tmp_path / "whole"), caught.value.result)).words
-    assert "only whole recorded accounts" in text
+    assert "only whole recorded accounts: run short again with --record accounts" in text
     assert any(word.startswith("short did not come to its end: ") for word in text)
 
 

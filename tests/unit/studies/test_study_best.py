@@ -89,6 +89,37 @@ def test_where_nothing_fits_nothing_is_best(tmp_path: Path) -> None:
     assert "best: none" in study_text(result)
 
 
+BACKENDS = {
+    "ns3": ((100.0, 1.5), (80.0, 1.8)),
+    "analytical": ((300.0, 1.1), (900.0, 0.4)),
+    "analytical-queues": ((950.0, 0.5), (900.0, 0.4)),
+}
+"""Tokens a second and share of the floor with tensor 1 and 2, by backend."""
+
+
+def test_each_backend_has_its_own_best_without_points_below_the_floor(tmp_path: Path) -> None:
+    axes = {"backend": list(BACKENDS), TENSOR: [1, 2]}
+    expansion = expanded(study_of(MODEL, one={"axes": axes}))
+    outcomes = {}
+    for point in expansion.points:
+        speed, share = BACKENDS[str(point.labels["backend"])][point.labels["tensor"] == 2]
+        played = done(point.address, speed, 1)
+        outcomes[point.address] = replace(played, measures={**played.measures, "of_floor": share})
+    result = StudyResult(expansion, outcomes, tmp_path)
+    assert {name: best.point for name, best in result.best.items()} == {
+        "one on ns3": "backend ns3, tensor 1",
+        "one on analytical": "backend analytical, tensor 1",
+        "one on analytical-queues": None,
+    }
+    for text in (study_text(result), page(result, [], "again")):
+        assert "best on ns3: backend ns3, tensor 1, 100 tokens per second" in text
+        assert "best on analytical: backend analytical, tensor 1, 300 tokens per second" in text
+        why = "backend analytical, tensor 2 (takes 0.4 of the least time that lines allow)"
+        assert f"left out of the best on analytical: {why}" in text
+        assert "best on analytical-queues: none, for every point is left out" in text
+        assert "0.4: below the floor" in text
+
+
 def test_points_of_different_models_have_no_best(tmp_path: Path) -> None:
     axes = {"workload.model.layers": [4, 8]}
     expansion = expanded(study_of(MODEL, one={"axes": axes}))

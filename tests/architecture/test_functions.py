@@ -1,0 +1,29 @@
+"""How long functions are: a task that has a name of its own has a function of its own."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
+MOST_LINES = 49
+LONGER = {"report/explanation/explain.py: explain", "playing/player/programs_driver.py: __init__"}
+"""Add none: move a whole task out."""
+
+
+def longer(source: str) -> list[str]:
+    """Return the names of functions with more lines than there may be."""
+    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    return [each.name for each in functions if (each.end_lineno or 0) - each.lineno >= MOST_LINES]
+
+
+def test_functions_are_short() -> None:
+    files = {str(file.relative_to(PACKAGE)): file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
+    assert {f"{name}: {function}" for name, source in files.items() for function in longer(source)} == LONGER
+
+
+@pytest.mark.parametrize(("lines", "found"), [(MOST_LINES, []), (MOST_LINES + 1, ["f"])])
+def test_a_long_function_is_seen(lines: int, found: list[str]) -> None:
+    assert longer("def f() -> None:" + "\n    pass" * (lines - 1)) == found
