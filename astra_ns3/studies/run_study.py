@@ -6,15 +6,17 @@ import logging
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.result import Result
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
-from astra_ns3.studies.measuring import measured_today
+from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
@@ -148,3 +150,28 @@ def load_study(
     expansion = expand(read_study(file), preset, list(only))
     outcomes = measured_today(known_outcomes(expansion, Path(folder)), Store(folder))
     return StudyResult(expansion, outcomes, Path(folder))
+
+
+def measured_today(
+    outcomes: Mapping[str, PointOutcome], store: Store, *, write: bool = False
+) -> dict[str, PointOutcome]:
+    """The outcomes with today's measures, from the runs' folders; ``write``: for the next time, too.
+
+    A point without a run that can be read keeps what it has, and so does one that is only told as failed: the store
+    has no outcome of it, and is given none.
+    """
+    return {address: _today(outcome, store, write=write) for address, outcome in outcomes.items()}
+
+
+def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
+    if outcome.measured_with == measures_digest() or store.outcome(outcome.address) is None:
+        return outcome
+    try:
+        measures = measures_of(Result.load(store.point_folder(outcome.address)))
+    except Exception:  # it left no run that can be read, or had not come far enough
+        return outcome
+    found = replace(outcome, measures=measures, measured_with=measures_digest())
+    if write:
+        with suppress(OSError), store.alone(outcome.address):  # of a folder that can't be written: anew the next time
+            store.write(found)
+    return found

@@ -27,8 +27,8 @@ from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.servers.messages import ServerKind
 from astra_ns3.network.api import Limits
-from astra_ns3.studies.measuring import measured_today
 from astra_ns3.studies.play_point import failed_outcome, play_point
+from astra_ns3.studies.run_study import measured_today
 from astra_ns3.studies.store import POINT_FILE, Store
 from astra_ns3.studies.task import PointTask, SourceChanged, Unplayed
 from astra_ns3.studies.workers.pool import Abandoned, ServerPool

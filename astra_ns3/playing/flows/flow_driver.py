@@ -24,11 +24,11 @@ from astra_ns3.network.records import (
 )
 from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
 from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
-from astra_ns3.playing.flows.flow_stall import describe_stall
 from astra_ns3.playing.flows.flow_totals import flow_totals
 from astra_ns3.playing.flows.gates import OpenGates
 from astra_ns3.playing.flows.goodput import DeliveryCurve
-from astra_ns3.playing.flows.launching import FlowLauncher
+from astra_ns3.playing.flows.launching import FlowLauncher, instance_of
+from astra_ns3.units import format_bytes, format_time
 
 
 class FlowDriver(Driver):
@@ -221,3 +221,20 @@ class FlowDriver(Driver):
         """Of a backend that doesn't count, whole flows."""
         counted = self._network.delivered_bytes()
         return self._completions.delivered_bytes if counted is None else counted
+
+
+def describe_stall(network: NetworkBackend, flows: FlowList, completions: Completions) -> str:
+    """Return which flows are left when nothing happens any more: of those on their way, the first that started."""
+    left = len(flows) - completions.delivered
+    on_their_way = np.flatnonzero((completions.starts_ps >= 0) & (completions.ends_ps < 0))
+    stuck = f"nothing is left to happen at {format_time(network.now_ps())} but {left} of {len(flows)} flows are left"
+    if not len(on_their_way):
+        return stuck
+    flow = int(on_their_way[np.argmin(completions.starts_ps[on_their_way])])
+    source, destination = int(flows.sources[flow]), int(flows.destinations[flow])
+    unsent = network.pending(source, instance_of(flow))
+    how = "has not been sent" if unsent else "was sent and has not arrived"
+    return (
+        f"{stuck}: {flows.place(flow)}, {format_bytes(int(flows.sizes_bytes[flow]))} from NPU {source} to NPU "
+        f"{destination}, {how}"
+    )
