@@ -22,7 +22,7 @@ from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
-from astra_ns3.experiments.saving_tenants import Destinations, save_all
+from astra_ns3.experiments.saving import Destinations, save_all
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.servers.session import served

@@ -28,8 +28,7 @@ from astra_ns3.experiments.replacing import (
     replace_folder,
     whole_run,
 )
-from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
-from astra_ns3.experiments.tenants_table import TENANTS
+from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH, TENANTS
 from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"

@@ -47,7 +47,7 @@ from astra_ns3.report.page import page
 from astra_ns3.report.page.configuration import configuration
 from astra_ns3.report.page.markup import Markup, data_script, tag
 from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
-from astra_ns3.report.page.slowest import MOST_ROWS, slowest_collectives, slowest_messages
+from astra_ns3.report.page.sections import MOST_ROWS, slowest_collectives, slowest_messages
 from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import Recorded, table_of
