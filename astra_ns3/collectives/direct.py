@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, rotated
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, rotated
 from astra_ns3.collectives.schedule import Schedule
 
 
 def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
     """A round that reduces block b at rank b, then a round that spreads it: 2(n-1) messages of 1/n from each rank."""
     name = _name("all_reduce", window)
-    if ranks == 1:
-        return empty(name)
     check_messages(name, ranks, 2 * ranks * (ranks - 1), kept=2 * (ranks - 1))
     second, place = column(2)[:, None], column(ranks - 1)[None, :]
     target = 1 + place
@@ -73,8 +71,6 @@ def direct_point_to_point(ranks: int) -> Schedule:
 def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
     """Every rank tells every other one."""
     name = _name("barrier", window)
-    if ranks == 1:
-        return empty(name)
     check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
     place = column(ranks - 1)
     width = _width(ranks, window)
@@ -98,8 +94,6 @@ def _star(
     kind: str, ranks: int, *, sender: Int32Array | int, receiver: Int32Array | int, reduces: bool = False
 ) -> Schedule:
     name = _name(kind, None)
-    if ranks == 1:
-        return empty(name)
     return assemble(
         name,
         ranks,
@@ -118,8 +112,6 @@ def _star(
 def _one_round(
     name: str, ranks: int, window: int | None, *, own_block: bool, reduces: bool = False, expansion: int = 1
 ) -> Schedule:
-    if ranks == 1:
-        return empty(name)
     check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
     place = column(ranks - 1)
     width = _width(ranks, window)

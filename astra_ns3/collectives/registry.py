@@ -8,9 +8,10 @@ function that gives one for any number of ranks.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
+from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.own_algorithms import own_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
@@ -109,8 +110,8 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
         f"the window must be 1 to {ranks - 1} messages for {ranks} ranks, got {window}",
         algorithm,
     )
-    builder = builders[turn]
-    return builder(ranks) if window is None else builder(ranks, window)
+    builder = builders[turn] if window is None else partial(builders[turn], window=window)
+    return builder(ranks) if ranks > 1 else empty(builder(2).name)
 
 
 def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Schedule:

@@ -22,7 +22,8 @@ from astra_ns3.experiments.isolated import channel
 from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.death import Whereabouts, describe_death
 from astra_ns3.experiments.isolated.interruption import Interruption
-from astra_ns3.experiments.isolated.launching import Child, ChildEnds, Launch
+from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
+from astra_ns3.experiments.isolated.process import Child
 from astra_ns3.experiments.isolated.snapshot import Accumulated, Snapshot
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage

@@ -9,15 +9,14 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import resource
-import signal
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.isolated.launching import Child, ChildEnds, Launch, forked
+from astra_ns3.experiments.isolated.launching import ChildEnds, Launch, forked
+from astra_ns3.experiments.isolated.process import Child
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.kind import kind_of
 from astra_ns3.experiments.servers.messages import ServerKind, Surroundings, Unplayed
@@ -92,43 +91,12 @@ def served(request: RunRequest, watch: Watch) -> Launch:
         except (AstraNs3Error, Unplayed):
             server.close()
             return forked(request, watch)(ends)
-        return _Lent(child, server)
+        child.at_end.append(partial(_give_back, server))
+        return child
 
     return launch
 
 
-class _Lent:
-    """A served child whose server goes back when it has ended: fulfils :class:`Child`."""
-
-    def __init__(self, child: Child, server: WarmServer) -> None:
-        self._child, self._server = child, server
-        self._waited = False
-        self.usage: resource.struct_rusage | None = None
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._child.pid
-
-    @property
-    def file(self) -> int | None:
-        """What can be polled."""
-        return self._child.file
-
-    def is_dead(self) -> bool:
-        """Whether it has ended."""
-        return self._child.is_dead()
-
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it still lives."""
-        self._child.send(number)
-
-    def wait(self) -> int | None:
-        """Wait for its end, and give the server back."""
-        status = self._child.wait()
-        self.usage = self._child.usage
-        if not self._waited:
-            self._waited = True
-            with suppress(OSError):
-                _servers(os.getpid()).give(self._server)
-        return status
+def _give_back(server: WarmServer) -> None:
+    with suppress(OSError):
+        _servers(os.getpid()).give(server)

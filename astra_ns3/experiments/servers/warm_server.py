@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from functools import partial
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
+from astra_ns3.experiments.isolated.process import Child, has_news
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import (
     Ended,
@@ -26,7 +26,7 @@ from astra_ns3.experiments.servers.messages import (
     receive,
     send,
 )
-from astra_ns3.experiments.servers.process import HelperProcess, has_news
+from astra_ns3.experiments.servers.process import HelperProcess
 from astra_ns3.experiments.watch import Watch
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -113,21 +113,12 @@ class WarmServer:
         self._process.close()
 
 
-class ServedChild:
-    """A child that a server has forked: fulfils :class:`~astra_ns3.experiments.isolated.launching.Child`."""
+class ServedChild(Child):
+    """A child that a server has forked. The child is killed where its server is."""
 
     def __init__(self, pid: int, file: int | None, server: socket.socket) -> None:
-        self.pid = pid
-        self.usage: resource.struct_rusage | None = None
-        self._file = file
+        super().__init__(pid, file)
         self._server = server
-        self._status: int | None = None
-        self._ended = False
-
-    @property
-    def file(self) -> int | None:
-        """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
-        return self._file
 
     @property
     def was_killed(self) -> bool:
@@ -136,27 +127,13 @@ class ServedChild:
 
     def is_dead(self) -> bool:
         """Whether it has ended; the server tells so, too."""
-        return self._ended or has_news(self._server if self._file is None else self._file)
+        return self._ended or has_news(self._server if self.file is None else self.file)
 
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it still lives."""
-        with suppress(ProcessLookupError):
-            if self._file is not None:
-                signal.pidfd_send_signal(self._file, number)
-            elif not self.is_dead():
-                os.kill(self.pid, number)
-
-    def wait(self) -> int | None:
-        """Wait for its end; its status as of ``waitpid``. It is killed where its server is."""
-        if not self._ended:
-            self._ended = True
-            try:
-                message, _ = receive(self._server)
-                assert isinstance(message, Ended)
-                self._status, self.usage = message.status, message.usage
-            except ConnectionError:
-                self._status = int(signal.SIGKILL)
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
-        return self._status
+    def _reap(self) -> None:
+        self._ended = True
+        try:
+            message, _ = receive(self._server)
+            assert isinstance(message, Ended)
+            self._status, self.usage = message.status, message.usage
+        except ConnectionError:
+            self._status = int(signal.SIGKILL)
