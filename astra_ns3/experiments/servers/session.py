@@ -9,9 +9,8 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import threading
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 
 from astra_ns3.errors import AstraNs3Error
@@ -19,7 +18,8 @@ from astra_ns3.experiments.isolated.launching import ChildEnds, Launch, forked
 from astra_ns3.experiments.isolated.process import Child
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.kind import kind_of
-from astra_ns3.experiments.servers.messages import ServerKind, Surroundings, Unplayed
+from astra_ns3.experiments.servers.messages import Surroundings, Unplayed
+from astra_ns3.experiments.servers.pool import ServerPool
 from astra_ns3.experiments.servers.warm_server import WarmServer
 from astra_ns3.experiments.watch import Watch
 
@@ -27,44 +27,10 @@ _MOST_IDLE = 2
 """So many wait for a run, each of a quarter of a gigabyte; they end by themselves when nobody asks them for long."""
 
 
-@dataclass
-class _Servers:
-    """Idle servers; ``lock``: several threads may ask at once."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    idle: list[WarmServer] = field(default_factory=list)
-
-    def take(self, kind: ServerKind) -> WarmServer:
-        """A server for a run; the caller gives it back."""
-        with self.lock:
-            for place, server in enumerate(self.idle):
-                if server.kind == kind and server.lives:
-                    return self.idle.pop(place)
-        return WarmServer(kind)
-
-    def close(self) -> None:
-        """End those that wait."""
-        with self.lock:
-            gone, self.idle = self.idle, []
-        for each in gone:
-            each.close()
-
-    def give(self, server: WarmServer) -> None:
-        """Keep it for the next run, if it lives; the one unused longest ends."""
-        with self.lock:
-            self.idle.append(server)
-            dead = [each for each in self.idle if not each.lives]
-            alive = [each for each in self.idle if each not in dead]
-            gone = dead + alive[: max(0, len(alive) - _MOST_IDLE)]
-            self.idle = [each for each in alive if each not in gone]
-        for each in gone:
-            each.close()
-
-
 @cache
-def _servers(process: int) -> _Servers:
+def _servers(process: int) -> ServerPool:
     """Those of a process, which end with it: one that is forked from it has none of them."""
-    made = _Servers()
+    made = ServerPool(_MOST_IDLE)
 
     def close() -> None:
         if os.getpid() == process:  # a fork that ends leaves them to the process they belong to
@@ -79,24 +45,23 @@ def served(request: RunRequest, watch: Watch) -> Launch:
     try:
         kind = kind_of(request)
         pickle.dumps(replace(request, progress=None), protocol=pickle.HIGHEST_PROTOCOL)
-    except (AstraNs3Error, OSError):
-        return forked(request, watch)
-    except Exception:  # something of the user's that can't be handed over, such as a class of a script's own
+    except Exception:  # a file that can't be read, or something that can't be handed over, as a class of a script's own
         return forked(request, watch)
 
     def launch(ends: ChildEnds) -> Child:
-        server = _servers(os.getpid()).take(kind)
+        pool = _servers(os.getpid())
+        server = pool.take(kind)
         try:
             child = server.launcher(replace(request, progress=None), watch, Surroundings.here())(ends)
         except (AstraNs3Error, Unplayed):
-            server.close()
+            pool.drop(server)
             return forked(request, watch)(ends)
-        child.at_end.append(partial(_give_back, server))
+        child.at_end.append(partial(_give_back, pool, server))
         return child
 
     return launch
 
 
-def _give_back(server: WarmServer) -> None:
+def _give_back(pool: ServerPool, server: WarmServer) -> None:
     with suppress(OSError):
-        _servers(os.getpid()).give(server)
+        pool.give(server)

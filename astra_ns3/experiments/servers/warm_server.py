@@ -35,31 +35,26 @@ _LAST_BREATH_SECONDS = 5.0
 
 
 class WarmServer:
-    """One server process, from its start to :meth:`close`. Plays one point at a time; belongs to one thread then."""
+    """One server, whose ``process`` takes its child along. Plays one point at a time; belongs to one thread then."""
 
     def __init__(self, kind: ServerKind) -> None:
         """Start it; that it is warm is waited for when it is first used."""
         self.kind = kind
         self._ready = False
         try:
-            self._process = HelperProcess("astra_ns3.experiments.servers.server", _ONE_THREAD)
+            self.process = HelperProcess("astra_ns3.experiments.servers.server", _ONE_THREAD)
         except OSError as error:
             raise BackendError(f"no server for the study's points could be started: {error.strerror}") from error
-        self._connection = self._process.connection
+        self._connection = self.process.connection
         with suppress(ConnectionError):
             send(self._connection, kind)
         self.child: ServedChild | None = None
         """The last child it has forked."""
 
     @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
-
-    @property
     def lives(self) -> bool:
         """Whether it can be asked for a child."""
-        return self._process.runs and not (self._ready and has_news(self._connection))
+        return self.process.runs and not (self._ready and has_news(self._connection))
 
     @property
     def was_asked_to_end(self) -> bool:
@@ -67,7 +62,7 @@ class WarmServer:
         if self.lives:
             return False
         with suppress(subprocess.TimeoutExpired):
-            return -self._process.status(_LAST_BREATH_SECONDS) in STOP_SIGNALS
+            return -self.process.status(_LAST_BREATH_SECONDS) in STOP_SIGNALS
         return False
 
     @property
@@ -82,7 +77,7 @@ class WarmServer:
         try:
             message, _ = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"a server for runs could not be started: {self._process.last_words()}") from error
+            raise BackendError(f"a server for runs could not be started: {self.process.last_words()}") from error
         assert isinstance(message, Ready)
         self._ready = True
 
@@ -96,21 +91,13 @@ class WarmServer:
             send(self._connection, wanted, [ends.connection.fileno(), ends.errors, ends.clock])
             answer, files = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"the server of the run died: {self._process.last_words()}") from error
+            raise BackendError(f"the server of the run died: {self.process.last_words()}") from error
         if isinstance(answer, NotStarted):
             kind = Unplayed if answer.passing else BackendError
             raise kind(f"no process could be made for the run: {answer.reason}")
         assert isinstance(answer, Started)
         self.child = ServedChild(answer.pid, files[0] if files else None, self._connection)
         return self.child
-
-    def kill(self) -> None:
-        """End it at once, and its child with it. May be called from any thread."""
-        self._process.kill()
-
-    def close(self) -> None:
-        """End it; it has no child any more."""
-        self._process.close()
 
 
 class ServedChild(Child):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import os
 import select
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -56,12 +55,9 @@ class _Worker:
         self.ready = False
         self.task: PointTask | None = None
         """What it plays."""
+        self.connection = self.process.connection
         self.connection.settimeout(_PATIENCE_SECONDS)
         self.tell(crew)
-
-    @property
-    def connection(self) -> socket.socket:
-        return self.process.connection
 
     def tell(self, message: object) -> None:
         """Send it something; if it has died meanwhile, that shows when it is listened to."""
