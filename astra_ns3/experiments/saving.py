@@ -37,46 +37,40 @@ from astra_ns3.scenario.tenant_tables import SplitTables
 
 
 class Destination:
-    """Where a run's files go: an output folder; without one, a temporary folder, and only if the backend records."""
+    """Where a run's files go: an output folder; without one, a temporary folder, and only if the backend records.
+
+    ``directory``: the folder that is written to (None: there is none, or it is not open); ``tables`` takes the rows of
+    recorded tables (None: nothing is recorded).
+    """
 
     def __init__(self, output: Path | None, *, overwrite: bool) -> None:
         """Raises InputError if ``output`` can't be written; touches nothing."""
         self._folder = None if output is None else RunFolder(output, overwrite=overwrite)
         self._temporary: Path | None = None
-        self._directory: Path | None = None
-        self._tables: ParquetTables | None = None
-
-    @property
-    def directory(self) -> Path | None:
-        """The folder that is written to; None: there is none, or it is not open."""
-        return self._directory
-
-    @property
-    def tables(self) -> ParquetTables | None:
-        """Takes the rows of recorded tables; None: nothing is recorded."""
-        return self._tables
+        self.directory: Path | None = None
+        self.tables: ParquetTables | None = None
 
     def open(self, *, records: bool) -> None:
         """Make the folder that is written to; ``records``: the backend may write tables."""
         if self._folder is not None:
-            self._directory = self._folder.open()
+            self.directory = self._folder.open()
         elif records:
-            self._directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
-        self._tables = None if self._directory is None else ParquetTables(self._directory)
+            self.directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
+        self.tables = None if self.directory is None else ParquetTables(self.directory)
 
     def write_layers(self, roles: Sequence[RoleTimes]) -> None:
         """Write layers.parquet; that it can't be written is noted, as of other tables."""
-        assert self._directory is not None
-        assert self._tables is not None
+        assert self.directory is not None
+        assert self.tables is not None
         try:
-            write_layers(self._directory / LAYERS.file, roles)
+            write_layers(self.directory / LAYERS.file, roles)
         except OSError as error:
-            self._tables.failed(LAYERS.file, reason_of(error))
+            self.tables.failed(LAYERS.file, reason_of(error))
 
     def recorded(self) -> list[str]:
         """Names of the files that the backend wrote."""
         try:
-            return sorted(file.name for file in self._directory.iterdir()) if self._directory is not None else []
+            return sorted(file.name for file in self.directory.iterdir()) if self.directory is not None else []
         except OSError:
             return []  # somebody has removed the folder; what can't be written there is told
 
@@ -87,7 +81,7 @@ class Destination:
         """
         texts = {table.name: table.text() for table in tables}
         document["files"] = sorted({*texts, *self.recorded(), RUN_FILE})
-        failures = dict(self._tables.failures) if self._tables is not None else {}
+        failures = dict(self.tables.failures) if self.tables is not None else {}
         if self._folder is None:
             error = ResultsNotSaved(_not_written(failures)) if failures else None
             return Result(document, self._handed_over(texts)), error
@@ -126,7 +120,7 @@ class Destination:
 
     def _handed_over(self, texts: dict[str, str]) -> Files:
         """The files of a run without an output folder; the temporary one goes when nobody needs them any more."""
-        files = Files(texts, self._directory)
+        files = Files(texts, self.directory)
         if self._temporary is not None:
             weakref.finalize(files, shutil.rmtree, self._temporary, ignore_errors=True)
             self._temporary = None
@@ -186,11 +180,6 @@ class Destinations:
         }
         self.tables: TableSink | None = None
         """Takes the rows of recorded tables; None: nothing is recorded."""
-
-    @property
-    def directory(self) -> Path | None:
-        """The folder of the network's files; None: there is none, or it is not open."""
-        return self.network.directory
 
     def open(self, *, records: bool) -> None:
         """Make the folders that are written to; ``records``: tables may be written."""
