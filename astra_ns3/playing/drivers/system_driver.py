@@ -49,7 +49,7 @@ class SystemDriver(Driver, ABC):
             npus=npus,
             layers=self.layers(),
             details=self._system.details(),
-            collectives=self._system.collectives(),
+            collectives=self._system.history.all(),
             busy=self._system.busy(),
             sent_bytes=self._system.sent_bytes,
             reported_npu=self._reported,
@@ -72,8 +72,8 @@ class SystemDriver(Driver, ABC):
         return self._system.sent_bytes
 
     def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
-        """As :meth:`SystemLayer.collective_changes`."""
-        return self._system.collective_changes(since)
+        """As :meth:`History.changes`."""
+        return self._system.history.changes(since)
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """As :meth:`SystemLayer.busy_changes`."""

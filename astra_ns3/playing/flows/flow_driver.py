@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,18 +10,14 @@ import numpy.typing as npt
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import (
     FlowTotals,
-    LayerDetail,
-    LayerTimes,
     NpuRecord,
-    RoleTimes,
     RunRecords,
 )
-from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
+from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
 from astra_ns3.playing.flows.flow_totals import flow_totals
 from astra_ns3.playing.flows.gates import OpenGates
@@ -103,10 +98,6 @@ class FlowDriver(Driver):
         """Lists done, lists (one), flows delivered, flows."""
         return int(self.finished), 1, self._completions.delivered, len(self._flows)
 
-    def computed_ps(self) -> int:
-        """Nothing computes."""
-        return 0
-
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every flow is delivered."""
         npus = tuple(
@@ -148,31 +139,11 @@ class FlowDriver(Driver):
         found[:, 3] = left == 0
         return found
 
-    def layers(self) -> tuple[LayerTimes, ...]:
-        """There are none."""
-        return ()
-
-    def roles(self) -> tuple[RoleTimes, ...]:
-        """There are none."""
-        return ()
-
-    def details(self) -> tuple[LayerDetail, ...]:
-        """There are none."""
-        return ()
-
     @property
     def sent_bytes(self) -> tuple[int, ...]:
         """Of the flows that the reported NPU has sent and that are delivered."""
         flows, delivered = self._flows, self._completions.ends_ps >= 0
         return (int(flows.sizes_bytes[(flows.sources == self._reported) & delivered].sum()),)
-
-    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
-        """There are none."""
-        return 0, CollectiveRecords()
-
-    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
-        """There are no queues of dimensions."""
-        return ()
 
     def oldest_collective(self) -> tuple[str, int] | None:
         """The flow that started first of those on their way, and when."""

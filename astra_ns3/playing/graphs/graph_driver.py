@@ -226,7 +226,7 @@ class GraphDriver(SystemDriver):
             if node.peer == player.npu:
                 return self._begin_own_message(player, node)
             request = self._requests.message(player.npu, node)
-            post = self._system.send if kind is NodeKind.SEND else self._system.receive
+            post = self._system.messages.send if kind is NodeKind.SEND else self._system.messages.receive
             return self._wait(post(request), player, node)
         if kind in _MEMORY:
             now_ps = self._network.now_ps()
@@ -268,7 +268,7 @@ class GraphDriver(SystemDriver):
         if node.peer == player.npu:
             return self._begin_own_message(player, node, apart)
         request = self._requests.message(player.npu, node, apart)
-        post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
+        post = self._system.messages.send if node.kind is NodeKind.SEND else self._system.messages.receive
         handle = post(request)
         if self._journal is not None:
             now_ps = self._network.now_ps()
