@@ -59,10 +59,6 @@ class FlowsJob(Job):
         refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
 
-    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
-        """Nothing computes."""
-        return 0, 0
-
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> FlowDriver:
         """The flows at their times."""
         return FlowDriver(

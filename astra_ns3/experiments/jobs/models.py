@@ -35,7 +35,7 @@ class ModelJob(Job):
     def shape(self) -> Shape:
         """The kind of model and how its micro-batches go through it."""
         file = self.workload.file
-        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layer_count)
+        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.totals().layers)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> ModelJob:
         """Sizes of what is exchanged and times of computations multiplied; memory stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import product
-from math import exp, log
+from math import exp, log, prod
 
 from astra_ns3.errors import wrong
 from astra_ns3.workload.computing.table_file import Measured, Place
@@ -45,12 +45,10 @@ class MeasuredGrid:
     def _inside(self, at: Place) -> float:
         """The logarithm of the time in ps at a place that isn't outside."""
         sides = [_sides(value, values) for value, values in zip(at, self._values, strict=True)]
-        corners = []
-        for corner in product(*sides):
-            weight = 1.0
-            for _, share in corner:
-                weight *= share
-            corners.append((weight, self._measured(at, tuple(value for value, _ in corner))))
+        corners = [
+            (prod(share for _, share in corner), self._measured(at, tuple(value for value, _ in corner)))
+            for corner in product(*sides)
+        ]
         found = sum(weight * logarithm for weight, logarithm in corners)
         # A rounding error must not carry it out of the box.
         return min(max(found, min(each for _, each in corners)), max(each for _, each in corners))

@@ -14,7 +14,7 @@ from astra_ns3.errors import InputError, located, refuse, wrong
 from astra_ns3.workload.computing.clock import named
 from astra_ns3.workload.computing.clocks import guesses
 from astra_ns3.workload.models.keys_without_effect import keys_without_effect
-from astra_ns3.workload.models.model_kinds import parts_of
+from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.training.scaling import scaled_plan
 from astra_ns3.workload.training.schedules import SCHEDULES, Position, WorkKind, order_of
@@ -29,7 +29,7 @@ def plan_of(file: ModelFile, npus: int, source: str, comm_scale: float) -> Train
 def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
     parallel, training = file.parallel, file.training
     degrees = degrees_of(parallel, npus, source)
-    parts = parts_of(file, degrees)
+    parts = MODEL_KINDS[file.kind].parts(file, degrees)
     plan = TrainingPlan(
         name=file.name,
         source=source,
@@ -89,7 +89,7 @@ def warnings_of(file: ModelFile, plan: TrainingPlan, npus: int) -> tuple[str, ..
     source = plan.source
     with named(source):
         degrees = degrees_of(file.parallel, npus, source)
-        layers = len(parts_of(file, degrees).body)
+        layers = len(MODEL_KINDS[file.kind].parts(file, degrees).body)
     idle = keys_without_effect(file, degrees)
     without_effect = (f"{source}: without effect: {', '.join(idle)}",) if idle else ()
     guessed = guesses(file.compute, plan.operations(), source)

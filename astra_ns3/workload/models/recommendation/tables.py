@@ -20,8 +20,6 @@ from astra_ns3.errors import refuse, wrong
 from astra_ns3.workload.models.sized_operations import gather
 
 _INDEX_BYTES = 8
-
-
 _COLUMNS = ["table", "npu"]
 
 
@@ -98,33 +96,24 @@ class Tables:
 
     def sums(self) -> tuple[Item, ...]:
         """Every NPU gets the sums of all tables for its own samples; the rest of the block goes on meanwhile."""
-        if self.npus == 1:
-            return ()
-        whole = self.npus * self.batch * self.file.model.tables * self._vector_bytes
-        if self.file.model.placement == "row":
-            return (Exchange(CollectiveKind.REDUCE_SCATTER, Group.DATA, whole, waited=False),)
-        if self._split_evenly:
-            size = self.npus * self.batch * self.counts[0] * self._vector_bytes
-            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, size, waited=False),)
-        rows = tuple((self.batch * count * self._vector_bytes,) * self.npus for count in self.counts)
-        return (self._uneven(rows),)
+        return self._exchanged(CollectiveKind.REDUCE_SCATTER, self.npus, back=False)
 
     def gradients(self) -> tuple[Item, ...]:
         """And back."""
+        return self._exchanged(CollectiveKind.ALL_GATHER, 1, back=True)
+
+    def _exchanged(self, of_rows: CollectiveKind, brought: int, *, back: bool) -> tuple[Item, ...]:
+        """Return how vectors travel; of tables cut in rows by ``of_rows``, each bringing those of so many NPUs."""
+        sizes = tuple(self.batch * count * self._vector_bytes for count in self.counts)
         if self.npus == 1:
             return ()
-        own = self.batch * self.file.model.tables * self._vector_bytes
         if self.file.model.placement == "row":
-            return (Exchange(CollectiveKind.ALL_GATHER, Group.DATA, own, waited=False),)
+            return (Exchange(of_rows, Group.DATA, brought * sizes[0], waited=False),)
         if self._split_evenly:
-            size = self.npus * self.batch * self.counts[0] * self._vector_bytes
-            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, size, waited=False),)
-        row = tuple(self.batch * count * self._vector_bytes for count in self.counts)
-        return (self._uneven((row,) * self.npus),)
-
-    def _uneven(self, rows: tuple[tuple[int, ...], ...]) -> Exchange:
+            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, self.npus * sizes[0], waited=False),)
+        rows = (sizes,) * self.npus if back else tuple((size,) * self.npus for size in sizes)
         most = max(map(sum, rows))
-        return Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, most, waited=False, counts=rows)
+        return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, most, waited=False, counts=rows),)
 
 
 def tables_of_npus(shape: DlrmShape, npus: int) -> tuple[int, ...]:
