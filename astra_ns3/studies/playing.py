@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
@@ -60,7 +61,9 @@ def play_tasks(
         return _outcomes(
             tasks,
             store,
-            local_workers(jobs or cores()) if scheduler is None else cluster_workers(scheduler, security),
+            partial(local_workers, jobs or cores())
+            if scheduler is None
+            else partial(cluster_workers, scheduler, security),
             progress,
             retry_failed=retry_failed,
             on_outcome=on_outcome,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.instance import unpack_instance
+from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import (
     FlowTotals,
@@ -22,7 +22,7 @@ from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
 from astra_ns3.playing.flows.flow_totals import flow_totals
 from astra_ns3.playing.flows.gates import OpenGates
 from astra_ns3.playing.flows.goodput import DeliveryCurve
-from astra_ns3.playing.flows.launching import FlowLauncher, instance_of
+from astra_ns3.playing.flows.launching import FlowLauncher
 from astra_ns3.units import format_bytes, format_time
 
 
@@ -76,8 +76,7 @@ class FlowDriver(Driver):
         if npu != self._flows.destinations[flow]:
             return
         self._completions.ended(flow, time_ps)
-        if self._curve.due(time_ps):
-            self._measure(time_ps)
+        self._measure(time_ps)
         self._left -= 1
         if not self._left:
             self._network.stop()
@@ -180,13 +179,13 @@ class FlowDriver(Driver):
 
     def _launch(self, flow: int, time_ps: int) -> None:
         self._completions.started(flow, time_ps)
-        if self._curve.due(time_ps):
-            self._measure(time_ps)
+        self._measure(time_ps)
         self._launcher.launch(flow)
 
     def _measure(self, time_ps: int) -> None:
-        """Take down how much has been delivered by now."""
-        self._curve.take(time_ps, self._delivered_bytes())
+        """Take down how much has been delivered by now, unless that was done just before."""
+        if self._curve.due(time_ps):
+            self._curve.take(time_ps, self._delivered_bytes())
 
     def _delivered_bytes(self) -> int:
         """Of a backend that doesn't count, whole flows."""
@@ -203,7 +202,7 @@ def describe_stall(network: NetworkBackend, flows: FlowList, completions: Comple
         return stuck
     flow = int(on_their_way[np.argmin(completions.starts_ps[on_their_way])])
     source, destination = int(flows.sources[flow]), int(flows.destinations[flow])
-    unsent = network.pending(source, instance_of(flow))
+    unsent = network.pending(source, pack_instance(flow, 0, 0))
     how = "has not been sent" if unsent else "was sent and has not arrived"
     return (
         f"{stuck}: {flows.place(flow)}, {format_bytes(int(flows.sizes_bytes[flow]))} from NPU {source} to NPU "

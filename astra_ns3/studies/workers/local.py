@@ -8,13 +8,12 @@ import select
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.servers.messages import Ready, receive, send
 from astra_ns3.experiments.servers.process import HelperProcess
 from astra_ns3.studies.task import PointOutcome, PointTask
-from astra_ns3.studies.workers.contract import MOST_DEATHS_IN_A_ROW, Crew, StartWorkers, WorkersDied
+from astra_ns3.studies.workers.contract import MOST_DEATHS_IN_A_ROW, Crew, WorkersDied
 from astra_ns3.studies.workers.local_worker import NotPlayed
 
 _PATIENCE_SECONDS = 60.0
@@ -25,18 +24,14 @@ _MOST_STILLBORN = 5
 Ended = tuple[PointTask, PointOutcome | BaseException]
 
 
-def local_workers(jobs: int) -> StartWorkers:
-    """Processes that play points, ``jobs`` or one a point if that is fewer; raises BackendError if none can start."""
-    return partial(_started, jobs)
-
-
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @contextmanager
-def _started(jobs: int, crew: Crew) -> Iterator[LocalWorkers]:
+def local_workers(jobs: int, crew: Crew) -> Iterator[LocalWorkers]:
+    """Processes that play points, ``jobs`` or one a point if that is fewer; raises BackendError if none can start."""
     workers = LocalWorkers(min(jobs, crew.points), crew)
     try:
         yield workers
