@@ -249,7 +249,9 @@ class SystemLayer:
         for task in collective.tasks():
             self._tasks[task.instance] = task
             if task.queue not in self._queues:
-                self._queues[task.queue] = self._new_queues()
+                order = LaunchOrder() if self._one_order else None
+                npus = range(self._network.npus)
+                self._queues[task.queue] = [DimensionQueue(order, self._slots, self._join) for _ in npus]
         return collective
 
     def _hold(self, collective: Collective, npu: int, now_ps: int) -> None:
@@ -272,11 +274,6 @@ class SystemLayer:
         own = None if self._mismatched is None else self._mismatched.of(npu, collective)
         for task in (own or collective).first_tasks:
             self._enter(npu, task, now_ps)
-
-    def _new_queues(self) -> list[DimensionQueue]:
-        """A queue of a dimension as each NPU holds it."""
-        order = LaunchOrder() if self._one_order else None
-        return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.npus)]
 
     def _advance(self, npu: int, task: Task, time_ps: int) -> None:
         """A chunk leaves a phase on ``npu``."""
