@@ -11,9 +11,10 @@ import itertools
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -142,12 +143,8 @@ class RunFolder:
         return {entry.name for entry in self.path.iterdir()} <= set(_files_of_run(self.path))
 
     def _check(self) -> None:
-        try:
+        with failing(OSError, "cannot write here", self.path), suppress(FileNotFoundError):
             self.path.lstat()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise wrong(f"cannot write here: {error.strerror}", self.path) from error
         if self.path.is_symlink() and not self.path.exists():
             raise wrong(f"the output is a link to {self.path.readlink()}, which does not exist", self.path)
         refuse(
@@ -190,12 +187,10 @@ def holds_run(folder: Path) -> bool:
 def _files_of_run(folder: Path) -> list[str]:
     """Names of the files in ``folder`` that belong to the run it holds."""
     listed: list[str] = []
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads((whole_run(folder) / RUN_FILE).read_text(encoding="utf-8"))
         if content["format"] in (FORMAT, SCENARIO_FORMAT):
             listed = [name for name in content["files"] if isinstance(name, str)]
-    except (OSError, ValueError, KeyError, TypeError):
-        listed = []
     plain = {name for name in (*RESULT_FILES, *listed) if name == Path(name).name and name not in ("", ".", "..")}
     return sorted(name for name in plain if (folder / name).is_file())
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TextIO
 
 from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
@@ -47,7 +46,8 @@ def forked(request: RunRequest, watch: Watch) -> Launch:
 
 def _fork_here(request: RunRequest, watch: Watch, ends: ChildEnds) -> ChildProcess:
     for stream in (sys.stdout, sys.stderr):
-        _flush(stream)
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     parent = os.getpid()
     try:
@@ -75,8 +75,3 @@ def _fork() -> int:
         if pid == 0:
             warnings.filters[:] = before
     return pid
-
-
-def _flush(stream: TextIO) -> None:
-    with suppress(OSError, ValueError, AttributeError):
-        stream.flush()

@@ -29,7 +29,7 @@ from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
 from astra_ns3.experiments.watch import Watch, resident_bytes
 from astra_ns3.network.api import Limits
-from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.recorded import RecordedTable, TableSink
 
 _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 0.5
@@ -232,10 +232,10 @@ class Supervisor:
             self._follow_progress(message)
 
     def _follow_progress(self, message: object) -> None:
-        if isinstance(message, channel.Beat):
-            self._progress = message.progress
+        if isinstance(message, Progress):
+            self._progress = message
             if self._sink is not None:
-                self._sink.update(message.progress)
+                self._sink.update(message)
         elif isinstance(message, channel.Stage):
             self._stage = message.name
             tell_stage(self._sink, self._stage, self._watch.wall_seconds)
@@ -253,8 +253,8 @@ class Supervisor:
             return
         if isinstance(message, channel.Rows):
             self._tables.write(message.table, message.columns)
-        elif isinstance(message, channel.OpenTable):
-            self._tables.open(message.table)
+        elif isinstance(message, RecordedTable):
+            self._tables.open(message)
         elif isinstance(message, channel.NewLabel):
             self._tables.label(message.table, message.column, message.number, message.text)
         elif isinstance(message, channel.FileFailed):
