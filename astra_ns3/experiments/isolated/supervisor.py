@@ -307,18 +307,23 @@ class Supervisor:
         error = self._cause_of_death(status)
         if self._begun is None or self._known.last is None:
             raise error
-        return self._played_until(error, self._begun, self._known.last)
+        return Played(  # what is known of a run whose process is gone
+            records=self._known.records(),
+            statistics=self._known.last.statistics,
+            switch_ports=self._known.last.switch_ports,
+            setup_seconds=self._begun.setup_seconds,
+            start_bytes=self._begun.start_bytes,
+            peak_bytes=self._peak_bytes,
+            error=error,
+            reached_ps=self._time_ps(),
+        )
 
     def _cause_of_death(self, status: int | None) -> AstraNs3Error:
         if isinstance(self._ending, channel.Raised):
             return BackendError(f"the run's end failed: {self._ending.summary}")
         if isinstance(self._ending, channel.Failed):
             return self._ending.error
-        words = self._words.decode("utf-8", "replace")
-        return self._killed_for or BackendError(describe_death(status, words, self._whereabouts()))
-
-    def _whereabouts(self) -> Whereabouts:
-        return Whereabouts(
+        where = Whereabouts(
             stage=None if self._begun is not None else self._stage,
             over=self._results is not None,
             time_ps=self._time_ps(),
@@ -326,22 +331,11 @@ class Supervisor:
             resident_bytes=self._peak_bytes,
             known=self._known,
         )
+        words = self._words.decode("utf-8", "replace")
+        return self._killed_for or BackendError(describe_death(status, words, where))
 
     def _time_ps(self) -> int:
         return int.from_bytes(self._clock[:8], sys.byteorder, signed=True)
-
-    def _played_until(self, error: AstraNs3Error, begun: channel.Begun, last: Snapshot) -> Played:
-        """What is known of a run whose process is gone."""
-        return Played(
-            records=self._known.records(),
-            statistics=last.statistics,
-            switch_ports=last.switch_ports,
-            setup_seconds=begun.setup_seconds,
-            start_bytes=begun.start_bytes,
-            peak_bytes=self._peak_bytes,
-            error=error,
-            reached_ps=self._time_ps(),
-        )
 
 
 def _takes_more(stream: TextIO) -> bool:

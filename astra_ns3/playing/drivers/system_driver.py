@@ -16,6 +16,7 @@ from astra_ns3.network.records import (
     RunRecords,
 )
 from astra_ns3.playing.drivers.driver import Driver, Intervals
+from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 
 
@@ -30,6 +31,7 @@ class SystemDriver(Driver, ABC):
     """A :class:`~astra_ns3.playing.drivers.driver.Driver` but for the workload itself; the network's listener."""
 
     _system: SystemLayer
+    _journal: Journal | None
 
     @abstractmethod
     def _each_npu(self) -> Sequence[Recorded]:
@@ -61,6 +63,12 @@ class SystemDriver(Driver, ABC):
         now_ps = self._network.now_ps()
         records = (npu.record(now_ps) for npu in self._each_npu())
         return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
+
+    def hand_over_rows(self) -> None:
+        """Hand on all that was recorded so far, so that it is safe if this process dies."""
+        self._network.hand_over_rows()
+        if self._journal is not None:
+            self._journal.hand_over()
 
     def details(self) -> tuple[LayerDetail, ...]:
         """Chunk times of the reported NPU, a row per layer."""

@@ -147,9 +147,7 @@ class GraphDriver(SystemDriver):
 
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
-        self._network.hand_over_rows()
-        if self._journal is not None:
-            self._journal.hand_over()
+        super().hand_over_rows()
         if self._node_rows is not None:
             self._node_rows.hand_over()
 

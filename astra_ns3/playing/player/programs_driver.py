@@ -154,12 +154,6 @@ class ProgramsDriver(SystemDriver):
         self._system.phase_done(npu, instance, time_ps)
         self._cohorts.go_on(time_ps)
 
-    def hand_over_rows(self) -> None:
-        """Hand on all that was recorded so far, so that it is safe if this process dies."""
-        self._network.hand_over_rows()
-        if self._journal is not None:
-            self._journal.hand_over()
-
     def close_journal(self) -> None:
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
         if self._journal is not None:

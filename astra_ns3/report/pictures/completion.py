@@ -31,7 +31,9 @@ Flows = dict[str, Numbers]
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return the share of messages that had come by a time; below, if an ideal is known, the slowdown."""
     every = (records, *choice.beside)
-    found = [needed(each, _table_of(each)).whole(_COLUMNS) for each in every]
+    # Flows of a list have an ideal over any transport, messages over RoCE alone.
+    tables = ["completions" if recorded(each, "completions") else "flows" for each in every]
+    found = [needed(each, table).whole(_COLUMNS) for each, table in zip(every, tables, strict=True)]
     sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
     factor, unit = time_unit(max((float(_took(flows).max()) for flows in found if len(flows["bytes"])), default=0))
     times, slowdowns = list[Curve](), list[Curve]()
@@ -47,11 +49,6 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     if slowdowns:
         panels.append(_panel("slowdown: time over that alone on an idle network", "", slowdowns))
     return Figure(panels, around=0.6)
-
-
-def _table_of(records: Records) -> str:
-    """Return the table of flows of a list, which have an ideal over any transport; else that of messages."""
-    return "completions" if recorded(records, "completions") else "flows"
 
 
 def classes(sizes: Numbers, every: Numbers) -> list[tuple[str, npt.NDArray[np.bool_]]]:
