@@ -78,20 +78,20 @@ def _panel(name: str, unit: str, curves: Sequence[Curve], empty: str = "") -> Pa
     return Panel(x, Axis("share of messages", low=0, high=1.02, grid=True), curves, empty=empty, height=1.4)
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
     tables: Having = []
     notes: list[str] = []
     of_flows = [shown for shown in runs if is_of_flows(shown.run)]
     for name, some in (("completions", of_flows), ("flows", [shown for shown in runs if shown not in of_flows])):
-        having_rows = having(some, name, "no message arrived") if some else ([], [])
-        if isinstance(having_rows, Missing):
+        try:
+            with_rows, said = having(some, name, "no message arrived") if some else ([], [])
+        except Missing as missing:
             if len(some) == len(runs):
-                return having_rows
-            notes.append(f"{', '.join(shown.name for shown in some)}: not recorded; {having_rows.remedy}.")
-            continue
-        tables += having_rows[0]
-        notes += having_rows[1]
+                raise
+            with_rows, said = [], [f"{', '.join(shown.name for shown in some)}: not recorded; {missing}."]
+        tables += with_rows
+        notes += said
     found = [(shown, table.whole(_COLUMNS, _MOST_ROWS)) for shown, table in tables]
     for (shown, flows), (_, table) in zip(found, tables, strict=True):
         if len(flows["bytes"]) < table.rows:
