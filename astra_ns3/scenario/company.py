@@ -40,7 +40,7 @@ class Company:
         self._views: list[TenantNetwork] = []
         for member in members:
             if isinstance(member.network, TenantNetwork):
-                member.network.listen(member.driver)
+                member.network.listener = member.driver
                 member.network.on_stop = self._stopped
                 self._views.append(member.network)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Given = str | os.PathLike[str] | Mapping[str, Json]
-Told = Callable[[PointOutcome], object]
 _RESULTS = Path("results")
 _LOG = logging.getLogger(__name__)
 
@@ -92,9 +91,8 @@ def play_study(
     security: Security = None,
     retry_failed: bool = False,
     progress: StudyProgressSink | None = None,
-    on_outcome: Told | None = None,
 ) -> StudyResult:
-    """As :func:`study`, of known points; ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
+    """As :func:`study`, of known points; ``progress`` hears how far it is."""
     there = known_outcomes(expansion, folder)
     check_points(point for point in expansion.points if point.address not in there)
     store = Store(folder)
@@ -106,7 +104,6 @@ def play_study(
         security=security,
         progress=progress,
         retry_failed=retry_failed,
-        on_outcome=on_outcome,
     )
     played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
     shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))

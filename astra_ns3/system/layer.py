@@ -75,7 +75,10 @@ class SystemLayer:
         journal: Journal | None = None,
         watcher: ChunkWatcher | None = None,
     ) -> None:
-        _check(network, dimensions)
+        refuse(
+            prod(dimensions) != network.npus,
+            f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
+        )
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
@@ -332,16 +335,13 @@ class SystemLayer:
             self._journal.started(npu, task.instance, now_ps)
         if self._watcher is not None:
             self._watcher.started(npu, now_ps)
+        launch = task.launch
+        what = npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes
         if self._jitter is None:
-            launch = task.launch
-            self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self.launches.launch(*what)
         else:
             delay_ps = self._jitter.delay_ps(npu, task.instance)
-            self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
-
-    def _launch(self, npu: int, task: Task, _time_ps: int) -> None:
-        launch = task.launch
-        self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self._network.call_later(npu, delay_ps, lambda _: self.launches.launch(*what))
 
     def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
         """``npu`` has finished all chunks of a collective."""
@@ -369,11 +369,3 @@ class SystemLayer:
             dimension = self._grid.highest_difference(request.source, request.destination)
             self._observers[handle.npu].sent_bytes[dimension] += request.bytes
         self._finished(handle, time_ps)
-
-
-def _check(network: NetworkBackend, dimensions: Sequence[int]) -> None:
-    """Raise InputError for what can't be run at all."""
-    refuse(
-        prod(dimensions) != network.npus,
-        f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
-    )
