@@ -70,9 +70,9 @@ def validate(
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     return Validation(
-        loop=inputs.job.shape().loop,
-        layers=inputs.job.shape().layers,
-        counted=inputs.job.shape().counted,
+        loop=inputs.job.headline().loop,
+        layers=inputs.job.headline().layers,
+        counted=inputs.job.headline().counted,
         passes=options.passes,
         npus=inputs.network.npus,
         hosts=inputs.graph.hosts,

@@ -51,7 +51,7 @@ class Playing:
     """What makes computations longer."""
 
 
-class Shape(NamedTuple):
+class Headline(NamedTuple):
     """A workload in a line: its loop, or what it is instead, and of how many ``layers``, or what ``counted`` says."""
 
     loop: str
@@ -70,7 +70,7 @@ class Job(ABC):
         return self.workload.source
 
     @abstractmethod
-    def shape(self) -> Shape:
+    def headline(self) -> Headline:
         """What it is, in a line."""
 
     @abstractmethod
