@@ -43,7 +43,7 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     for written in (path for path in (output, target) if path):
         check_free(written, overwrite=overwrite)
     network = load_network(file)
-    weighted = network.config.topology.routing.weighted
+    weighted = network.plan.config.topology.routing.weighted
     plan = network.plan
     tables = None if weighted else plan.tables
     sizes = plan.outermost.wire_sizes
@@ -52,10 +52,10 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     for warning in warnings:
         log_warning(warning)
     if output:
-        draw_network(network.graph, output, f"{document['kind']}, {document['npus']} NPUs")
+        draw_network(network.plan.graph, output, f"{document['kind']}, {document['npus']} NPUs")
         document["written"] = output
     if target:
-        export(network.graph, network.config.topology, target)
+        export(network.plan.graph, network.plan.config.topology, target)
         document["exported"] = target
     if as_json:
         print_json({**document, "exit_status": 0})

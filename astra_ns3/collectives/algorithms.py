@@ -18,6 +18,8 @@ Builder = Callable[..., Schedule]
 class Algorithm:
     """``builders``: for each collective the variants, between which chunks take turns, of ``ranks -> Schedule``.
 
+    A builder is asked for two ranks or more: one has nothing to send, whatever the algorithm.
+
     ``windowed``: the collectives that take a window, whose builders accept it as a second argument. ``anticlockwise``:
     the algorithm that is this one the other way round. ``cuts_in_ranks``: the data are cut into as many parts as there
     are ranks, so that all its messages shrink where these are rounded down.

@@ -11,15 +11,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.columns import assemble, check_messages, column, empty, signals
+from astra_ns3.collectives.columns import assemble, check_messages, column, signals
 from astra_ns3.collectives.schedule import Content, Schedule
 
 
 def bruck_all_to_all(ranks: int) -> Schedule:
     """Step k: what has to go 2^k or more (by its k-th bit) goes 2^k on; about half of the data in each message."""
     name = "bruck all_to_all"
-    if ranks == 1:
-        return empty(name)
     check_messages(name, ranks, ranks * _steps(ranks), blocks=ranks * sum(place.bit_count() for place in range(ranks)))
     distances = [np.flatnonzero(column(ranks) >> step & 1).astype(np.int32) for step in range(_steps(ranks))]
     carried = []
@@ -32,8 +30,6 @@ def bruck_all_to_all(ranks: int) -> Schedule:
 def bruck_all_gather(ranks: int) -> Schedule:
     """Step k: each rank sends what it holds, its own part and the next ones, to the rank 2^k places before it."""
     name = "bruck all_gather"
-    if ranks == 1:
-        return empty(name)
     check_messages(name, ranks, ranks * _steps(ranks), blocks=ranks * (ranks - 1))
     carried = [
         (column(ranks)[:, None] + column(min(1 << step, ranks - (1 << step)))) % ranks for step in range(_steps(ranks))
@@ -43,8 +39,6 @@ def bruck_all_gather(ranks: int) -> Schedule:
 
 def bruck_barrier(ranks: int) -> Schedule:
     """Dissemination: at step k every rank tells the one 2^k places on."""
-    if ranks == 1:
-        return empty("bruck barrier")
     rank, step = column(ranks)[:, None], column(_steps(ranks))[None, :]
     return signals(
         "bruck barrier",

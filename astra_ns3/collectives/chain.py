@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import assemble, check_messages, column, empty
+from astra_ns3.collectives.columns import assemble, check_messages, column
 from astra_ns3.collectives.ring import BOTH_WAYS, CLOCKWISE, ring_name
 from astra_ns3.collectives.schedule import Schedule
 
@@ -41,8 +41,6 @@ def _paths_from_root(ranks: int, ways: tuple[int, ...]) -> list[list[int]]:
 
 def _chains(name: str, ranks: int, paths: list[list[int]], *, blocks: int, reduces: bool = False) -> Schedule:
     """Every block goes along each path; a rank sends block k on once it has handled the message of step k."""
-    if ranks == 1:
-        return empty(name)
     hops = [(path[place], path[place + 1], place) for path in paths for place in range(len(path) - 1)]
     check_messages(name, ranks, blocks * len(hops))
     sender, receiver, place = np.array(hops, dtype=np.int32).T

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, rotated
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, rotated
 from astra_ns3.collectives.schedule import Schedule
 
 
 def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
     """A round that reduces block b at rank b, then a round that spreads it: 2(n-1) messages of 1/n from each rank."""
     name = _name("all_reduce", window)
-    if ranks == 1:
-        return empty(name)
     check_messages(name, ranks, 2 * ranks * (ranks - 1), kept=2 * (ranks - 1))
     second, place = column(2)[:, None], column(ranks - 1)[None, :]
     target = 1 + place
@@ -72,34 +70,13 @@ def direct_point_to_point(ranks: int) -> Schedule:
 
 def direct_barrier(ranks: int, window: int | None = None) -> Schedule:
     """Every rank tells every other one."""
-    name = _name("barrier", window)
-    if ranks == 1:
-        return empty(name)
-    check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
-    place = column(ranks - 1)
-    width = _width(ranks, window)
-    first = assemble(
-        name,
-        ranks,
-        1,
-        (ranks - 1,),
-        sender=0,
-        receiver=1 + place,
-        step=0,
-        first_block=0,
-        block_count=0,
-        wait_step=np.where(place < width, -1, 0),
-        wait_count=np.maximum(place - width + 1, 0),
-    )
-    return rotated(first, digits=0)
+    return _one_round(_name("barrier", window), ranks, window, own_block=True, carries=False)
 
 
 def _star(
     kind: str, ranks: int, *, sender: Int32Array | int, receiver: Int32Array | int, reduces: bool = False
 ) -> Schedule:
     name = _name(kind, None)
-    if ranks == 1:
-        return empty(name)
     return assemble(
         name,
         ranks,
@@ -116,28 +93,35 @@ def _star(
 
 
 def _one_round(
-    name: str, ranks: int, window: int | None, *, own_block: bool, reduces: bool = False, expansion: int = 1
+    name: str,
+    ranks: int,
+    window: int | None,
+    *,
+    own_block: bool,
+    carries: bool = True,
+    reduces: bool = False,
+    expansion: int = 1,
 ) -> Schedule:
-    if ranks == 1:
-        return empty(name)
+    """Every rank sends each other one a block, or tells it something where the messages carry none."""
     check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
     place = column(ranks - 1)
     width = _width(ranks, window)
     first = assemble(
         name,
         ranks,
-        ranks,
+        ranks if carries else 1,
         (ranks - 1,),
         sender=0,
         receiver=1 + place,
         step=0,
         first_block=0 if own_block else 1 + place,
+        block_count=int(carries),
         reduces=reduces,
         wait_step=np.where(place < width, -1, 0),
         wait_count=np.maximum(place - width + 1, 0),
         expansion=expansion,
     )
-    return rotated(first, digits=1)
+    return rotated(first, digits=int(carries))
 
 
 def _width(ranks: int, window: int | None) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.columns import assemble, empty, signals
+from astra_ns3.collectives.columns import assemble, signals
 from astra_ns3.collectives.schedule import Schedule
 
 #: Step of the messages towards the root, and of those away from it.
@@ -75,8 +75,6 @@ def shifted_tree_reduce(ranks: int) -> Schedule:
 def min_tree_barrier(ranks: int) -> Schedule:
     """Up :func:`min_rooted_tree` and down again, without data."""
     rows = min_tree_all_reduce(ranks)
-    if ranks == 1:
-        return empty("doubleBinaryTree barrier")
     return signals(
         "doubleBinaryTree barrier",
         ranks,
@@ -106,18 +104,15 @@ def _all_reduce(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
 
     ``reduces`` is also set on what comes down to an inner node, since ASTRA-sim charges the reduction delay there.
     """
-    ranks = len(parents)
-    if ranks == 1:
-        return empty(name)
     children = np.flatnonzero(parents >= 0).astype(np.int32)
     above = parents[children]
-    child_count = np.bincount(above, minlength=ranks).astype(np.int32)
+    child_count = np.bincount(above, minlength=len(parents)).astype(np.int32)
     edges = len(children)
     is_inner = child_count > 0
     from_root = parents[above] < 0
     return assemble(
         name,
-        ranks,
+        len(parents),
         1,
         (2 * edges,),
         sender=np.concatenate([children, above]),
@@ -131,8 +126,6 @@ def _all_reduce(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
 
 
 def _up(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
-    if len(parents) == 1:
-        return empty(name)
     children = np.flatnonzero(parents >= 0).astype(np.int32)
     child_count = np.bincount(parents[children], minlength=len(parents)).astype(np.int32)[children]
     return assemble(
@@ -151,8 +144,6 @@ def _up(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
 
 
 def _down(name: str, parents: npt.NDArray[np.int32]) -> Schedule:
-    if len(parents) == 1:
-        return empty(name)
     children = np.flatnonzero(parents >= 0).astype(np.int32)
     from_root = parents[parents[children]] < 0
     return assemble(

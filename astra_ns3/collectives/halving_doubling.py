@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.columns import assemble, column, empty, signals
+from astra_ns3.collectives.columns import assemble, column, signals
 from astra_ns3.collectives.schedule import Schedule
 
 
@@ -46,8 +46,6 @@ def halving_doubling_all_gather(ranks: int) -> Schedule:
 def halving_doubling_barrier(ranks: int) -> Schedule:
     """At each step every rank tells its partner: log2(n) messages without data from each rank."""
     levels = ranks.bit_length() - 1
-    if ranks == 1:
-        return empty("halvingDoubling barrier")
     rank, step = column(ranks)[:, None], column(levels)[None, :]
     return signals(
         "halvingDoubling barrier",
@@ -63,8 +61,6 @@ def halving_doubling_barrier(ranks: int) -> Schedule:
 
 def _exchange(name: str, ranks: int, levels: list[int], *, gather_from: int, expansion: int = 1) -> Schedule:
     """``levels`` is the bit flipped at each step; from step ``gather_from`` on ranks send what they hold."""
-    if ranks == 1:
-        return empty(name)
     rank, step = column(ranks)[:, None], column(len(levels))[None, :]
     bit = np.array(levels, dtype=np.int32)[None, :]
     partner = rank ^ (1 << bit)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import reduce
+from operator import or_
 from typing import Protocol
 
 from astra_ns3.collectives.schedule import ScheduleError
@@ -116,7 +118,7 @@ class KnownHoldings:
             return wanted
         if sums.make(wanted, _AT_THE_END):
             return 0
-        return wanted & ~_union(sums.until(_AT_THE_END)) or wanted
+        return wanted & ~reduce(or_, sums.until(_AT_THE_END)) or wanted
 
 
 class ArrivalHoldings:
@@ -149,13 +151,6 @@ class ArrivalHoldings:
     def lacks(self, rank: int, block: int, wanted: int) -> int:
         """Those never heard of."""
         return wanted & ~self._heard[rank][-1]
-
-
-def _union(sets: list[int]) -> int:
-    union = 0
-    for contributions in sets:
-        union |= contributions
-    return union
 
 
 def show_ranks(contributions: int) -> str:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, Where, nearest, wrong
+from astra_ns3.config.core.xml_tree import WHERE, xml_tree
+from astra_ns3.errors import InputError, nearest, wrong
 
 COLLECTIVES = (
     CollectiveKind.ALL_REDUCE,
@@ -37,7 +38,7 @@ STORING = frozenset({"r", "rcs", "rrc", "rrcs"})
 _LOCAL = frozenset({"cpy", "re", "nop"})
 _TYPES = sorted(RECEIVING | SENDING | _LOCAL)
 _BUFFERS = ("i", "o", "s")
-_PARENTS = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
+_EXPECTED = "expected algo > gpu > tb > step"
 _LARGEST = 1 << 20
 
 
@@ -85,31 +86,52 @@ class MscclProgram:
 
 def read_msccl(text: str, source: str) -> MscclProgram:
     """The program that ``text`` holds; raises InputError with ``source``, line and element."""
-    reader = _Reader(source)
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = lambda tag, attributes: reader.start(
-        _Element(source, parser.CurrentLineNumber, tag, attributes)
-    )
-    parser.EndElementHandler = reader.end
-    # An algorithm needs no document type, and one could make a small file grow without end.
-    parser.StartDoctypeDeclHandler = lambda *_: reader.refuse_doctype(parser.CurrentLineNumber)
+    algo = _Element(xml_tree(text, source, "an algorithm"))
+    if algo.node.tag != "algo":
+        raise algo.error(f"is not expected at the top; {_EXPECTED}")
+    gpus: dict[int, Gpu] = {}
+    for element in algo.parts("gpu"):
+        number = element.new_id(gpus)
+        gpus[number] = _gpu(element, number)
+    ranks = algo.integer("ngpus", 1)
+    if sorted(gpus) != list(range(ranks)):
+        raise algo.error(f"ngpus is {ranks}, so gpu ids must be 0 to {ranks - 1}; found {sorted(gpus)[:8]}")
     try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        raise wrong(f"is not XML: {expat.ErrorString(error.code)}", Where(source, error.lineno)) from error
-    return reader.program()
+        kind = parse_kind(algo.node.get("coll", ""))
+    except InputError as error:
+        raise algo.error(f"coll: {error}") from error
+    if kind not in COLLECTIVES:
+        raise algo.error(f"coll: {kind.name.lower()} is not done by MSCCL's algorithms")
+    in_place = algo.integer("inplace", 0, default=0) > 0
+    return MscclProgram(algo.node.get("name") or source, kind, in_place, [gpus[rank] for rank in range(ranks)])
 
 
 @dataclass(frozen=True)
 class _Element:
-    source: str
-    line: int
-    tag: str
-    attributes: Mapping[str, str]
+    node: Element
+
+    @property
+    def line(self) -> int:
+        return int(self.node.get(WHERE, "").rpartition(":")[2])
+
+    def parts(self, tag: str) -> list[_Element]:
+        """The elements in this one, which are all called ``tag``."""
+        found = [_Element(child) for child in self.node]
+        for each in found:
+            if each.node.tag != tag:
+                raise each.error(f"is not expected in <{self.node.tag}>; {_EXPECTED}")
+        return found
+
+    def new_id(self, known: Mapping[int, Gpu | ThreadBlock]) -> int:
+        """The id, which none of ``known`` has."""
+        number = self.integer("id", 0)
+        if number in known:
+            raise self.error(f"id {number} has been given before, in line {known[number].line}")
+        return number
 
     def integer(self, name: str, least: int, default: int | None = None) -> int:
         """A whole number from ``least`` on."""
-        word = self.attributes.get(name)
+        word = self.node.get(name)
         if word is None and default is not None:
             return default
         if word is None:
@@ -124,7 +146,7 @@ class _Element:
 
     def word(self, name: str, allowed: tuple[str, ...] | list[str], default: str | None = None) -> str:
         """One of ``allowed``."""
-        word = self.attributes.get(name, default)
+        word = self.node.get(name, default)
         if word is None:
             raise self.error(f"attribute '{name}' is missing")
         if word not in allowed:
@@ -132,87 +154,42 @@ class _Element:
         return word
 
     def error(self, what: str) -> InputError:
-        return wrong(f"<{self.tag}>: {what}", Where(self.source, self.line))
+        return wrong(f"<{self.node.tag}>: {what}", self.node.get(WHERE, ""))
 
 
-class _Reader:
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._open: list[str] = []
-        self._algo: _Element | None = None
-        self._gpus: dict[int, Gpu] = {}
-        self._gpu = -1
-        self._block = -1
+def _gpu(element: _Element, number: int) -> Gpu:
+    gpu = Gpu(element.line, {buffer: element.integer(f"{buffer}_chunks", 0) for buffer in _BUFFERS})
+    for each in element.parts("tb"):
+        block = each.new_id(gpu.blocks)
+        gpu.blocks[block] = _block(each, number)
+    return gpu
 
-    def start(self, element: _Element) -> None:
-        parent = self._open[-1] if self._open else ""
-        if element.tag not in _PARENTS or _PARENTS[element.tag] != parent:
-            where = f"in <{parent}>" if parent else "at the top"
-            raise element.error(f"is not expected {where}; expected algo > gpu > tb > step")
-        self._open.append(element.tag)
-        if element.tag == "algo":
-            self._algo = element
-        else:
-            {"gpu": self._start_gpu, "tb": self._start_block, "step": self._start_step}[element.tag](element)
 
-    def end(self, _tag: str) -> None:
-        self._open.pop()
+def _block(element: _Element, gpu: int) -> ThreadBlock:
+    peers = element.integer("send", -1), element.integer("recv", -1)
+    if gpu in peers:
+        raise element.error(f"GPU {gpu} has itself as a peer")
+    block = ThreadBlock(element.line, *peers, element.integer("chan", 0, default=0))
+    for step in element.parts("step"):
+        block.steps.append(_step(step, block))
+    return block
 
-    def refuse_doctype(self, line: int) -> None:
-        raise wrong("<!DOCTYPE>: is not allowed in an algorithm", Where(self._source, line))
 
-    def program(self) -> MscclProgram:
-        """What has been read, as a whole."""
-        assert self._algo is not None, "expat refuses a text without an element"
-        algo = self._algo
-        ranks = algo.integer("ngpus", 1)
-        if sorted(self._gpus) != list(range(ranks)):
-            raise algo.error(f"ngpus is {ranks}, so gpu ids must be 0 to {ranks - 1}; found {sorted(self._gpus)[:8]}")
-        try:
-            kind = parse_kind(algo.attributes.get("coll", ""))
-        except InputError as error:
-            raise algo.error(f"coll: {error}") from error
-        if kind not in COLLECTIVES:
-            raise algo.error(f"coll: {kind.name.lower()} is not done by MSCCL's algorithms")
-        name = algo.attributes.get("name") or self._source
-        in_place = algo.integer("inplace", 0, default=0) > 0
-        return MscclProgram(name, kind, in_place, [self._gpus[rank] for rank in range(ranks)])
-
-    def _start_gpu(self, element: _Element) -> None:
-        self._gpu = element.integer("id", 0)
-        if self._gpu in self._gpus:
-            raise element.error(f"id {self._gpu} has been given before, in line {self._gpus[self._gpu].line}")
-        chunks = {buffer: element.integer(f"{buffer}_chunks", 0) for buffer in _BUFFERS}
-        self._gpus[self._gpu] = Gpu(element.line, chunks)
-
-    def _start_block(self, element: _Element) -> None:
-        blocks = self._gpus[self._gpu].blocks
-        self._block = element.integer("id", 0)
-        if self._block in blocks:
-            raise element.error(f"id {self._block} has been given before, in line {blocks[self._block].line}")
-        peers = element.integer("send", -1), element.integer("recv", -1)
-        if self._gpu in peers:
-            raise element.error(f"GPU {self._gpu} has itself as a peer")
-        blocks[self._block] = ThreadBlock(element.line, *peers, element.integer("chan", 0, default=0))
-
-    def _start_step(self, element: _Element) -> None:
-        block = self._gpus[self._gpu].blocks[self._block]
-        number = element.integer("s", 0)
-        if number != len(block.steps):
-            raise element.error(f"s is {number}, expected {len(block.steps)}")
-        kind = element.word("type", _TYPES)
-        for kinds, peer, what in ((SENDING, block.send, "sends"), (RECEIVING, block.receive, "receives")):
-            if kind in kinds and peer < 0:
-                raise element.error(
-                    f"type '{kind}' {what}, but the thread block of line {block.line} has no peer for it"
-                )
-        depends = element.integer("depid", -1, default=-1), element.integer("deps", -1, default=-1)
-        step = MscclStep(
-            element.line,
-            kind,
-            (element.word("srcbuf", _BUFFERS, "i"), element.integer("srcoff", -1, default=0)),
-            (element.word("dstbuf", _BUFFERS, "o"), element.integer("dstoff", -1, default=0)),
-            element.integer("cnt", 0, default=1),
-            None if -1 in depends else depends,
-        )
-        block.steps.append(step)
+def _step(element: _Element, block: ThreadBlock) -> MscclStep:
+    number = element.integer("s", 0)
+    if number != len(block.steps):
+        raise element.error(f"s is {number}, expected {len(block.steps)}")
+    kind = element.word("type", _TYPES)
+    for kinds, peer, what in ((SENDING, block.send, "sends"), (RECEIVING, block.receive, "receives")):
+        if kind in kinds and peer < 0:
+            raise element.error(f"type '{kind}' {what}, but the thread block of line {block.line} has no peer for it")
+    element.parts("")
+    depends = element.integer("depid", -1, default=-1), element.integer("deps", -1, default=-1)
+    return MscclStep(
+        element.line,
+        kind,
+        (element.word("srcbuf", _BUFFERS, "i"), element.integer("srcoff", -1, default=0)),
+        (element.word("dstbuf", _BUFFERS, "o"), element.integer("dstoff", -1, default=0)),
+        element.integer("cnt", 0, default=1),
+        None if -1 in depends else depends,
+    )

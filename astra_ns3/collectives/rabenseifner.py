@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.columns import assemble, column, concatenate, empty
+from astra_ns3.collectives.columns import assemble, column, concatenate
 from astra_ns3.collectives.halving_doubling import owned_blocks
 from astra_ns3.collectives.rooted_halving import gather_to_root
 from astra_ns3.collectives.schedule import Schedule
@@ -23,19 +23,15 @@ _EXCHANGE, _HAND_OVER, _FOLD_STEPS = 0, 1, 2
 
 def rabenseifner_all_reduce(ranks: int) -> Schedule:
     """2 log2(p) messages from each of the p ranks that take part, as much as 2(p-1)/p of the data."""
-    name = "rabenseifner all_reduce"
-    if ranks == 1:
-        return empty(name)
     core = _core(ranks)
     steps = 2 * (len(core).bit_length() - 1)
-    return concatenate([*_fold(ranks), _halving(ranks, core, steps), _give_back(ranks, _FOLD_STEPS + steps)], name)
+    parts = [*_fold(ranks), _halving(ranks, core, steps), _give_back(ranks, _FOLD_STEPS + steps)]
+    return concatenate(parts, "rabenseifner all_reduce")
 
 
 def rabenseifner_reduce(ranks: int) -> Schedule:
     """The first half of the all-reduce, then a gathering along a binomial tree to rank 0."""
     name = "rabenseifner reduce"
-    if ranks == 1:
-        return empty(name)
     core = _core(ranks)
     levels = len(core).bit_length() - 1
     halving, gathering = _halving(ranks, core, levels), gather_to_root(len(core))

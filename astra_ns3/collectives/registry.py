@@ -8,9 +8,10 @@ function that gives one for any number of ranks.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
+from astra_ns3.collectives.columns import empty
 from astra_ns3.collectives.own_algorithms import own_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
@@ -32,15 +33,13 @@ def lookup(
     variant: int = 0,
     *,
     anticlockwise: bool = False,
-    tree_for_every_collective: bool = False,
     tell: Tell = silent,
 ) -> Schedule:
     """The schedule of a collective; ``variant`` is a chunk's number, any non-negative integer.
 
-    With ``anticlockwise`` one-way rings run the other way, and nothing else changes. With
-    ``tree_for_every_collective`` a tree asked for a reduce-scatter, an all-gather or an all-to-all gives an all-reduce,
-    as in ASTRA-sim 1.0 (semantics.md 4). ``tell`` hears of the proof of a user's file. Raises
-    :class:`~astra_ns3.errors.InputError` for an unknown algorithm and for what an algorithm can't do.
+    With ``anticlockwise`` one-way rings run the other way, and nothing else changes. ``tell`` hears of the proof of a
+    user's file. Raises :class:`~astra_ns3.errors.InputError` for an unknown algorithm and for what an algorithm can't
+    do.
     """
     refuse(ranks < 1, f"a collective needs at least 1 rank, got {ranks}", algorithm)
     name = parse_name(algorithm)
@@ -48,21 +47,17 @@ def lookup(
         return own_schedule(name.own, kind, ranks)
     if name.path is not None:
         return _from_file(kind, name.path, ranks, tell)
-    kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
-    turn = variant % variants(kind, algorithm)
-    return _build(kind, algorithm, ranks, turn, anticlockwise)
+    return _build(kind, algorithm, ranks, variant % variants(kind, algorithm), anticlockwise)
 
 
-def variants(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool = False) -> int:
+def variants(kind: CollectiveKind, algorithm: str) -> int:
     """Between how many schedules the chunks of a collective take turns."""
-    if parse_name(algorithm).base is None:
-        return 1
-    kind = played_kind(kind, algorithm, tree_for_every_collective=tree_for_every_collective)
-    return len(_find(kind, algorithm)[1])
+    return 1 if parse_name(algorithm).base is None else len(_find(kind, algorithm)[1])
 
 
-def played_kind(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool = False) -> CollectiveKind:
-    """The collective that is really run: an all-reduce where a tree stands in for another one, else ``kind``."""
+def played_kind(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool) -> CollectiveKind:
+    """The collective that is really run: ``kind``, but an all-reduce if a tree is asked for another one and trees are
+    for every collective, as in ASTRA-sim 1.0 (semantics.md 4)."""
     if tree_for_every_collective and kind in _TREE_STANDS_IN_FOR and parse_name(algorithm).base == _TREE:
         return CollectiveKind.ALL_REDUCE
     return kind
@@ -109,8 +104,8 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
         f"the window must be 1 to {ranks - 1} messages for {ranks} ranks, got {window}",
         algorithm,
     )
-    builder = builders[turn]
-    return builder(ranks) if window is None else builder(ranks, window)
+    builder = builders[turn] if window is None else partial(builders[turn], window=window)
+    return builder(ranks) if ranks > 1 else empty(builder(2).name)
 
 
 def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Schedule:

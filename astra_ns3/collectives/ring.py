@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, empty, rotated
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, rotated
 from astra_ns3.collectives.schedule import Schedule
 
 #: What is added to a rank to get the next one, for each way that messages go round.
@@ -47,8 +47,6 @@ def ring_all_to_all(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
     each rank, where h is n/2 rounded down.
     """
     name = ring_name("all_to_all", ways)
-    if ranks == 1:
-        return empty(name)
     farthest = ranks - 1 if len(ways) == 1 else ranks // 2
     hops = farthest * (farthest + 1) // 2
     check_messages(name, ranks, ranks * hops * len(ways), kept=hops * len(ways))
@@ -81,8 +79,6 @@ def ring_all_to_all(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
 def ring_barrier(ranks: int, ways: tuple[int, ...] = CLOCKWISE) -> Schedule:
     """Every rank passes on what it knows: n-1 steps one way, n/2 rounded down both ways."""
     name = ring_name("barrier", ways)
-    if ranks == 1:
-        return empty(name)
     steps = ranks - 1 if len(ways) == 1 else ranks // 2
     check_messages(name, ranks, ranks * steps * len(ways), kept=steps * len(ways))
     step, way = column(steps)[:, None], _ways(ways)
@@ -117,8 +113,6 @@ def _ring(
 ) -> Schedule:
     """At each step rank i sends part ``i - first_offset - step`` (clockwise); the first ``reducing`` steps reduce."""
     name = ring_name(kind, ways)
-    if ranks == 1:
-        return empty(name)
     halves = len(ways)
     check_messages(name, ranks, ranks * steps * halves, kept=steps * halves)
     step, way = column(steps)[:, None], _ways(ways)

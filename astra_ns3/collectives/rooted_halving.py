@@ -12,25 +12,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.columns import assemble, column, concatenate, empty
+from astra_ns3.collectives.columns import assemble, column, concatenate
 from astra_ns3.collectives.halving_doubling import halving_doubling_reduce_scatter, owned_blocks
 from astra_ns3.collectives.schedule import Schedule
 
 
 def halving_doubling_broadcast(ranks: int) -> Schedule:
     """Every rank but 0 receives each block once."""
-    name = "halvingDoubling broadcast"
-    if ranks == 1:
-        return empty(name)
-    return concatenate([_scatter(ranks), _gather_to_all(ranks)], name)
+    return concatenate([_scatter(ranks), _gather_to_all(ranks)], "halvingDoubling broadcast")
 
 
 def halving_doubling_reduce(ranks: int) -> Schedule:
     """log2(n) messages of 1/2, 1/4, ... from each rank, then one message from each rank but 0."""
-    name = "halvingDoubling reduce"
-    if ranks == 1:
-        return empty(name)
-    return concatenate([halving_doubling_reduce_scatter(ranks), gather_to_root(ranks)], name)
+    return concatenate([halving_doubling_reduce_scatter(ranks), gather_to_root(ranks)], "halvingDoubling reduce")
 
 
 def gather_to_root(ranks: int) -> Schedule:

@@ -10,7 +10,7 @@ import numpy as np
 from astra_ns3.collectives.columns import MOST_MESSAGES
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, check_known, refuse, wrong
+from astra_ns3.errors import InputError, check_known, located, refuse, wrong
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")
 _KEYS = (*REQUIRED_KEYS, "expansion", "name")
@@ -39,10 +39,8 @@ def table_schedule(table: Table) -> tuple[Schedule, CollectiveKind]:
     """The schedule that a table describes, its cells within range; not proved yet."""
     _check_names(table)
     place, word = table.keys["collective"]
-    try:
+    with located(place):
         kind = parse_kind(word)
-    except InputError as error:
-        raise wrong(str(error), place) from error
     ranks, blocks = _key(table, "ranks", _LARGEST_RANKS), _key(table, "blocks", _LARGEST)
     if "expansion" in table.keys:
         expansion = _key(table, "expansion", _LARGEST_RANKS)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
 
 
-@dataclass(frozen=True)
-class RankCosts:
+class RankCosts(NamedTuple):
     """One run of a schedule on one rank. ``reduction_ns`` adds up the slowest reduction of each step."""
 
     sent_bytes: int

@@ -186,10 +186,10 @@ def _utilization(records: RunRecords, run_name: str) -> Table:
     windows = finish_ps // window_ps if records.flows is None else 0  # flows stand in no queue
     columns = [_busy_percent(busy, windows, window_ps) for busy in records.busy]
     header = [" time (us) ", *(f"dim{number + 1} util" for number in range(len(columns))), ""]
-    rows: list[list[Cell]] = []
-    for window in range(windows):
-        time = microseconds((window + 1) * window_ps)
-        rows.append([time, *(column[window] for column in columns), None])
+    rows = [
+        [microseconds((window + 1) * window_ps), *(column[window] for column in columns), None]
+        for window in range(windows)
+    ]
     return Table(f"{run_name}{UTILIZATION_SUFFIX}", header, rows)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.run_document import FileDocument, TenantDocument
 
 
@@ -47,3 +48,26 @@ def describe(inputs: Inputs) -> Description:
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
     )
+
+
+def in_force_document(plan: AnyPlan) -> JsonObject | None:
+    """Numbers of each transport, of its congestion control, and of the switches' marking by rate.
+
+    None without packets.
+    """
+    packets = plan.of_packets
+    if packets is None:
+        return None
+    return {**{kind: each.in_force() for kind, each in packets.transports.items()}, "ecn": _marking(packets)}
+
+
+def _marking(plan: NetworkPlan) -> list[JsonObject]:
+    """Thresholds by rate of the port; switches that differ have rows of their own."""
+    rows: dict[tuple[float, ...], JsonObject] = {}
+    for switch in plan.shape.switches:
+        for rate_bps in sorted({port.rate_bps for port in switch.ports}):
+            ecn = switch.config.ecn_of(rate_bps)
+            if ecn is not None:
+                row = {"rate_bps": rate_bps, "kmin_bytes": ecn.kmin_bytes, "kmax_bytes": ecn.kmax_bytes}
+                rows[(*row.values(), ecn.pmax)] = {**row, "pmax": ecn.pmax}
+    return list(rows.values())

@@ -6,40 +6,39 @@ from collections.abc import Callable
 
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.plan import NetworkPlan
-from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
+from astra_ns3.network.records import FLOW_PERCENTILES, FlowTotals
 from astra_ns3.network.run_document import FlowSizesDocument, RunDocument
 from astra_ns3.units import PS_PER_NS
 
 FLOW_COMPLETION = "flow_completion.csv"
 GOODPUT = "goodput.csv"
-PERCENTILES = (*(f"p{percent}" for percent in FLOW_PERCENTILES), "max")
 _BITS = 8
 _MILLIONTHS = 1_000_000
 
 Interval = tuple[int, int, int]
-SizesRow = tuple[str, FlowSizes]
+SizesRow = tuple[str, FlowSizesDocument]
 
 
-def _time(place: int) -> Callable[[SizesRow], Cell]:
-    return lambda row: microseconds(row[1].times_ps[place])
+def _time(name: str) -> Callable[[SizesRow], Cell]:
+    return lambda row: microseconds(row[1]["times_ps"][name])
 
 
-def _slowdown(place: int) -> Callable[[SizesRow], Cell]:
+def _slowdown(name: str) -> Callable[[SizesRow], Cell]:
     def cell(row: SizesRow) -> Cell:
-        slowdowns = row[1].slowdowns
-        return decimal(round(slowdowns[place] * _MILLIONTHS), _MILLIONTHS) if slowdowns else None
+        slowdowns = row[1]["slowdowns"]
+        return decimal(round(slowdowns[name] * _MILLIONTHS), _MILLIONTHS) if slowdowns else None
 
     return cell
 
 
 FLOW_COMPLETION_COLUMNS: tuple[CellColumn[SizesRow], ...] = (
     ("sizes", lambda row: row[0]),
-    ("above_bytes", lambda row: row[1].above_bytes),
-    ("most_bytes", lambda row: row[1].most_bytes),
-    ("flows", lambda row: row[1].flows),
-    ("bytes", lambda row: row[1].bytes),
-    *((f"{name}_us", _time(place)) for place, name in enumerate(PERCENTILES)),
-    *((f"slowdown_{name}", _slowdown(place)) for place, name in enumerate(PERCENTILES)),
+    ("above_bytes", lambda row: row[1]["above_bytes"]),
+    ("most_bytes", lambda row: row[1]["most_bytes"]),
+    ("flows", lambda row: row[1]["flows"]),
+    ("bytes", lambda row: row[1]["bytes"]),
+    *((f"{name}_us", _time(name)) for name in FLOW_PERCENTILES),
+    *((f"slowdown_{name}", _slowdown(name)) for name in FLOW_PERCENTILES),
 )
 GOODPUT_COLUMNS: tuple[CellColumn[Interval], ...] = (
     ("from_us", lambda interval: microseconds(interval[0])),
@@ -76,8 +75,8 @@ def flow_document(totals: FlowTotals | None) -> RunDocument:
             "first_start_ps": totals.first_start_ps,
             "last_end_ps": totals.last_end_ps,
             "goodput_bps": totals.delivered_bytes * _BITS * PS_PER_NS * 10**9 // span_ps if span_ps > 0 else None,
-            "all": _of_sizes(totals.all) if totals.all else None,
-            "sizes": [_of_sizes(sizes) for sizes in totals.sizes],
+            "all": totals.all,
+            "sizes": list(totals.sizes),
         }
     }
 
@@ -91,17 +90,6 @@ def flow_warnings(totals: FlowTotals | None, plan: NetworkPlan | None) -> list[s
         f"{totals.overlapping:,} of {totals.flows:,} flows started while another between the same two NPUs was on its "
         f"way, and waited for it on their one {by.shared}: {by.remedy}"
     ]
-
-
-def _of_sizes(sizes: FlowSizes) -> FlowSizesDocument:
-    return {
-        "above_bytes": sizes.above_bytes,
-        "most_bytes": sizes.most_bytes,
-        "flows": sizes.flows,
-        "bytes": sizes.bytes,
-        "times_ps": dict(zip(PERCENTILES, sizes.times_ps, strict=True)),
-        "slowdowns": dict(zip(PERCENTILES, sizes.slowdowns, strict=True)) if sizes.slowdowns else None,
-    }
 
 
 def _gbit_per_s(begin_ps: int, end_ps: int, size_bytes: int) -> Cell:

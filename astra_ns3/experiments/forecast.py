@@ -66,7 +66,9 @@ def forecast(parts: Parts) -> Forecast:
     seconds = PROGRAM_SECONDS + (first.graph.hosts * SECONDS_PER_HOST if has_packets else 0)
     seconds += sum(_tenant_seconds(*part, own) for part, own in zip(parts, sums, strict=True))
     in_flight = sum(
-        _memory(each, _active(inputs)) for (inputs, _), own in zip(parts, sums, strict=True) for each in own
+        _memory(each, inputs.system.active_chunks_per_dimension)
+        for (inputs, _), own in zip(parts, sums, strict=True)
+        for each in own
     )
     return Forecast(
         collectives=sum(each.collectives for each in expected),
@@ -86,17 +88,12 @@ def _launches(expected: ExpectedRun) -> int:
     return sum(play.count * play.schedule.ranks * len(play.groups) for play in expected.plays)
 
 
-def _active(inputs: Inputs) -> int:
-    """Return how many chunks a tenant plays at once in a dimension."""
-    return inputs.system.active_chunks_per_dimension
-
-
 def _tenant_seconds(inputs: Inputs, passes: int, sums: Sequence[Carried]) -> float:
     """Return the CPU time of what one tenant plays, of which transports carry ``sums``."""
     expected, costs = inputs.expected(passes), backend_costs(inputs)
     seconds = expected.kept_rows * SECONDS_PER_ROW + _launches(expected) * costs.seconds_per_launch
     seconds += expected.collectives * SECONDS_PER_COLLECTIVE + expected.messages * costs.seconds_per_message
-    return seconds + sum(_seconds(each, _active(inputs)) for each in sums)
+    return seconds + sum(_seconds(each, inputs.system.active_chunks_per_dimension) for each in sums)
 
 
 def backend_costs(inputs: Inputs) -> BackendCosts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -80,7 +79,8 @@ def foreseen_tables(foreseen: Foreseen) -> list[Table]:
     """A row for each step of each stage's schedule; a row for each layer with uneven experts. None without them."""
     tables = []
     if foreseen.memory:
-        tables.append(Table.of(MEMORY, MEMORY_COLUMNS, list(_steps(foreseen))))
+        steps = [_Step(of.name, number, moment) for of in foreseen.memory for number, moment in enumerate(of.moments)]
+        tables.append(Table.of(MEMORY, MEMORY_COLUMNS, steps))
     if foreseen.experts:
         tables.append(Table.of(EXPERTS, EXPERTS_COLUMNS, foreseen.experts))
     return tables
@@ -100,12 +100,6 @@ def foreseen_document(foreseen: Foreseen) -> ForeseenDocument:
     if losses is not None and losses != type(losses)():
         found["device_losses"] = losses._asdict()
     return found
-
-
-def _steps(foreseen: Foreseen) -> Iterator[_Step]:
-    for memory in foreseen.memory:
-        for number, moment in enumerate(memory.moments):
-            yield _Step(memory.name, number, moment)
 
 
 def _stage_document(memory: StageMemory) -> StageDocument:

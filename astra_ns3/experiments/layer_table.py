@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,14 +40,13 @@ def write_layers(path: Path, roles: Sequence[RoleTimes]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows, schema = list(_rows(roles)), schema_of(LAYERS)
+    rows = [
+        _Row(role, layer, part, times)
+        for role in roles
+        for layer in role.layers
+        for part, times in (*layer.parts.items(), (TAIL, PassTimes(exposed_ps=layer.tail_ps)))
+    ]
+    schema = schema_of(LAYERS)
     cells = [[cell(row) for row in rows] for _, cell in _COLUMNS]
     table = pa.table([pa.array(column, field.type) for column, field in zip(cells, schema, strict=True)], schema)
     pq.write_table(table, path, compression="zstd")
-
-
-def _rows(roles: Sequence[RoleTimes]) -> Iterator[_Row]:
-    for role in roles:
-        for layer in role.layers:
-            for part, times in (*layer.parts.items(), (TAIL, PassTimes(exposed_ps=layer.tail_ps))):
-                yield _Row(role, layer, part, times)

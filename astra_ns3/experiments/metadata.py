@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.description import Description
@@ -13,16 +14,28 @@ from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT
-from astra_ns3.experiments.throughput import throughput_document
 from astra_ns3.experiments.versions import versions
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.records import STEPS, RunRecords
-from astra_ns3.network.run_document import ExposedDocument, RunDocument, StopDocument, TenantDocument
+from astra_ns3.network.run_document import (
+    ExposedDocument,
+    RunDocument,
+    StopDocument,
+    TenantDocument,
+    ThroughputDocument,
+)
+from astra_ns3.units import PS_PER_SECOND
+
+if TYPE_CHECKING:  # runs without a model need none of it
+    from astra_ns3.workload.models.work import IterationWork
 
 FORMAT_VERSION = 1
 _SEVERAL = 2
 VARYING_KEYS = ("started", "timing", "memory", "versions", "digest")
 """Keys of run.json that differ between two runs of the same files and seed; nothing else does."""
+
+
+_DIGITS = 9
 
 
 def name_of(request: RunRequest, description: Description) -> str:
@@ -224,3 +237,32 @@ def _cost(played: Played, watch: Watch) -> RunDocument:
 def _varies(statistic: str) -> bool:
     """Whether a backend's number differs between two equal runs; told from its unit."""
     return statistic.endswith(("_seconds", "_memory_bytes"))
+
+
+def throughput_document(work: IterationWork, npus: int, finish_ps: int, passes: int) -> ThroughputDocument:
+    """Return samples and tokens a second and model FLOP utilisation of a run of ``passes`` iterations on ``npus``.
+
+    Definitions and sources are those of :mod:`astra_ns3.workload.models.work`.
+
+    The time of an iteration is ``finish_ps`` over ``passes``. ``tokens_per_second`` is None where a sample has no
+    tokens, ``model_flop_utilisation`` (0 to 1) where no peak is known.
+    """
+    per_second = work.samples * passes * PS_PER_SECOND / finish_ps
+    flops = work.flops * work.samples
+    peak = work.peak_flops
+    used = None if peak is None else _short(flops * passes * PS_PER_SECOND / (npus * peak * finish_ps))
+    return {
+        "sample": work.sample,
+        "samples_per_iteration": work.samples,
+        "iteration_ps": finish_ps // passes,
+        "samples_per_second": _short(per_second),
+        "tokens_per_second": _short(per_second * work.tokens) if work.tokens > 1 else None,
+        "model_flops_per_iteration": flops,
+        "peak_flops_per_npu": peak,
+        "model_flop_utilisation": used,
+    }
+
+
+def _short(number: float) -> float:
+    """To nine digits that count, which every machine agrees on."""
+    return float(f"{number:.{_DIGITS}g}")

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_any_network
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import located, wrong
 from astra_ns3.network.plan import NetworkPlan, plan_network
-from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import cut_through_of, round_trip_ps
 
@@ -22,16 +20,6 @@ class LoadedNetwork:
 
     name: str
     plan: NetworkPlan
-
-    @property
-    def config(self) -> NetworkConfig:
-        """What the file says."""
-        return self.plan.config
-
-    @property
-    def graph(self) -> Graph:
-        """What it describes."""
-        return self.plan.graph
 
 
 def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
@@ -50,7 +38,7 @@ def load_network(path: str | os.PathLike[str]) -> LoadedNetwork:
 
 def network_summary(network: LoadedNetwork) -> JsonObject:
     """The numbers of a network as plain data."""
-    config, graph = network.config, network.graph
+    config, graph = network.plan.config, network.plan.graph
     found, slowest = measure(graph, network.plan.tables), network.plan.slowest
     return {
         "file": network.name,

@@ -58,7 +58,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Option:
+class Option(Declared):
     """An option as its field declares it; ``default`` is None if it is ``needed``.
 
     ``kind``: bool, int, float, or str for all else; read off the ``annotation``. ``many``: it is an iterable of these.
@@ -72,10 +72,6 @@ class Option:
     many: bool
     needed: bool
     default: Any
-    words: str
-    flags: tuple[Flag, ...]
-    made: Callable[..., object] | None
-    group: str
 
     @property
     def parameter(self) -> inspect.Parameter:
@@ -116,10 +112,7 @@ def options_of(request: type) -> tuple[Option, ...]:
                 many=annotation.startswith(Iterable.__name__),
                 needed=without_default,
                 default=None if without_default else place.default,
-                words=declared.words,
-                flags=declared.flags,
-                made=declared.made,
-                group=declared.group,
+                **vars(declared),
             )
         )
     return tuple(sorted(found, key=lambda found: not found.needed))

@@ -20,13 +20,13 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
-from astra_ns3.errors import refuse, whole_number, wrong
+from astra_ns3.errors import check_known, refuse, whole_number, wrong
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import backends_in_words
-from astra_ns3.network.registry import BACKENDS, Factory, check_backend_name, check_factory, check_given
+from astra_ns3.network.registry import BACKENDS, Factory, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
@@ -253,7 +253,7 @@ class Options:
 
     def _check_backend(self) -> None:
         if isinstance(self.backend, str):
-            check_backend_name(self.backend)
+            check_known("backend", self.backend, BACKENDS)
         elif callable(self.backend):
             check_factory(self.backend)
         elif not hasattr(self.backend, "npus"):

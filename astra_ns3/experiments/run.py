@@ -22,7 +22,7 @@ from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
-from astra_ns3.experiments.saving_tenants import Destinations, save_all
+from astra_ns3.experiments.saving import Destinations, save_all
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.servers.session import served
@@ -123,7 +123,7 @@ def _here(request: RunRequest, watch: Watch, destination: Destinations, *, table
         tenants = load_tenants(request, tell=reporter.stage)
     descriptions = tuple(map(describe, tenants))
     warnings = _opened(request, descriptions, destination, tables_kept=tables_kept)
-    recorder = recorder_options(destination.directory, request.record, destination.tables)
+    recorder = recorder_options(destination.network.directory, request.record, destination.tables)
     played = play(request, tenants, recorder, watch, reporter)
     with _undisturbed():
         return _saved(request, descriptions, played, watch, destination, warnings)
@@ -144,7 +144,7 @@ def _in_a_child(
     def open_destination(descriptions: Descriptions) -> tuple[Recorder, TableSink | None]:
         warnings = _opened(request, descriptions, destination, tables_kept=tables_kept)
         described.append((descriptions, warnings))
-        return Recorder(destination.directory, tuple(request.record)), destination.tables
+        return Recorder(destination.network.directory, tuple(request.record)), destination.tables
 
     supervisor = Supervisor(launch, watch, request.end, request.progress, interruption, open_destination, aloud=aloud)
     played = supervisor.run()

@@ -8,11 +8,18 @@ from operator import itemgetter
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, NpuRecord, RunRecords
+from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.units import PS_PER_NS
 
 NPUS = "npus.csv"
 COLLECTIVES = "collectives.csv"
 SWITCH = "switch.csv"
+
+
+PORT_COLUMNS: tuple[CellColumn[Mapping[str, Cell]], ...] = tuple(
+    (name, itemgetter(name)) for name in ("port", "link_to", *PORT_COUNTERS)
+)
+TENANTS = "tenants.csv"
 
 
 def _duration_ps(record: CollectiveRecord) -> int | None:
@@ -61,9 +68,6 @@ COLLECTIVE_COLUMNS: tuple[CellColumn[CollectiveRecord], ...] = (
     ("algorithm_bandwidth_gbytes_per_s", lambda record: _bandwidth(record, 1, 1)),
     ("bus_bandwidth_gbytes_per_s", _bus_bandwidth),
 )
-PORT_COLUMNS: tuple[CellColumn[Mapping[str, Cell]], ...] = tuple(
-    (name, itemgetter(name)) for name in ("port", "link_to", *PORT_COUNTERS)
-)
 
 
 def npu_table(records: RunRecords) -> Table:
@@ -84,3 +88,23 @@ def collective_table(records: RunRecords) -> Table:
 def switch_table(ports: Sequence[Mapping[str, Cell]]) -> Table:
     """One row per port of the network, those of NICs included, as the backend counted."""
     return Table.of(SWITCH, PORT_COLUMNS, ports)
+
+
+TENANT_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
+    ("tenant", lambda tenant: tenant["name"]),
+    ("npus", lambda tenant: len(tenant["npus"])),
+    ("start_us", lambda tenant: microseconds(tenant["start_ps"])),
+    ("finish_us", lambda tenant: _finish(tenant)),
+    ("duration_us", lambda tenant: microseconds(tenant["finish_ps"]) if tenant["complete"] else None),
+    ("compute_us", lambda tenant: microseconds(tenant["compute_ps"])),
+    ("exposed_us", lambda tenant: microseconds(tenant["exposed_ps"])),
+)
+
+
+def tenants_table(tenants: Sequence[TenantDocument]) -> Table:
+    """When each tenant started and finished (empty if it has not), and the times of the NPU that it reports."""
+    return Table.of(TENANTS, TENANT_COLUMNS, tenants)
+
+
+def _finish(tenant: TenantDocument) -> str | None:
+    return microseconds(tenant["start_ps"] + tenant["finish_ps"]) if tenant["complete"] else None

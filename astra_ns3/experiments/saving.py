@@ -1,4 +1,7 @@
-"""From what a run left to its files: tables as text, run.json, all under their final names at once."""
+"""From what a run left to its files: tables as text, run.json, all under their final names at once.
+
+A run with several tenants has a folder for each, and one for their network; with one tenant there is one folder.
+"""
 
 from __future__ import annotations
 
@@ -16,61 +19,58 @@ from astra_ns3.experiments.flow_tables import flow_tables
 from astra_ns3.experiments.foreseen import foreseen_tables
 from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
-from astra_ns3.experiments.metadata import run_document
+from astra_ns3.experiments.metadata import run_document, scenario_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
-from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table
-from astra_ns3.experiments.store import RunFolder
+from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table, tenants_table
+from astra_ns3.experiments.scenario_result import ScenarioResult
+from astra_ns3.experiments.store import RunFolder, tenant_folder
 from astra_ns3.experiments.tables import Table
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.parquet import ParquetTables, reason_of
+from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
 from astra_ns3.network.run_document import RunDocument
+from astra_ns3.scenario.tenant_tables import SplitTables
 
 
 class Destination:
-    """Where a run's files go: an output folder; without one, a temporary folder, and only if the backend records."""
+    """Where a run's files go: an output folder; without one, a temporary folder, and only if the backend records.
+
+    ``directory``: the folder that is written to (None: there is none, or it is not open); ``tables`` takes the rows of
+    recorded tables (None: nothing is recorded).
+    """
 
     def __init__(self, output: Path | None, *, overwrite: bool) -> None:
         """Raises InputError if ``output`` can't be written; touches nothing."""
         self._folder = None if output is None else RunFolder(output, overwrite=overwrite)
         self._temporary: Path | None = None
-        self._directory: Path | None = None
-        self._tables: ParquetTables | None = None
-
-    @property
-    def directory(self) -> Path | None:
-        """The folder that is written to; None: there is none, or it is not open."""
-        return self._directory
-
-    @property
-    def tables(self) -> ParquetTables | None:
-        """Takes the rows of recorded tables; None: nothing is recorded."""
-        return self._tables
+        self.directory: Path | None = None
+        self.tables: ParquetTables | None = None
 
     def open(self, *, records: bool) -> None:
         """Make the folder that is written to; ``records``: the backend may write tables."""
         if self._folder is not None:
-            self._directory = self._folder.open()
+            self.directory = self._folder.open()
         elif records:
-            self._directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
-        self._tables = None if self._directory is None else ParquetTables(self._directory)
+            self.directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
+        self.tables = None if self.directory is None else ParquetTables(self.directory)
 
     def write_layers(self, roles: Sequence[RoleTimes]) -> None:
         """Write layers.parquet; that it can't be written is noted, as of other tables."""
-        assert self._directory is not None
-        assert self._tables is not None
+        assert self.directory is not None
+        assert self.tables is not None
         try:
-            write_layers(self._directory / LAYERS.file, roles)
+            write_layers(self.directory / LAYERS.file, roles)
         except OSError as error:
-            self._tables.failed(LAYERS.file, reason_of(error))
+            self.tables.failed(LAYERS.file, reason_of(error))
 
     def recorded(self) -> list[str]:
         """Names of the files that the backend wrote."""
         try:
-            return sorted(file.name for file in self._directory.iterdir()) if self._directory is not None else []
+            return sorted(file.name for file in self.directory.iterdir()) if self.directory is not None else []
         except OSError:
             return []  # somebody has removed the folder; what can't be written there is told
 
@@ -81,7 +81,7 @@ class Destination:
         """
         texts = {table.name: table.text() for table in tables}
         document["files"] = sorted({*texts, *self.recorded(), RUN_FILE})
-        failures = dict(self._tables.failures) if self._tables is not None else {}
+        failures = dict(self.tables.failures) if self.tables is not None else {}
         if self._folder is None:
             error = ResultsNotSaved(_not_written(failures)) if failures else None
             return Result(document, self._handed_over(texts)), error
@@ -120,7 +120,7 @@ class Destination:
 
     def _handed_over(self, texts: dict[str, str]) -> Files:
         """The files of a run without an output folder; the temporary one goes when nobody needs them any more."""
-        files = Files(texts, self._directory)
+        files = Files(texts, self.directory)
         if self._temporary is not None:
             weakref.finalize(files, shutil.rmtree, self._temporary, ignore_errors=True)
             self._temporary = None
@@ -159,3 +159,70 @@ def save(
         destination.write_layers(records.roles)
     document = run_document(request, description, played, records, watch, warnings)
     return destination.finish(document, tables)
+
+
+class Destinations:
+    """Where a run's files go: ``network`` takes those of all, ``tenants`` those of each tenant, by its name.
+
+    With one tenant that has all of the network there are no ``tenants``.
+    """
+
+    def __init__(self, request: RunRequest) -> None:
+        """Raises InputError if a folder can't be written; touches nothing."""
+        output = request.output_path
+        self.network = Destination(output, overwrite=request.overwrite)
+        self.tenants = {
+            tenant.name: Destination(
+                None if output is None else tenant_folder(output, tenant.name), overwrite=request.overwrite
+            )
+            for tenant, _ in request.parts
+            if tenant is not None
+        }
+        self.tables: TableSink | None = None
+        """Takes the rows of recorded tables; None: nothing is recorded."""
+
+    def open(self, *, records: bool) -> None:
+        """Make the folders that are written to; ``records``: tables may be written."""
+        own: dict[str, TableSink] = {}
+        for name, tenant in self.tenants.items():
+            tenant.open(records=records)
+            if tenant.tables is not None:
+                own[name] = tenant.tables
+        self.network.open(records=records)
+        self.tables = self.network.tables
+        if self.tables is not None and own:
+            self.tables = SplitTables(self.tables, own)
+
+    def discard(self) -> None:
+        """Remove what was written and not finished; nothing else."""
+        for each in (*self.tenants.values(), self.network):
+            each.discard()
+
+
+def save_all(
+    request: RunRequest,
+    descriptions: Sequence[Description],
+    played: Played,
+    watch: Watch,
+    destinations: Destinations,
+    warnings: list[str],
+) -> tuple[Result, ResultsNotSaved | None]:
+    """Write the run's files and return it, with why they could not be written, if so.
+
+    The network's run.json comes last: with it all tenants' files are there.
+    """
+    if not destinations.tenants:
+        return save(request, descriptions[0], played, played.records[0], watch, destinations.network, warnings)
+    results: dict[str, Result] = {}
+    failures: list[ResultsNotSaved] = []
+    parts = zip(request.parts, descriptions, played.records, destinations.tenants.items(), strict=True)
+    for (_, part), description, records, (name, destination) in parts:
+        own_warnings = list(description.warnings)
+        results[name], failure = save(part, description, played, records, watch, destination, own_warnings)
+        failures += [] if failure is None else [failure]
+    document = scenario_document(request, descriptions, played, watch, warnings)
+    tables = [tenants_table(document["tenants"]), switch_table(played.switch_ports)]
+    whole, failure = destinations.network.finish(document, tables)
+    failures += [] if failure is None else [failure]
+    not_saved = ResultsNotSaved("; ".join(map(str, failures))) if failures else None
+    return ScenarioResult.of(whole, results), not_saved

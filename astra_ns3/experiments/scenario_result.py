@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from astra_ns3.experiments.result import Files, Frame, Result, saved
+from astra_ns3.experiments.run_tables import TENANTS
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
-from astra_ns3.experiments.tenants_table import TENANTS
 from astra_ns3.network.run_document import RunDocument
 
 

@@ -11,9 +11,10 @@ import itertools
 import json
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
@@ -28,8 +29,7 @@ from astra_ns3.experiments.replacing import (
     replace_folder,
     whole_run,
 )
-from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
-from astra_ns3.experiments.tenants_table import TENANTS
+from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH, TENANTS
 from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"
@@ -65,16 +65,11 @@ class RunFolder:
 
     def __init__(self, path: Path, *, overwrite: bool = False) -> None:
         """Check that ``path`` may be written; raises InputError and touches nothing."""
-        self._path = path.expanduser().absolute()
+        self.path = path.expanduser().absolute()
         self._overwrite = overwrite
         self._staging: Path | None = None
         self._made_parents: list[Path] = []
         self._check()
-
-    @property
-    def path(self) -> Path:
-        """Where the files will be."""
-        return self._path
 
     @property
     def staging(self) -> Path:
@@ -85,29 +80,29 @@ class RunFolder:
 
     def open(self) -> Path:
         """Make the temporary folder and return it; raises InputError if that is not possible."""
-        exists = self._path.is_dir()
+        exists = self.path.is_dir()
         inside = exists and not self._may_be_exchanged()
         try:
             if not exists:
                 self._make_parents()
-            self._staging = _new_folder(self._path if inside else self._path.parent, self._path.name)
+            self._staging = _new_folder(self.path if inside else self.path.parent, self.path.name)
         except OSError as error:
             self._remove_parents()
-            raise wrong(f"cannot write here: {error.strerror}", self._path) from error
+            raise wrong(f"cannot write here: {error.strerror}", self.path) from error
         return self._staging
 
     def commit(self) -> Path:
         """Give the files their final names and return the folder; raises InputError or OSError, and keeps them then."""
         staging = self.staging
-        if not self._path.exists():
-            staging.rename(self._path)
-        elif not self._overwrite and holds_run(self._path):
+        if not self.path.exists():
+            staging.rename(self.path)
+        elif not self._overwrite and holds_run(self.path):
             self._staging = None
-            raise wrong(f"another run was saved here meanwhile; this one's files are in {staging}", self._path)
+            raise wrong(f"another run was saved here meanwhile; this one's files are in {staging}", self.path)
         else:
             self._replace(staging)
         self._staging = None
-        return self._path
+        return self.path
 
     def discard(self) -> None:
         """Remove the temporary folder and what was made for it; safe to call at any time."""
@@ -122,59 +117,55 @@ class RunFolder:
 
     def _replace(self, staging: Path) -> None:
         """Put the new run in the place of whatever the folder holds."""
-        with alone(self._path.parent):
-            recover(self._path)
-            if staging.parent != self._path:
-                old_files = _files_of_run(self._path)
-                if self._may_be_exchanged() and replace_folder(staging, self._path):
-                    clear_away(staging, old_files, self._path)
+        with alone(self.path.parent):
+            recover(self.path)
+            if staging.parent != self.path:
+                old_files = _files_of_run(self.path)
+                if self._may_be_exchanged() and replace_folder(staging, self.path):
+                    clear_away(staging, old_files, self.path)
                     return
-                self._staging = staging = Path(shutil.move(staging, self._path / staging.name))
+                self._staging = staging = Path(shutil.move(staging, self.path / staging.name))
             try:
-                put_in_place(staging, self._path, _files_of_run(self._path))
+                put_in_place(staging, self.path, _files_of_run(self.path))
             except OSError:
-                pending = self._path / PENDING
+                pending = self.path / PENDING
                 self._staging = pending if pending.is_dir() else staging
                 raise
 
     def _may_be_exchanged(self) -> bool:
         """Whether the folder holds a run and nothing of anybody else's, and may be moved."""
-        if not holds_run(self._path):
+        if not holds_run(self.path):
             return False
-        if os.path.ismount(self._path) or self._path.is_symlink() or not os.access(self._path.parent, os.W_OK):
+        if os.path.ismount(self.path) or self.path.is_symlink() or not os.access(self.path.parent, os.W_OK):
             return False
-        if Path.cwd().resolve().is_relative_to(self._path.resolve()):
+        if Path.cwd().resolve().is_relative_to(self.path.resolve()):
             return False
-        return {entry.name for entry in self._path.iterdir()} <= set(_files_of_run(self._path))
+        return {entry.name for entry in self.path.iterdir()} <= set(_files_of_run(self.path))
 
     def _check(self) -> None:
-        try:
-            self._path.lstat()
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise wrong(f"cannot write here: {error.strerror}", self._path) from error
-        if self._path.is_symlink() and not self._path.exists():
-            raise wrong(f"the output is a link to {self._path.readlink()}, which does not exist", self._path)
+        with failing(OSError, "cannot write here", self.path), suppress(FileNotFoundError):
+            self.path.lstat()
+        if self.path.is_symlink() and not self.path.exists():
+            raise wrong(f"the output is a link to {self.path.readlink()}, which does not exist", self.path)
         refuse(
-            self._path.exists() and not self._path.is_dir(),
+            self.path.exists() and not self.path.is_dir(),
             "the output must be a folder, and this is a file",
-            self._path,
+            self.path,
         )
         refuse(
-            bool(self._path.is_dir() and not self._overwrite and holds_run(self._path)),
+            bool(self.path.is_dir() and not self._overwrite and holds_run(self.path)),
             "the folder holds a run; name another one or use --overwrite (overwrite=True)",
-            self._path,
+            self.path,
         )
-        nearest = next(folder for folder in (self._path, *self._path.parents) if folder.exists())
+        nearest = next(folder for folder in (self.path, *self.path.parents) if folder.exists())
         refuse(
             not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK),
             f"cannot write here: no permission in {nearest}",
-            self._path,
+            self.path,
         )
 
     def _make_parents(self) -> None:
-        missing = [folder for folder in self._path.parents if not folder.exists()]
+        missing = [folder for folder in self.path.parents if not folder.exists()]
         for folder in reversed(missing):
             folder.mkdir(exist_ok=True)
             self._made_parents.insert(0, folder)
@@ -196,12 +187,10 @@ def holds_run(folder: Path) -> bool:
 def _files_of_run(folder: Path) -> list[str]:
     """Names of the files in ``folder`` that belong to the run it holds."""
     listed: list[str] = []
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):
         content = json.loads((whole_run(folder) / RUN_FILE).read_text(encoding="utf-8"))
         if content["format"] in (FORMAT, SCENARIO_FORMAT):
             listed = [name for name in content["files"] if isinstance(name, str)]
-    except (OSError, ValueError, KeyError, TypeError):
-        listed = []
     plain = {name for name in (*RESULT_FILES, *listed) if name == Path(name).name and name not in ("", ".", "..")}
     return sorted(name for name in plain if (folder / name).is_file())
 

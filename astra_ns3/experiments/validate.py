@@ -12,9 +12,9 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.capacity import check_run_fits
+from astra_ns3.experiments.description import in_force_document
 from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.foreseen import foreseen_document
-from astra_ns3.experiments.in_force import in_force_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.experiments.option import function_of
@@ -70,9 +70,9 @@ def validate(
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
     return Validation(
-        loop=inputs.job.shape().loop,
-        layers=inputs.job.shape().layers,
-        counted=inputs.job.shape().counted,
+        loop=inputs.job.headline().loop,
+        layers=inputs.job.headline().layers,
+        counted=inputs.job.headline().counted,
         passes=options.passes,
         npus=inputs.network.npus,
         hosts=inputs.graph.hosts,

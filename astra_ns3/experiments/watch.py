@@ -33,30 +33,23 @@ def highest_resident_bytes() -> int:
 
 
 class Watch:
-    """Measures one run from its construction on; :meth:`check` raises when a limit is passed."""
+    """Measures one run from its construction on; :meth:`check` raises when a limit is passed.
+
+    ``start_bytes``: resident memory when the run began, that of the idle program.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._started = datetime.now(timezone.utc)
+        self.started = datetime.now(timezone.utc)
         self._start = time.perf_counter()
         self._highest_before = highest_resident_bytes()
-        self._start_bytes = resident_bytes()
-        self._sampled_bytes = self._start_bytes
+        self.start_bytes = resident_bytes()
+        self._sampled_bytes = self.start_bytes
 
     def begin_in_child(self) -> None:
         """Take the marks of memory anew, in a process that was just forked; the time goes on."""
         self._highest_before = highest_resident_bytes()
-        self._start_bytes = self._sampled_bytes = resident_bytes()
-
-    @property
-    def started(self) -> datetime:
-        """When the run began."""
-        return self._started
-
-    @property
-    def start_bytes(self) -> int:
-        """Resident memory when the run began: the idle program."""
-        return self._start_bytes
+        self.start_bytes = self._sampled_bytes = resident_bytes()
 
     @property
     def wall_seconds(self) -> float:

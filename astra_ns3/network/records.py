@@ -14,6 +14,7 @@ from typing import NamedTuple
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.run_document import FlowSizesDocument
 
 PORT_COUNTERS = (
     "sent_frames",
@@ -210,24 +211,7 @@ class RoleTimes:
     groups: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class FlowSizes:
-    """Delivered flows of a class of sizes: above ``above_bytes``, up to ``most_bytes``.
-
-    ``times_ps``: percentiles of the time from start to delivery, those of :data:`FLOW_PERCENTILES` and the longest;
-    ``slowdowns``: the same of that over the time alone on an idle network (empty: not known). A percentile is the least
-    value that so large a share of the flows doesn't exceed.
-    """
-
-    above_bytes: int
-    most_bytes: int
-    flows: int
-    bytes: int
-    times_ps: tuple[int, ...]
-    slowdowns: tuple[float, ...] = ()
-
-
-FLOW_PERCENTILES = (50, 95, 99)
+FLOW_PERCENTILES = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
 
 
 @dataclass(frozen=True)
@@ -245,8 +229,8 @@ class FlowTotals:
     delivered_bytes: int
     first_start_ps: int
     last_end_ps: int
-    all: FlowSizes | None = None
-    sizes: tuple[FlowSizes, ...] = ()
+    all: FlowSizesDocument | None = None
+    sizes: tuple[FlowSizesDocument, ...] = ()
     goodput: tuple[tuple[int, int, int], ...] = ()
     overlapping: int = 0
 

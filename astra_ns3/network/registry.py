@@ -32,7 +32,7 @@ def create_backend(
 
     Raises InputError if there is none of that name, or for what it can't do.
     """
-    check_backend_name(name)
+    check_known("backend", name, BACKENDS)
     check_backend(name, plan)
     return BACKENDS[name](plan, seed, recorder, on_built, compatibility)
 
@@ -42,11 +42,6 @@ def native_digest() -> str:
     from astra_ns3.network.ns3.digest import native_digest
 
     return native_digest()
-
-
-def check_backend_name(name: str) -> None:
-    """Raise InputError if no backend has that name."""
-    check_known("backend", name, BACKENDS)
 
 
 def check_backend(name: str, plan: AnyPlan) -> None:

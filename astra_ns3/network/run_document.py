@@ -58,7 +58,12 @@ class RoleDocument(TypedDict):
 
 
 class FlowSizesDocument(TypedDict):
-    """Completion times of the flows of a class of sizes."""
+    """Delivered flows of a class of sizes: above ``above_bytes``, up to ``most_bytes``.
+
+    ``times_ps``: percentiles of the time from start to delivery, by name, and the longest; ``slowdowns``: the same of
+    that over the time alone on an idle network (None: not known). A percentile is the least value that so large a share
+    of the flows doesn't exceed.
+    """
 
     above_bytes: int
     most_bytes: int

@@ -25,7 +25,8 @@ def exposed_times(metadata: RunDocument, by: Part) -> list[tuple[str, int]]:
     shown = rows[: MOST_ROWS[by]]
     rest_ps = metadata["exposed_ps"] - sum(time_ps for _, time_ps in shown)
     if times and rest_ps > 0:
-        shown.append((_rest(len(rows) - len(shown), by), rest_ps))
+        more = len(rows) - len(shown)
+        shown.append((f"{more} {'other' if more == 1 else 'others'}" if more else f"of no {by}", rest_ps))
     return shown
 
 
@@ -36,8 +37,3 @@ def exposed_rows(metadata: RunDocument, by: Part) -> list[tuple[str, str]]:
         (name, f"{format_time(time_ps)}  ({percent(time_ps, whole_ps)})")
         for name, time_ps in exposed_times(metadata, by)
     ]
-
-
-def _rest(more: int, by: Part) -> str:
-    """What is left: further rows, or what belongs to none of them."""
-    return f"{more} {'other' if more == 1 else 'others'}" if more else f"of no {by}"

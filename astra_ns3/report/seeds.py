@@ -31,7 +31,8 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
     parts = [aligned(rows)]
     failed = [run for run in document["runs"] if run["stopped"] is not None]
     if failed:
-        parts.append("failed\n" + aligned([(f"seed {run['seed']}", _why(run)) for run in failed], indent="  "))
+        why = [(f"seed {run['seed']}", f"{run['stopped']['kind']}: {run['stopped']['message']}") for run in failed]
+        parts.append("failed\n" + aligned(why, indent="  "))
     if document["not_run"]:
         parts.append(aligned([("not run", f"seeds {document['not_run'][0]} to {document['not_run'][-1]}")]))
     parts.append(aligned([("files", "none (name a folder with --path)" if folder is None else str(folder))]))
@@ -54,7 +55,3 @@ def _spread_text(spread: Mapping[str, int | None] | None) -> str:
     if deviation is None:
         return f"{mean}  (one run)"
     return f"{mean} +- {deviation}  (from {least} to {most})"
-
-
-def _why(run: SeedsDocument) -> str:
-    return f"{run['stopped']['kind']}: {run['stopped']['message']}"

@@ -6,14 +6,12 @@ from pathlib import Path
 
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.run_document import RunDocument, chosen
+from astra_ns3.network.run_document import FileDocument, RunDocument, chosen
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
-from astra_ns3.report.foreseen_text import foreseen_rows
-from astra_ns3.report.pipeline_text import pipeline_rows
-from astra_ns3.report.throughput_text import throughput_rows
+from astra_ns3.report.foreseen_text import foreseen_rows, throughput_rows
 from astra_ns3.units import format_bytes, format_time
 
 _COPIED = (
@@ -101,3 +99,27 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
 
 def _share(part_ps: int, whole_ps: int, npu: int) -> str:
     return f"{format_time(part_ps)}  ({percent(part_ps, whole_ps)} of NPU {npu}'s time)"
+
+
+def pipeline_rows(workload: FileDocument) -> list[tuple[str, str]]:
+    """Of the summary's table, from what run.json says of a workload; none for what has no such pipeline."""
+    rows = workload.get("micro_batch_rows")
+    if rows is None:
+        return []
+    count, first, each = rows["micro_batches"], rows["first"], rows["each"]
+    chunks = len(rows["chunks"])
+    order = "1F1B" if chunks == 1 else f"interleaved 1F1B, {chunks} chunks a stage (vpp)"
+    words = [
+        f"{_counted(count, 'micro-batch', 'es')} of {_counted(each, 'row')}, {workload['pipeline_stages']} stages",
+        order,
+        f"they begin at row {first} (from 0), '{workload['layers'][first]['name']}'",
+    ]
+    if rows["with_the_last"]:
+        words.append(f"with the last {_counted(rows['with_the_last'], 'row')} more")
+    if first or rows["behind"]:
+        words.append(f"played once: {_counted(first, 'row')} before, {rows['behind']} behind")
+    return [("pipeline", "; ".join(words))]
+
+
+def _counted(number: int, word: str, more: str = "s") -> str:
+    return f"{number} {word}{more if number != 1 else ''}"

@@ -35,12 +35,12 @@ class Company:
         self.members = tuple(members)
         self._network = network
         self._bits = bits
-        self._on_heartbeat = on_heartbeat
+        self.heartbeat = on_heartbeat
         self._left = len(members)
         self._views: list[TenantNetwork] = []
         for member in members:
             if isinstance(member.network, TenantNetwork):
-                member.network.listen(member.driver)
+                member.network.listener = member.driver
                 member.network.on_stop = self._stopped
                 self._views.append(member.network)
 
@@ -71,10 +71,6 @@ class Company:
             of_instances.append(instance)
         for tenant, (of_npus, of_instances) in heard.items():
             self._views[tenant].phases_done(of_npus, of_instances, time_ps)
-
-    def heartbeat(self, time_ps: int, events: int) -> None:
-        """From the network: a tenth of a second has passed."""
-        self._on_heartbeat(time_ps, events)
 
     def progress(self) -> tuple[int, int, int, int]:
         """Return passes done, passes, steps done and steps of a pass, those of all tenants added up."""

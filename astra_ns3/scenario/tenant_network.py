@@ -13,14 +13,12 @@ from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener, Pendi
 from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.instance import TenantBits
 
-Stop = Callable[[], None]
-
 
 class TenantNetwork(NetworkBackend):
     """``network`` as the tenant of number ``tenant`` sees it, on ``npus`` and from ``start_ps`` on.
 
     A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
-    are. ``on_stop`` is called when it stops.
+    are. ``on_stop`` is called when it stops; ``listener`` is told of what concerns it.
     """
 
     npus = 0
@@ -29,7 +27,7 @@ class TenantNetwork(NetworkBackend):
         self, network: NetworkBackend, tenant: int, npus: Sequence[int], start_ps: int, bits: TenantBits
     ) -> None:
         self.npus = len(npus)
-        self.on_stop: Stop = network.stop
+        self.on_stop: Callable[[], None] = network.stop
         self._network = network
         self._tenant = tenant
         self._npus = list(npus)
@@ -37,7 +35,7 @@ class TenantNetwork(NetworkBackend):
         self._start_ps = start_ps
         self._bits = bits
         self._stopped_ps: int | None = None
-        self._listener: NetworkListener | None = None
+        self.listener: NetworkListener | None = None
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand a schedule to the network."""
@@ -98,16 +96,12 @@ class TenantNetwork(NetworkBackend):
 
     def run(self, listener: NetworkListener, limits: Limits) -> None:
         """Play the network until this tenant stops, or until no event is left."""
-        self.listen(listener)
+        self.listener = listener
         self._network.run(self, limits)
 
     def close(self, *, process_ends: bool = False) -> None:
         """Close the network, for all tenants."""
         self._network.close(process_ends=process_ends)
-
-    def listen(self, listener: NetworkListener) -> None:
-        """From now on tell ``listener`` of what concerns this tenant."""
-        self._listener = listener
 
     def start(self, start: Callable[[], None]) -> None:
         """Call ``start()`` at the tenant's start."""
@@ -118,13 +112,13 @@ class TenantNetwork(NetworkBackend):
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: one of the tenant's NPUs has finished a phase."""
-        assert self._listener is not None
+        assert self.listener is not None
         if self._hears(time_ps):
-            self._listener.phase_done(self._rank[npu], self._bits.own(instance), time_ps - self._start_ps)
+            self.listener.phase_done(self._rank[npu], self._bits.own(instance), time_ps - self._start_ps)
 
     def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
         """From the network: some of the tenant's NPUs have finished phases, at one moment and in this order."""
-        together = getattr(self._listener, "phases_done", None)
+        together = getattr(self.listener, "phases_done", None)
         if together is None:
             for npu, instance in zip(npus, instances, strict=True):
                 self.phase_done(npu, instance, time_ps)
@@ -134,8 +128,8 @@ class TenantNetwork(NetworkBackend):
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """From the network: a tenth of a second has passed."""
-        assert self._listener is not None
-        self._listener.heartbeat(time_ps, events)
+        assert self.listener is not None
+        self.listener.heartbeat(time_ps, events)
 
     def _hears(self, time_ps: int) -> bool:
         """Whether the tenant has not stopped before a simulated time."""

@@ -5,6 +5,7 @@ A tenant's table is called ``NAME/TABLE`` on its way to the files; tables withou
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -32,43 +33,8 @@ _MOMENTS = ("time_ps", "start_ps", "end_ps", "arrival_ps")
 """Their columns that are points in time."""
 
 
-class TenantTables:
-    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``."""
-
-    def __init__(self, sink: TableSink, name: str) -> None:
-        self._sink = sink
-        self._name = name
-
-    def open(self, table: RecordedTable) -> None:
-        """Rows of ``table`` will come."""
-        self._sink.open(replace(table, name=self._of(table.name)))
-
-    def label(self, name: str, column: str, number: int, text: str) -> None:
-        """Hand on a text."""
-        self._sink.label(self._of(name), column, number, text)
-
-    def write(self, name: str, columns: Columns) -> None:
-        """Hand on rows."""
-        self._sink.write(self._of(name), columns)
-
-    def failed(self, file: str, reason: str) -> None:
-        """A file could not be written whole."""
-        self._sink.failed(self._of(file), reason)
-
-    def close(self) -> None:
-        """Whoever made ``sink`` closes it, for all tenants."""
-
-    def _of(self, name: str) -> str:
-        return f"{self._name}{_BETWEEN}{name}"
-
-
-class SplitTables:
-    """A TableSink that hands the rows of tables called ``NAME/TABLE`` to a tenant's own sink, all others to the
-    network's; it closes all."""
-
-    def __init__(self, network: TableSink, tenants: Mapping[str, TableSink]) -> None:
-        self._network = network
-        self._tenants = tenants
+class _Renamed(ABC):
+    """A TableSink that hands each table on to the sink it is for, under its name there."""
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
@@ -90,13 +56,39 @@ class SplitTables:
         sink, own = self._of(file)
         sink.failed(own, reason)
 
+    @abstractmethod
+    def _of(self, name: str) -> tuple[TableSink, str]:
+        """The sink of a table, and what the table is called there."""
+
+
+class TenantTables(_Renamed):
+    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``."""
+
+    def __init__(self, sink: TableSink, name: str) -> None:
+        self._sink = sink
+        self._name = name
+
+    def close(self) -> None:
+        """Whoever made ``sink`` closes it, for all tenants."""
+
+    def _of(self, name: str) -> tuple[TableSink, str]:
+        return self._sink, f"{self._name}{_BETWEEN}{name}"
+
+
+class SplitTables(_Renamed):
+    """A TableSink that hands the rows of tables called ``NAME/TABLE`` to a tenant's own sink, all others to the
+    network's; it closes all."""
+
+    def __init__(self, network: TableSink, tenants: Mapping[str, TableSink]) -> None:
+        self._network = network
+        self._tenants = tenants
+
     def close(self) -> None:
         """No more rows will come."""
         for sink in (*self._tenants.values(), self._network):
             sink.close()
 
     def _of(self, name: str) -> tuple[TableSink, str]:
-        """The sink of a table, and what the table is called there."""
         tenant, between, own = name.rpartition(_BETWEEN)
         return (self._tenants[tenant], own) if between else (self._network, name)
 

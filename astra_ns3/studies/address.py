@@ -7,11 +7,12 @@ comments in them, what points and axes are called, limits, progress, output.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,6 @@ from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.option import Option, options_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.versions import native_digest, versions
-from astra_ns3.studies.imports import imported_files
 from astra_ns3.studies.keys import FILE_OPTIONS
 from astra_ns3.user_code import user_part
 
@@ -184,3 +184,42 @@ def _versions() -> dict[str, str]:
 
 def _digest(content: Json) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def imported_files(text: str, folder: Path) -> list[Path]:
+    """Where the modules would lie that a file in ``folder`` imports; most of them aren't there."""
+    found: dict[Path, None] = {}
+    with suppress(SyntaxError, ValueError, RecursionError):
+        for node in ast.walk(ast.parse(text)):
+            for start, module in _modules(node, folder):
+                found.update(dict.fromkeys(_files(start, module)))
+    return list(found)
+
+
+def _modules(node: ast.AST, folder: Path) -> Iterator[tuple[Path, str]]:
+    """The modules that a statement may load, dotted, each with the folder that it is looked up in."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield folder, alias.name
+    elif isinstance(node, ast.ImportFrom):
+        start = folder
+        for _ in range(node.level - 1):
+            start = start.parent
+        if node.level:
+            yield start, ""
+        for name in ("", *(alias.name for alias in node.names if alias.name != "*")):
+            dotted = ".".join(word for word in (node.module or "", name) if word)
+            if dotted:
+                yield start, dotted
+
+
+def _files(folder: Path, module: str) -> Iterator[Path]:
+    """A module's file, or its package's, and those of the packages around it."""
+    if not module:
+        yield folder / "__init__.py"
+        return
+    path = folder
+    for word in module.split("."):
+        path = path / word
+        yield path / "__init__.py"
+    yield path.with_name(f"{path.name}.py")

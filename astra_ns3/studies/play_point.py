@@ -17,13 +17,13 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.kind import kind_of
+from astra_ns3.experiments.servers.pool import Abandoned, ServerPool
 from astra_ns3.experiments.servers.warm_server import ServedChild, WarmServer
 from astra_ns3.network.run_document import StopDocument
 from astra_ns3.studies.journal import BEGUN, ENDED, MEASURED
 from astra_ns3.studies.measures import measures_digest, measures_of
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, Unplayed
-from astra_ns3.studies.workers.pool import Abandoned, ServerPool
 
 DONE = "done"
 FAILED = "failed"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
@@ -30,8 +31,6 @@ _MOST_TRIES = 4
 _MOST_IN_A_ROW = 12
 """After so many points that no worker could play, without one that was, none will be."""
 
-OnOutcome = Callable[[PointOutcome], object]
-
 
 def play_tasks(
     tasks: Sequence[PointTask],
@@ -42,28 +41,27 @@ def play_tasks(
     security: Security = None,
     progress: StudyProgressSink | None = None,
     retry_failed: bool = False,
-    on_outcome: OnOutcome | None = None,
 ) -> dict[str, PointOutcome]:
     """Play ``tasks``; how each ended, by address, in the order of ``tasks``.
 
     What the store has is taken from there; if that is all, no worker is started. ``jobs``: workers on this
     machine, by default as many as there are processors. ``scheduler``: address of a Dask scheduler, whose workers play
     instead, with ``security`` as ``distributed.Client`` takes it. A point that failed is played again if
-    ``retry_failed``, or with wider limits than it had. ``on_outcome`` is called with each outcome, those of the store
-    first. A point that no worker could play, or whose code changed meanwhile, is told as
-    failed but not stored. Raises InputError if the store or the workers can't be used, BackendError if
-    nothing can be played at all, ResultsNotSaved if the store can't be written meanwhile, and Interrupted after Ctrl-C:
-    what is finished by then is in the store.
+    ``retry_failed``, or with wider limits than it had. A point that no worker could play, or whose code changed
+    meanwhile, is told as failed but not stored. Raises InputError if the store or the workers can't be used,
+    BackendError if nothing can be played at all, ResultsNotSaved if the store can't be written meanwhile, and
+    Interrupted after Ctrl-C: what is finished by then is in the store.
     """
     _check(jobs, scheduler)
     try:
         return _outcomes(
             tasks,
             store,
-            local_workers(jobs or cores()) if scheduler is None else cluster_workers(scheduler, security),
+            partial(local_workers, jobs or cores())
+            if scheduler is None
+            else partial(cluster_workers, scheduler, security),
             progress,
             retry_failed=retry_failed,
-            on_outcome=on_outcome,
         )
     except OSError as error:
         where = error.filename or store.folder
@@ -77,7 +75,6 @@ def _outcomes(
     progress: StudyProgressSink | None,
     *,
     retry_failed: bool,
-    on_outcome: OnOutcome | None,
 ) -> dict[str, PointOutcome]:
     once = list({task.address: task for task in tasks}.values())
     with store.study() as mark, Interruption() as interruption:
@@ -86,10 +83,8 @@ def _outcomes(
         todo = [task for task in once if task.address not in cached]
         meter = StudyMeter(len(once), len(cached), known.values())
         outcomes = dict(cached)
-        study = _Study(store, mark, outcomes, meter, progress, interruption, on_outcome)
+        study = _Study(store, mark, outcomes, meter, progress, interruption)
         try:
-            for outcome in cached.values():
-                study.tell(outcome)
             if todo:
                 study.play(todo, start)
         finally:
@@ -136,7 +131,6 @@ class _Study:
     meter: StudyMeter
     progress: StudyProgressSink | None
     interruption: Interruption
-    on_outcome: OnOutcome | None
     begun_before: Counter[str] = field(default_factory=Counter)
     """How often each point was begun when it was last seen to kill no worker."""
     deaths: Counter[str] = field(default_factory=Counter)
@@ -169,11 +163,6 @@ class _Study:
 
         return self.store.alone(address, while_waiting=wait)
 
-    def tell(self, outcome: PointOutcome) -> None:
-        """Pass on how a point ended."""
-        if self.on_outcome is not None:
-            self.on_outcome(outcome)
-
     def _play_on(self, workers: Workers, tasks: Sequence[PointTask]) -> None:
         guesses = guessed_seconds(tasks)  # the workers get ready meanwhile
         self.meter.expect(guesses)
@@ -201,7 +190,6 @@ class _Study:
     def _take(self, outcome: PointOutcome) -> None:
         self.outcomes[outcome.address] = outcome
         self.meter.add(outcome)
-        self.tell(outcome)
 
     def _without_outcome(self, task: PointTask, error: BaseException) -> PointOutcome | None:
         """How a point ended that came back without an outcome; None: it is to be tried again.

@@ -5,28 +5,40 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, ResultsNotSaved
+from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.tables import inert
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
-from astra_ns3.studies.file import USUAL_PRESET, read_study
-from astra_ns3.studies.measuring import measured_today
+from astra_ns3.studies.figures.kinds import written
+from astra_ns3.studies.file import USUAL_PRESET, figure_file, read_study
+from astra_ns3.studies.measures import measures_digest, measures_of
+from astra_ns3.studies.page import Picture, page
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.studies.workers.cluster import Security
-from astra_ns3.studies.writing import write_study
+from astra_ns3.whole_file import whole_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Given = str | os.PathLike[str] | Mapping[str, Json]
-Told = Callable[[PointOutcome], object]
 _RESULTS = Path("results")
 _LOG = logging.getLogger(__name__)
+
+
+STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.csv", "study.parquet", "layers.csv", "means.csv"
+STUDY_FILE, PAGE, FIGURES = "study.yaml", "index.html", "figures"
 
 
 def study(
@@ -79,9 +91,8 @@ def play_study(
     security: Security = None,
     retry_failed: bool = False,
     progress: StudyProgressSink | None = None,
-    on_outcome: Told | None = None,
 ) -> StudyResult:
-    """As :func:`study`, of known points; ``progress`` hears how far it is, ``on_outcome`` of each that has ended."""
+    """As :func:`study`, of known points; ``progress`` hears how far it is."""
     there = known_outcomes(expansion, folder)
     check_points(point for point in expansion.points if point.address not in there)
     store = Store(folder)
@@ -93,7 +104,6 @@ def play_study(
         security=security,
         progress=progress,
         retry_failed=retry_failed,
-        on_outcome=on_outcome,
     )
     played = sum(outcome != there.get(address) for address, outcome in outcomes.items())
     shown, outcomes = _with_what_is_there(expansion, outcomes, folder, list(only))
@@ -148,3 +158,70 @@ def load_study(
     expansion = expand(read_study(file), preset, list(only))
     outcomes = measured_today(known_outcomes(expansion, Path(folder)), Store(folder))
     return StudyResult(expansion, outcomes, Path(folder))
+
+
+def measured_today(
+    outcomes: Mapping[str, PointOutcome], store: Store, *, write: bool = False
+) -> dict[str, PointOutcome]:
+    """The outcomes with today's measures, from the runs' folders; ``write``: for the next time, too.
+
+    A point without a run that can be read keeps what it has, and so does one that is only told as failed: the store
+    has no outcome of it, and is given none.
+    """
+    return {address: _today(outcome, store, write=write) for address, outcome in outcomes.items()}
+
+
+def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
+    if outcome.measured_with == measures_digest() or store.outcome(outcome.address) is None:
+        return outcome
+    try:
+        measures = measures_of(Result.load(store.point_folder(outcome.address)))
+    except Exception:  # it left no run that can be read, or had not come far enough
+        return outcome
+    found = replace(outcome, measures=measures, measured_with=measures_digest())
+    if write:
+        with suppress(OSError), store.alone(outcome.address):  # of a folder that can't be written: anew the next time
+            store.write(found)
+    return found
+
+
+def write_study(result: StudyResult, command: str) -> None:
+    """Write all of it; ``command``: what plays the study again. Raises ResultsNotSaved."""
+    folder = result.folder
+    try:
+        (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+        put(folder / STUDY_TABLE, _csv(result.frame))
+        put(folder / MEAN_TABLE, _csv(result.means))
+        put(folder / LAYER_TABLE, _csv(result.layers))
+        with whole_file(folder / STUDY_PARQUET) as partial:
+            result.frame.to_parquet(partial, index=False)
+        if text := result.expansion.study.text:
+            put(folder / STUDY_FILE, text)
+        put(folder / PAGE, page(result, _figures(result), command))
+    except OSError as error:
+        raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
+    except InputError as error:
+        raise ResultsNotSaved(str(error)) from error
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    """A table as text; what names columns and values may look like a formula to a spreadsheet, and stays text."""
+    return str(frame.map(inert).rename(columns=inert).to_csv(index=False))
+
+
+def _figures(result: StudyResult) -> list[Picture]:
+    """Write each figure of each part as a file; what they are called, and as SVG."""
+    pictures = []
+    for part in result.expansion.parts:
+        view = result.view(part)
+        for name, figure in part.config.figures.items():
+            paths = written(view, figure, result.folder / FIGURES, figure_file(part.name, name))
+            svg = next(path for path in paths if path.suffix == ".svg")
+            pictures.append(Picture(part.name, name, svg.read_text(encoding="utf-8")))
+    return pictures
+
+
+def put(path: Path, text: str) -> None:
+    """Put the file in place whole."""
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")

@@ -166,17 +166,13 @@ def _is_sound(outcome: PointOutcome) -> bool:
     """Whether all is of the kind that it must be."""
     if not isinstance(outcome.address, str) or not isinstance(outcome.measured_with, str):
         return False
-    if not all(_are_numbers(numbers) for numbers in (outcome.measures, outcome.cost, outcome.limits)):
-        return False
+    for numbers in (outcome.measures, outcome.cost, outcome.limits):  # by name, some of them unknown
+        if not isinstance(numbers, dict) or not all(isinstance(each, int | float | None) for each in numbers.values()):
+            return False
     error = outcome.error
     if error is None:
         return outcome.status in ("done", "failed")
     return outcome.status == "failed" and isinstance(error, dict) and isinstance(error.get("message"), str)
-
-
-def _are_numbers(found: object) -> bool:
-    """Whether it is numbers by name, some of them unknown."""
-    return isinstance(found, dict) and all(value is None or isinstance(value, int | float) for value in found.values())
 
 
 def _locked(path: Path, while_waiting: Callable[[], object]) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 from astra_ns3.collectives.registry import cuts_in_ranks, lookup, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
-from astra_ns3.collectives.volume import rank_costs
+from astra_ns3.collectives.volume import RankCosts, rank_costs
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
@@ -22,33 +21,23 @@ from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_NS
 
 
-class Costs(NamedTuple):
-    """Of one NPU in one phase of a chunk, for the records: the endpoint and reduction delays in it, in how many steps
-    it receives, and what it sends."""
-
-    overhead_ps: int
-    steps: int
-    sent_bytes: int
-
-
 @dataclass(frozen=True, eq=False)
 class Launch:
     """One phase of one chunk. ``groups``: the group of each NPU; ``costs``: those of an NPU. ``messages``: how many the
-    schedule has."""
+    schedule has; ``endpoint_delay_ns``: of each step."""
 
     dimension: int
     schedule: int
     groups: PerNpu[int]
     bytes: int
-    costs: Callable[[int], Costs]
+    costs: Callable[[int], RankCosts]
     messages: int = 0
+    endpoint_delay_ns: int = 0
 
     def sends_alike(self, other: Launch, npus: Iterable[int]) -> bool:
         """Whether these NPUs can't tell its messages from those of another."""
-        if self.messages != other.messages or self.dimension != other.dimension:
-            return False
-        mine, others = ([self_or.costs(npu)[1:] for npu in npus] for self_or in (self, other))
-        return mine == others
+        alike = self.messages == other.messages and self.dimension == other.dimension
+        return alike and all(self.costs(npu)[:2] == other.costs(npu)[:2] for npu in npus)
 
 
 class ScheduleNumbers:
@@ -105,13 +94,11 @@ class LaunchTable:
         groups = self._groups.of_npus(phase.dimensions)
 
         @cache
-        def costs(npu: int) -> Costs:
-            place = self._grid.place(npu, phase.dimensions)
-            found = rank_costs(schedule, place, bytes, self._reduction_bytes_per_ns)
-            overhead_ns = (found.receive_steps + 1) * self._endpoint_delay_ns + found.reduction_ns
-            return Costs(overhead_ns * PS_PER_NS, found.receive_steps, found.sent_bytes)
+        def costs(npu: int) -> RankCosts:
+            return rank_costs(schedule, self._grid.place(npu, phase.dimensions), bytes, self._reduction_bytes_per_ns)
 
-        return Launch(phase.dimensions[0], self._schedules.number(schedule), groups, bytes, costs, schedule.messages)
+        number, delay_ns = self._schedules.number(schedule), self._endpoint_delay_ns
+        return Launch(phase.dimensions[0], number, groups, bytes, costs, schedule.messages, delay_ns)
 
     def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
         """What is really played of an algorithm's schedule, by another simulator's rules."""

@@ -17,7 +17,6 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.collective_records import CollectiveRecords
 from astra_ns3.network.records import LayerDetail
 from astra_ns3.system.arrival_messages import ArrivalMessages
 from astra_ns3.system.barrier import PhaseBarrier
@@ -52,11 +51,13 @@ class ChunkWatcher(Protocol):
 
 
 class SystemLayer:
-    """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of each,
-    in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or its end of a
-    message. ``seed``: of the random delays before phases, where the system has any. ``roles``: the number of each NPU's
-    role (None: all have the same). ``observed``: the NPUs whose details are kept; the first is the one reported.
-    ``journal``: where chunks' phases on all NPUs are written down; ``watcher``: who hears of them (None: nobody)."""
+    """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of
+    each, in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or
+    its end of a message. ``history``: what was issued; ``messages``: those between two NPUs; ``maker`` plans
+    collectives, ahead of the run too. ``seed``: of the random delays before phases, where the system has any.
+    ``roles``: the number of each NPU's role (None: all have the same). ``observed``: the NPUs whose details are
+    kept; the first is the one reported. ``journal``: where chunks' phases on all NPUs are written down;
+    ``watcher``: who hears of them (None: nobody)."""
 
     def __init__(
         self,
@@ -74,7 +75,10 @@ class SystemLayer:
         journal: Journal | None = None,
         watcher: ChunkWatcher | None = None,
     ) -> None:
-        _check(network, dimensions)
+        refuse(
+            prod(dimensions) != network.npus,
+            f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
+        )
         self._network = network
         self._layer_names = list(layer_names)
         self._finished = finished
@@ -83,14 +87,14 @@ class SystemLayer:
         self._roles = roles
         self._grid = Grid(tuple(dimensions), None if bandwidths is None else tuple(bandwidths))
         schedules = ScheduleNumbers(network)
-        self._maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
-        self._history = History(self._layer_names)
+        self.maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
+        self.history = History(self._layer_names)
         by_arrival = partial(ArrivalMessages, late_receives_end_last=compatibility.late_receives_end_last)
         messages = by_arrival if compatibility.messages_by_arrival else Messages
         self.launches = LaunchBuffer(network)
         launch = self.launches.launch
-        self._messages = messages(network, schedules, self._history, self._message_done, journal, launch=launch)
-        self._mismatched = MismatchedCollectives(self._maker) if compatibility.collectives_by_number_alone else None
+        self.messages = messages(network, schedules, self.history, self._message_done, journal, launch=launch)
+        self._mismatched = MismatchedCollectives(self.maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._mismatched is None else self._mismatched.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
         self._barrier = PhaseBarrier() if compatibility.phase_barrier else None
@@ -108,7 +112,7 @@ class SystemLayer:
     def plays_alike(self) -> bool:
         """Whether nothing is decided of each NPU by itself but of those that are observed; a journal only writes."""
         apart = self._mismatched, self._barrier, self._jitter, self._watcher
-        return all(reason is None for reason in apart) and isinstance(self._messages, Messages)
+        return all(reason is None for reason in apart) and isinstance(self.messages, Messages)
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
@@ -119,21 +123,13 @@ class SystemLayer:
         """Intervals in which the reported NPU's queue of each dimension held a chunk."""
         return self._observer.busy(self._network.now_ps())
 
-    def collectives(self) -> CollectiveRecords:
-        """Every collective issued so far, in the order of the first issues; those with nothing to do are left out."""
-        return self._history.all()
-
     def oldest_collective(self) -> tuple[str, int] | None:
         """What of all collectives that go on was issued first, in words, and when; None if there is none."""
         for number in self._collectives:
-            record = self._history.record(number)
+            record = self.history.record(number)
             part = f" {record.label.part}" if record.label.part else ""
             return f"{record.kind.value} {number}, {record.layer}{part}", record.start_ps
         return None
-
-    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
-        """Records made or changed since an earlier call returned ``since`` (0: all), and the number to give next."""
-        return self._history.changes(since)
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
         """Of each dimension the intervals of :meth:`busy` from a place on; those before it haven't changed.
@@ -142,17 +138,9 @@ class SystemLayer:
         """
         return self._observer.busy_changes(since, self._network.now_ps())
 
-    def layer_name(self, collective: int) -> str:
-        """The layer of a collective or message that has something to do."""
-        return str(self._history.label(collective).layer)
-
     def details(self) -> tuple[LayerDetail, ...]:
         """Chunk times of the reported NPU, a row per layer."""
         return self._observer.details(self._layer_names)
-
-    def prepare(self, request: CollectiveRequest) -> None:
-        """Plan a collective ahead of the run; raises InputError if the system's algorithm can't do it."""
-        self._maker.prepare(request)
 
     def issue(self, npu: int, request: CollectiveRequest) -> Handle:
         """Start a collective on one NPU; without data or partners its handle is done at once. Raises InputError."""
@@ -205,21 +193,13 @@ class SystemLayer:
                     self._fill(npu, task.queue, now_ps)
         return made
 
-    def send(self, request: MessageRequest) -> Handle:
-        """Post the source's end of a message. Raises InputError."""
-        return self._messages.send(request)
-
-    def receive(self, request: MessageRequest) -> Handle:
-        """Post the destination's end of a message. Raises InputError."""
-        return self._messages.receive(request)
-
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """``npu`` finished a phase of a chunk: on to its next one, and start what waited for the slot."""
         task = self._tasks.get(instance)
         if self._mismatched is not None:
             task = self._mismatched.task(npu, instance) or task
         if task is None:
-            self._messages.phase_done(npu, instance, time_ps)
+            self.messages.phase_done(npu, instance, time_ps)
         elif self._barrier is None:
             self._advance(npu, task, time_ps)
         else:
@@ -230,7 +210,7 @@ class SystemLayer:
         """The NPUs that have not issued a collective, or not posted the other end of a message, that another has."""
         if isinstance(handle.request, MessageRequest):
             ends = {handle.request.source, handle.request.destination}
-            return sorted(ends - {handle.npu}) if self._messages.lacks_its_other_end(handle) else []
+            return sorted(ends - {handle.npu}) if self.messages.lacks_its_other_end(handle) else []
         collective = self._collectives.get(handle.collective)
         if collective is None:
             return []
@@ -241,7 +221,7 @@ class SystemLayer:
     def running(self, npu: int) -> list[int]:
         """Instances that run on ``npu``, messages included, the earliest collective's first."""
         chunks = [task.instance for queues in self._queues.values() for task in queues[npu].running]
-        return sorted(chunks + self._messages.running(npu))
+        return sorted(chunks + self.messages.running(npu))
 
     def waiting(self, npu: int) -> list[int]:
         """Instances that wait on ``npu`` for a slot or their turn, the earliest collective's first."""
@@ -266,13 +246,15 @@ class SystemLayer:
 
     def _create(self, request: CollectiveRequest, now_ps: int) -> Collective:
         """The first NPU to issue a collective makes it for all."""
-        collective = self._maker.make(self._history.next_number, request, now_ps)
-        self._history.begin_collective(collective, now_ps)
+        collective = self.maker.make(self.history.next_number, request, now_ps)
+        self.history.begin_collective(collective, now_ps)
         self._collectives[collective.index] = collective
         for task in collective.tasks():
             self._tasks[task.instance] = task
             if task.queue not in self._queues:
-                self._queues[task.queue] = self._new_queues()
+                order = LaunchOrder() if self._one_order else None
+                npus = range(self._network.npus)
+                self._queues[task.queue] = [DimensionQueue(order, self._slots, self._join) for _ in npus]
         return collective
 
     def _hold(self, collective: Collective, npu: int, now_ps: int) -> None:
@@ -295,11 +277,6 @@ class SystemLayer:
         own = None if self._mismatched is None else self._mismatched.of(npu, collective)
         for task in (own or collective).first_tasks:
             self._enter(npu, task, now_ps)
-
-    def _new_queues(self) -> list[DimensionQueue]:
-        """A queue of a dimension as each NPU holds it."""
-        order = LaunchOrder() if self._one_order else None
-        return [DimensionQueue(order, self._slots, self._join) for _ in range(self._network.npus)]
 
     def _advance(self, npu: int, task: Task, time_ps: int) -> None:
         """A chunk leaves a phase on ``npu``."""
@@ -358,21 +335,18 @@ class SystemLayer:
             self._journal.started(npu, task.instance, now_ps)
         if self._watcher is not None:
             self._watcher.started(npu, now_ps)
+        launch = task.launch
+        what = npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes
         if self._jitter is None:
-            launch = task.launch
-            self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self.launches.launch(*what)
         else:
             delay_ps = self._jitter.delay_ps(npu, task.instance)
-            self._network.call_later(npu, delay_ps, partial(self._launch, npu, task))
-
-    def _launch(self, npu: int, task: Task, _time_ps: int) -> None:
-        launch = task.launch
-        self.launches.launch(npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes)
+            self._network.call_later(npu, delay_ps, lambda _: self.launches.launch(*what))
 
     def _end(self, collective: Collective, npu: int, time_ps: int) -> None:
         """``npu`` has finished all chunks of a collective."""
         if collective.members_left == 1:
-            self._history.end(collective.index, time_ps)
+            self.history.end(collective.index, time_ps)
             for task in collective.tasks():
                 del self._tasks[task.instance]
             if self._mismatched is not None:
@@ -395,11 +369,3 @@ class SystemLayer:
             dimension = self._grid.highest_difference(request.source, request.destination)
             self._observers[handle.npu].sent_bytes[dimension] += request.bytes
         self._finished(handle, time_ps)
-
-
-def _check(network: NetworkBackend, dimensions: Sequence[int]) -> None:
-    """Raise InputError for what can't be run at all."""
-    refuse(
-        prod(dimensions) != network.npus,
-        f"dimensions {tuple(dimensions)} make {prod(dimensions)} NPUs, the network has {network.npus}",
-    )

@@ -27,9 +27,10 @@ class MismatchedCollectives:
         made = self._maker.make(collective.index, request, now_ps)
         members = range(collective.members) if request.communicator is None else request.communicator.ranks
         mine, theirs = made.tasks(), collective.tasks()
-        if not mine or len(mine) != len(theirs):
-            return False
-        if not all(_fit(one, other, members) for one, other in zip(mine, theirs, strict=True)):
+        alike = len(mine) == len(theirs) and all(
+            _fit(one, other, members) for one, other in zip(mine, theirs, strict=True)
+        )
+        if not mine or not alike:
             return False
         made.stands_for = collective
         self._of[npu, collective.index] = made

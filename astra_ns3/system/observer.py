@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from astra_ns3.network.records import DimensionTimes, LayerDetail, PhaseTimes
 from astra_ns3.system.launches import Launch
+from astra_ns3.units import PS_PER_NS
 
 
 class _LayerChunks:
@@ -63,7 +64,8 @@ class NpuObserver:
         of_phase = sums.phases[phase]
         of_phase[0] += 1
         of_phase[1] += self._queue_ps.pop(instance)
-        of_phase[2] += max(run_ps - costs.overhead_ps, 0) // max(costs.steps, 1)
+        overhead_ns = (costs.receive_steps + 1) * launch.endpoint_delay_ns + costs.reduction_ns
+        of_phase[2] += max(run_ps - overhead_ns * PS_PER_NS, 0) // max(costs.receive_steps, 1)
         times = sums.dimensions[launch.dimension]
         times[0] += 1
         times[1] += run_ps

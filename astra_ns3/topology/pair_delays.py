@@ -42,10 +42,6 @@ class PairDelays:
         a, b = np.unravel_index(reached.argmax(), reached.shape)
         return int(np.flatnonzero(self.class_of == a)[0]), int(np.flatnonzero(self.class_of == b)[-1])
 
-    def between_ps(self, a: int, b: int) -> int:
-        """The delay from place ``a`` to another place ``b`` of the hosts asked for."""
-        return int(self.delays_ps[self.class_of[a], self.class_of[b]])
-
 
 def pair_delays(graph: Graph, hosts: Sequence[int]) -> PairDelays:
     """The delays between ``hosts``, each of which is named once and can reach the others."""

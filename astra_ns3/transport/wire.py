@@ -39,10 +39,3 @@ def transmission_ps(size_bytes: int, rate_bps: int) -> int:
 def segments(data_bytes: int, segment_bytes: int) -> int:
     """How many segments carry so many bytes; one at least, since an empty message rides as one byte."""
     return max(1, -(-data_bytes // segment_bytes))
-
-
-def message_wire_bytes(data_bytes: int, segment_bytes: int, *, timestamps: bool = False) -> int:
-    """What a link transmits for the data packets of one message that starts a new segment."""
-    full, rest = divmod(max(1, data_bytes), segment_bytes)
-    total = full * wire_bytes(tcp_packet_bytes(segment_bytes, timestamps=timestamps))
-    return total + (wire_bytes(tcp_packet_bytes(rest, timestamps=timestamps)) if rest else 0)

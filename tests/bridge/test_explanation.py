@@ -18,9 +18,9 @@ from astra_ns3.errors import InputError, LimitReached
 from astra_ns3.network.api import Limits
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.explanation import Explanation
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, MESSAGE, OTHER, STOPPED, UPDATE
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, OTHER, STOPPED, UPDATE
 from astra_ns3.report.page.page import report_page
 from astra_ns3.report.summary import run_text
 from astra_ns3.workload.files.astra_sim import parse_workload

@@ -19,9 +19,9 @@ import astra_ns3
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.report.explanation.causes import Causes
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, MESSAGE, PHASE, WORK, Segment
 from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, PHASE, WORK, Segment
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 RUNS = 60

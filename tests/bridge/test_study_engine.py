@@ -26,12 +26,12 @@ from astra_ns3.errors import BackendError, InputError
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.experiments.servers.pool import Abandoned, ServerPool
 from astra_ns3.network.api import Limits
-from astra_ns3.studies.measuring import measured_today
 from astra_ns3.studies.play_point import failed_outcome, play_point
+from astra_ns3.studies.run_study import measured_today
 from astra_ns3.studies.store import POINT_FILE, Store
 from astra_ns3.studies.task import PointTask, SourceChanged, Unplayed
-from astra_ns3.studies.workers.pool import Abandoned, ServerPool
 
 FOREIGN = ("pandas", "pyarrow", "dask", "distributed", "matplotlib")
 """What ns-3, which is GPL-2.0-only, shares no process with; or what a child has no need of."""

@@ -23,9 +23,9 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
+from astra_ns3.report.explanation.parts import OTHER, Segment
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.segment import OTHER, Segment
 from soak.case import Case, write_files
 from soak.cases import random_case
 from soak.draw import Draw

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from astra_ns3.collectives.volume import RankCosts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.records import Label
 from astra_ns3.system.file import parse_system
-from astra_ns3.system.launches import Costs, Launch
+from astra_ns3.system.launches import Launch
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.task import Collective, Task
 
@@ -40,6 +41,6 @@ def task(
     bytes: int = 1000,
     phases_left: int = 0,
 ) -> Task:
-    launch = Launch(0, 0, [], bytes, lambda rank: Costs(0, 1, bytes))
+    launch = Launch(0, 0, [], bytes, lambda rank: RankCosts(bytes, 1, 0))
     collective = Collective(0, request(kind, bytes), "ring", 2)
     return Task(instance, 0, priority, kind, bytes, 0, phases_left, launch, None, collective)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 
+from astra_ns3.config.core.xml_tree import WHERE, xml_tree
 from astra_ns3.config.formats.graphs.raw import GRAPH_KEYS, RawGraph, RawLink, RawNode
-from astra_ns3.errors import Where, refuse, wrong
+from astra_ns3.errors import refuse, wrong
 
 _NUMBERS: Mapping[str, Callable[[str], object]] = {"int": int, "long": int, "float": float, "double": float}
-_WHERE = " "
-"""The attribute of an element that has its file and line; no attribute in a file can have this name."""
 
 
 def parse_graphml(text: str, source: str) -> RawGraph:
     """Return the graph in ``text``; raises InputError with file and line."""
-    top = _tree(text, source)
-    refuse(top.tag != "graphml", f"found <{top.tag}>, expected <graphml>", top.get(_WHERE, source))
+    top = xml_tree(text, source, "a graph")
+    refuse(top.tag != "graphml", f"found <{top.tag}>, expected <graphml>", top.get(WHERE, source))
     parts = list(_children(top, "key", "graph"))
     graphs = [part for part in parts if part.tag == "graph"]
     refuse(not graphs, "has no graph", source)
     if len(graphs) > 1:
-        raise wrong("a second graph; one file describes one network", graphs[1].get(_WHERE, ""))
+        raise wrong("a second graph; one file describes one network", graphs[1].get(WHERE, ""))
     return _graph(graphs[0], {_needed(part, "id"): part for part in parts if part.tag == "key"}, source)
 
 
@@ -33,7 +31,7 @@ def _graph(graph: Element, keys: Mapping[str, Element], source: str) -> RawGraph
     defaults = {kind: _defaults(keys, kind) for kind in ("node", "edge")}
     directed = graph.get("edgedefault") == "directed"
     for part in _children(graph, "node", "edge", "data"):
-        where = part.get(_WHERE, source)
+        where = part.get(WHERE, source)
         if part.tag == "node":
             nodes.append(RawNode(where, _needed(part, "id"), defaults["node"] | _data(part, keys)))
         elif part.tag == "edge":
@@ -47,45 +45,25 @@ def _graph(graph: Element, keys: Mapping[str, Element], source: str) -> RawGraph
     return RawGraph(source, tuple(nodes), tuple(links), says)
 
 
-def _tree(text: str, source: str) -> Element:
-    """Return the top element; names lack their namespaces, and each element has its place in the file."""
-    parser, builder = expat.ParserCreate(namespace_separator=" "), TreeBuilder()
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        builder.start(name.rpartition(" ")[2], {**attributes, _WHERE: f"{source}:{parser.CurrentLineNumber}"})
-
-    def doctype(*_: str | int | None) -> None:
-        raise wrong("<!DOCTYPE> is not allowed in a graph", Where(source, parser.CurrentLineNumber))
-
-    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
-    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = builder.data, doctype
-    parser.buffer_text = True
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        raise wrong(f"is not XML: {expat.ErrorString(error.code)}", Where(source, error.lineno)) from error
-    return builder.close()
-
-
 def _children(element: Element, *tags: str) -> Iterator[Element]:
     """Yield the elements in one that may have these only, descriptions, and no text of its own."""
     for words in (element.text, *(child.tail for child in element)):
         if words is not None and words.strip():
-            raise wrong(f"found text {words.strip()[:40]!r} outside <data>", element.get(_WHERE, ""))
+            raise wrong(f"found text {words.strip()[:40]!r} outside <data>", element.get(WHERE, ""))
     for child in element:
         if child.tag in tags:
             yield child
         elif child.tag != "desc":
             raise wrong(
                 f"element <{child.tag}> is not read in <{element.tag}>; allowed: {', '.join(tags)}",
-                child.get(_WHERE, ""),
+                child.get(WHERE, ""),
             )
 
 
 def _needed(element: Element, attribute: str) -> str:
     found = element.get(attribute)
     if found is None:
-        raise wrong(f"<{element.tag}> has no attribute '{attribute}'", element.get(_WHERE, ""))
+        raise wrong(f"<{element.tag}> has no attribute '{attribute}'", element.get(WHERE, ""))
     return found
 
 
@@ -101,10 +79,10 @@ def _data(element: Element, keys: Mapping[str, Element]) -> dict[str, object]:
     for data in _children(element, "data"):
         key = keys.get(_needed(data, "key"))
         if key is None:
-            raise wrong(f"data has key '{data.get('key')}', which no <key> declares", data.get(_WHERE, ""))
+            raise wrong(f"data has key '{data.get('key')}', which no <key> declares", data.get(WHERE, ""))
         name = _needed(key, "attr.name")
         if name in found:
-            raise wrong(f"'{name}' stands twice", data.get(_WHERE, ""))
+            raise wrong(f"'{name}' stands twice", data.get(WHERE, ""))
         found[name] = _value(key, data)
     return found
 
@@ -112,10 +90,10 @@ def _data(element: Element, keys: Mapping[str, Element]) -> dict[str, object]:
 def _value(key: Element, stands: Element) -> object:
     """Return what an element says, as the type of its key has it."""
     for child in stands:
-        raise wrong(f"element <{child.tag}> is not read", child.get(_WHERE, ""))
+        raise wrong(f"element <{child.tag}> is not read", child.get(WHERE, ""))
     kind, words = key.get("attr.type", "string"), (stands.text or "").strip()
     try:
         return _NUMBERS.get(kind, str)(words)
     except ValueError as error:
         name = key.get("attr.name")
-        raise wrong(f"'{name}' is {words[:40]!r}, expected a number ({kind})", stands.get(_WHERE, "")) from error
+        raise wrong(f"'{name}' is {words[:40]!r}, expected a number ({kind})", stands.get(WHERE, "")) from error

@@ -45,22 +45,8 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Beat:
-    """The run goes on."""
-
-    progress: Progress
-
-
-@dataclass(frozen=True)
 class Finishing:
     """The last event was played, for whatever reason; the results follow."""
-
-
-@dataclass(frozen=True)
-class OpenTable:
-    """Rows of a table will come."""
-
-    table: RecordedTable
 
 
 @dataclass(frozen=True)
@@ -94,8 +80,8 @@ class CloseTables:
     """No more rows will come."""
 
 
-ForTables = OpenTable | Rows | NewLabel | FileFailed | CloseTables
-"""What is about recorded tables."""
+ForTables = RecordedTable | Rows | NewLabel | FileFailed | CloseTables
+"""What is about recorded tables; a table itself: its rows will come."""
 
 
 @dataclass(frozen=True)
@@ -150,10 +136,10 @@ Message = (
     Stage
     | Described
     | Begun
-    | Beat
+    | Progress
     | Snapshot
     | Finishing
-    | OpenTable
+    | RecordedTable
     | Rows
     | NewLabel
     | FileFailed

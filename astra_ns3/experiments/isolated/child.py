@@ -139,7 +139,7 @@ class ParentReporter:
         if self._hand_over_rows is not None:
             self._hand_over_rows()
         self._send_snapshot()
-        self._line.send(channel.Beat(progress))
+        self._line.send(progress)
 
     def finish(self) -> None:
         """The run is over, well or not."""
@@ -164,7 +164,7 @@ class ParentTables:
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
-        self._line.send(channel.OpenTable(table))
+        self._line.send(table)
 
     def label(self, name: str, column: str, number: int, text: str) -> None:
         """Hand over a text."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import resource
 import signal
 import socket
 import sys
@@ -13,37 +12,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TextIO
 
 from astra_ns3.experiments.isolated.child import serve
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
-from astra_ns3.experiments.isolated.process import ChildProcess
+from astra_ns3.experiments.isolated.process import Child, ChildProcess
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
-
-
-class Child(Protocol):
-    """A run's process as its supervisor sees it, be it a child of this one or not."""
-
-    usage: resource.struct_rusage | None
-    """What it took of the machine; None until :meth:`wait` has found out."""
-
-    @property
-    def pid(self) -> int:
-        """Its number."""
-
-    @property
-    def file(self) -> int | None:
-        """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
-
-    def is_dead(self) -> bool:
-        """Whether it has ended."""
-
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it still lives."""
-
-    def wait(self) -> int | None:
-        """Wait for its end; its status as of ``waitpid``, or None if nobody knows it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +46,8 @@ def forked(request: RunRequest, watch: Watch) -> Launch:
 
 def _fork_here(request: RunRequest, watch: Watch, ends: ChildEnds) -> ChildProcess:
     for stream in (sys.stdout, sys.stderr):
-        _flush(stream)
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     parent = os.getpid()
     try:
@@ -100,8 +75,3 @@ def _fork() -> int:
         if pid == 0:
             warnings.filters[:] = before
     return pid
-
-
-def _flush(stream: TextIO) -> None:
-    with suppress(OSError, ValueError, AttributeError):
-        stream.flush()

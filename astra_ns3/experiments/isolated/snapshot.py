@@ -104,29 +104,24 @@ class _TenantTaker:
 
 
 class Accumulated:
-    """What all snapshots together say of a run."""
+    """What all snapshots together say of a run; ``last``: the newest (None: there was none)."""
 
     def __init__(self) -> None:
-        self._last: Snapshot | None = None
+        self.last: Snapshot | None = None
         self._tenants: list[_Tenant] = []
 
     def add(self, snapshot: Snapshot) -> None:
         """Take a snapshot in, in the order in which they were taken."""
-        self._last = snapshot
+        self.last = snapshot
         if not self._tenants:
             self._tenants = [_Tenant() for _ in snapshot.tenants]
         for tenant, own in zip(self._tenants, snapshot.tenants, strict=True):
             tenant.add(own)
 
-    @property
-    def last(self) -> Snapshot | None:
-        """The newest snapshot; None: there was none."""
-        return self._last
-
     def records(self) -> tuple[RunRecords, ...]:
         """The records of each tenant, as of the newest snapshot, which there must be."""
-        assert self._last is not None
-        return tuple(tenant.records(own) for tenant, own in zip(self._tenants, self._last.tenants, strict=True))
+        assert self.last is not None
+        return tuple(tenant.records(own) for tenant, own in zip(self._tenants, self.last.tenants, strict=True))
 
 
 class _Tenant:

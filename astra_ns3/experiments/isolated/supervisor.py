@@ -22,13 +22,14 @@ from astra_ns3.experiments.isolated import channel
 from astra_ns3.experiments.isolated.channel import Inbox, Line, Recorder
 from astra_ns3.experiments.isolated.death import Whereabouts, describe_death
 from astra_ns3.experiments.isolated.interruption import Interruption
-from astra_ns3.experiments.isolated.launching import Child, ChildEnds, Launch
+from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
+from astra_ns3.experiments.isolated.process import Child
 from astra_ns3.experiments.isolated.snapshot import Accumulated, Snapshot
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress, ProgressSink, tell_stage
 from astra_ns3.experiments.watch import Watch, resident_bytes
 from astra_ns3.network.api import Limits
-from astra_ns3.network.recorded import TableSink
+from astra_ns3.network.recorded import RecordedTable, TableSink
 
 _LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 0.5
@@ -231,10 +232,10 @@ class Supervisor:
             self._follow_progress(message)
 
     def _follow_progress(self, message: object) -> None:
-        if isinstance(message, channel.Beat):
-            self._progress = message.progress
+        if isinstance(message, Progress):
+            self._progress = message
             if self._sink is not None:
-                self._sink.update(message.progress)
+                self._sink.update(message)
         elif isinstance(message, channel.Stage):
             self._stage = message.name
             tell_stage(self._sink, self._stage, self._watch.wall_seconds)
@@ -252,8 +253,8 @@ class Supervisor:
             return
         if isinstance(message, channel.Rows):
             self._tables.write(message.table, message.columns)
-        elif isinstance(message, channel.OpenTable):
-            self._tables.open(message.table)
+        elif isinstance(message, RecordedTable):
+            self._tables.open(message)
         elif isinstance(message, channel.NewLabel):
             self._tables.label(message.table, message.column, message.number, message.text)
         elif isinstance(message, channel.FileFailed):
@@ -306,18 +307,23 @@ class Supervisor:
         error = self._cause_of_death(status)
         if self._begun is None or self._known.last is None:
             raise error
-        return self._played_until(error, self._begun, self._known.last)
+        return Played(  # what is known of a run whose process is gone
+            records=self._known.records(),
+            statistics=self._known.last.statistics,
+            switch_ports=self._known.last.switch_ports,
+            setup_seconds=self._begun.setup_seconds,
+            start_bytes=self._begun.start_bytes,
+            peak_bytes=self._peak_bytes,
+            error=error,
+            reached_ps=self._time_ps(),
+        )
 
     def _cause_of_death(self, status: int | None) -> AstraNs3Error:
         if isinstance(self._ending, channel.Raised):
             return BackendError(f"the run's end failed: {self._ending.summary}")
         if isinstance(self._ending, channel.Failed):
             return self._ending.error
-        words = self._words.decode("utf-8", "replace")
-        return self._killed_for or BackendError(describe_death(status, words, self._whereabouts()))
-
-    def _whereabouts(self) -> Whereabouts:
-        return Whereabouts(
+        where = Whereabouts(
             stage=None if self._begun is not None else self._stage,
             over=self._results is not None,
             time_ps=self._time_ps(),
@@ -325,22 +331,11 @@ class Supervisor:
             resident_bytes=self._peak_bytes,
             known=self._known,
         )
+        words = self._words.decode("utf-8", "replace")
+        return self._killed_for or BackendError(describe_death(status, words, where))
 
     def _time_ps(self) -> int:
         return int.from_bytes(self._clock[:8], sys.byteorder, signed=True)
-
-    def _played_until(self, error: AstraNs3Error, begun: channel.Begun, last: Snapshot) -> Played:
-        """What is known of a run whose process is gone."""
-        return Played(
-            records=self._known.records(),
-            statistics=last.statistics,
-            switch_ports=last.switch_ports,
-            setup_seconds=begun.setup_seconds,
-            start_bytes=begun.start_bytes,
-            peak_bytes=self._peak_bytes,
-            error=error,
-            reached_ps=self._time_ps(),
-        )
 
 
 def _takes_more(stream: TextIO) -> bool:

@@ -13,7 +13,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
-from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape
+from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.flows.completions import not_known
 from astra_ns3.playing.flows.flow_driver import FlowDriver
@@ -26,9 +26,9 @@ class FlowsJob(Job):
 
     workload: FlowList
 
-    def shape(self) -> Shape:
+    def headline(self) -> Headline:
         """What kind of list, and how many flows it has."""
-        return Shape(self.workload.format, len(self.workload), "flow")
+        return Headline(self.workload.format, len(self.workload), "flow")
 
     def scaled(self, comm_scale: float, compute_scale: float) -> FlowsJob:
         """Sizes by the one, starts by the other: both alike keep the load."""
@@ -58,10 +58,6 @@ class FlowsJob(Job):
         self.workload.check_npus(npus)
         refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
-
-    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
-        """Nothing computes."""
-        return 0, 0
 
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> FlowDriver:
         """The flows at their times."""

@@ -10,7 +10,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
-from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape
+from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.graphs.counted import GraphCounts, NodeCounter
 from astra_ns3.playing.graphs.custom import check_custom
@@ -29,9 +29,9 @@ class GraphJob(Job):
     _counters: dict[Platform, NodeCounter] = field(default_factory=dict, compare=False, repr=False)
     _checked: dict[Platform, list[str]] = field(default_factory=dict, compare=False, repr=False)
 
-    def shape(self) -> Shape:
+    def headline(self) -> Headline:
         """The format, and of how many NPUs there are graphs."""
-        return Shape(f"{self.workload.format} graphs", self.workload.npus, "graph")
+        return Headline(f"{self.workload.format} graphs", self.workload.npus, "graph")
 
     def scaled(self, comm_scale: float, compute_scale: float) -> GraphJob:
         """Sizes, and durations and operations, multiplied."""
@@ -75,7 +75,7 @@ class GraphJob(Job):
         workload = self.workload
         return {
             "source": workload.source,
-            "loop": self.shape().loop,
+            "loop": self.headline().loop,
             "format": workload.format,
             "npus": workload.npus,
             "groups": {name: list(members) for name, members in workload.groups.items()},

@@ -10,7 +10,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape, check_collectives
+from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing, check_collectives
 from astra_ns3.experiments.scaling import told_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -32,10 +32,10 @@ class ModelJob(Job):
     _plans: dict[int, TrainingPlan] = field(default_factory=dict, compare=False, repr=False)
     _memory: dict[int, tuple[StageMemory, ...]] = field(default_factory=dict, compare=False, repr=False)
 
-    def shape(self) -> Shape:
+    def headline(self) -> Headline:
         """The kind of model and how its micro-batches go through it."""
         file = self.workload.file
-        return Shape(f"{file.kind} {file.parallel.schedule}", self.workload.layer_count)
+        return Headline(f"{file.kind} {file.parallel.schedule}", self.workload.totals().layers)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> ModelJob:
         """Sizes of what is exchanged and times of computations multiplied; memory stays."""

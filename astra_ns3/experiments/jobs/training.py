@@ -8,7 +8,7 @@ from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
-from astra_ns3.experiments.jobs.job import Job, Platform, Playing, Shape, check_collectives
+from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing, check_collectives
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
@@ -26,9 +26,9 @@ class TrainingJob(Job):
 
     workload: Workload
 
-    def shape(self) -> Shape:
+    def headline(self) -> Headline:
         """The loop and how many layers it has."""
-        return Shape(self.workload.loop, len(self.workload.layers))
+        return Headline(self.workload.loop, len(self.workload.layers))
 
     def scaled(self, comm_scale: float, compute_scale: float) -> TrainingJob:
         """Sizes and times of all passes multiplied; update times stay."""

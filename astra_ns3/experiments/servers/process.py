@@ -6,7 +6,6 @@ The socket is one end of a pair: it has no name and no address, so nobody else c
 from __future__ import annotations
 
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -78,10 +77,3 @@ class HelperProcess:
         self._process.wait()
         with suppress(OSError):
             os.close(self._said)
-
-
-def has_news(file: socket.socket | int) -> bool:
-    """Whether there is something to read, or the other end has closed."""
-    waiting = select.poll()
-    waiting.register(file, select.POLLIN)
-    return bool(waiting.poll(0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -13,6 +12,7 @@ from functools import partial
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.launching import ChildEnds, Launch
+from astra_ns3.experiments.isolated.process import Child, has_news
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import (
     Ended,
@@ -26,7 +26,7 @@ from astra_ns3.experiments.servers.messages import (
     receive,
     send,
 )
-from astra_ns3.experiments.servers.process import HelperProcess, has_news
+from astra_ns3.experiments.servers.process import HelperProcess
 from astra_ns3.experiments.watch import Watch
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -35,31 +35,26 @@ _LAST_BREATH_SECONDS = 5.0
 
 
 class WarmServer:
-    """One server process, from its start to :meth:`close`. Plays one point at a time; belongs to one thread then."""
+    """One server, whose ``process`` takes its child along. Plays one point at a time; belongs to one thread then."""
 
     def __init__(self, kind: ServerKind) -> None:
         """Start it; that it is warm is waited for when it is first used."""
         self.kind = kind
         self._ready = False
         try:
-            self._process = HelperProcess("astra_ns3.experiments.servers.server", _ONE_THREAD)
+            self.process = HelperProcess("astra_ns3.experiments.servers.server", _ONE_THREAD)
         except OSError as error:
             raise BackendError(f"no server for the study's points could be started: {error.strerror}") from error
-        self._connection = self._process.connection
+        self._connection = self.process.connection
         with suppress(ConnectionError):
             send(self._connection, kind)
         self.child: ServedChild | None = None
         """The last child it has forked."""
 
     @property
-    def pid(self) -> int:
-        """Its number."""
-        return self._process.pid
-
-    @property
     def lives(self) -> bool:
         """Whether it can be asked for a child."""
-        return self._process.runs and not (self._ready and has_news(self._connection))
+        return self.process.runs and not (self._ready and has_news(self._connection))
 
     @property
     def was_asked_to_end(self) -> bool:
@@ -67,7 +62,7 @@ class WarmServer:
         if self.lives:
             return False
         with suppress(subprocess.TimeoutExpired):
-            return -self._process.status(_LAST_BREATH_SECONDS) in STOP_SIGNALS
+            return -self.process.status(_LAST_BREATH_SECONDS) in STOP_SIGNALS
         return False
 
     @property
@@ -82,7 +77,7 @@ class WarmServer:
         try:
             message, _ = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"a server for runs could not be started: {self._process.last_words()}") from error
+            raise BackendError(f"a server for runs could not be started: {self.process.last_words()}") from error
         assert isinstance(message, Ready)
         self._ready = True
 
@@ -96,7 +91,7 @@ class WarmServer:
             send(self._connection, wanted, [ends.connection.fileno(), ends.errors, ends.clock])
             answer, files = receive(self._connection)
         except ConnectionError as error:
-            raise BackendError(f"the server of the run died: {self._process.last_words()}") from error
+            raise BackendError(f"the server of the run died: {self.process.last_words()}") from error
         if isinstance(answer, NotStarted):
             kind = Unplayed if answer.passing else BackendError
             raise kind(f"no process could be made for the run: {answer.reason}")
@@ -104,30 +99,13 @@ class WarmServer:
         self.child = ServedChild(answer.pid, files[0] if files else None, self._connection)
         return self.child
 
-    def kill(self) -> None:
-        """End it at once, and its child with it. May be called from any thread."""
-        self._process.kill()
 
-    def close(self) -> None:
-        """End it; it has no child any more."""
-        self._process.close()
-
-
-class ServedChild:
-    """A child that a server has forked: fulfils :class:`~astra_ns3.experiments.isolated.launching.Child`."""
+class ServedChild(Child):
+    """A child that a server has forked. The child is killed where its server is."""
 
     def __init__(self, pid: int, file: int | None, server: socket.socket) -> None:
-        self.pid = pid
-        self.usage: resource.struct_rusage | None = None
-        self._file = file
+        super().__init__(pid, file)
         self._server = server
-        self._status: int | None = None
-        self._ended = False
-
-    @property
-    def file(self) -> int | None:
-        """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
-        return self._file
 
     @property
     def was_killed(self) -> bool:
@@ -136,27 +114,13 @@ class ServedChild:
 
     def is_dead(self) -> bool:
         """Whether it has ended; the server tells so, too."""
-        return self._ended or has_news(self._server if self._file is None else self._file)
+        return self._ended or has_news(self._server if self.file is None else self.file)
 
-    def send(self, number: signal.Signals) -> None:
-        """Send it a signal, if it still lives."""
-        with suppress(ProcessLookupError):
-            if self._file is not None:
-                signal.pidfd_send_signal(self._file, number)
-            elif not self.is_dead():
-                os.kill(self.pid, number)
-
-    def wait(self) -> int | None:
-        """Wait for its end; its status as of ``waitpid``. It is killed where its server is."""
-        if not self._ended:
-            self._ended = True
-            try:
-                message, _ = receive(self._server)
-                assert isinstance(message, Ended)
-                self._status, self.usage = message.status, message.usage
-            except ConnectionError:
-                self._status = int(signal.SIGKILL)
-            if self._file is not None:
-                os.close(self._file)
-                self._file = None
-        return self._status
+    def _reap(self) -> None:
+        self._ended = True
+        try:
+            message, _ = receive(self._server)
+            assert isinstance(message, Ended)
+            self._status, self.usage = message.status, message.usage
+        except ConnectionError:
+            self._status = int(signal.SIGKILL)

@@ -76,7 +76,8 @@ class Recording:
             self._observe(accounts=True)
             self._open(ACCOUNTS)
             self._open_ports(ACCOUNT_HOPS, all_ports(graph))
-        self._observe_pairs(observe)
+        self._observe_table(CONNECTIONS, QUANTITIES, observe.connections)
+        self._observe_table(QUEUE_PAIRS, QUEUE_PAIR_QUANTITIES, observe.queue_pairs, observe.queue_pair_interval_ps)
         if queues:
             self._observe(queues=_flat(queues), queueIntervalPs=observe.queue_interval_ps)
             self._open_ports(QUEUES, queues)
@@ -91,10 +92,6 @@ class Recording:
 
     def _observe(self, **values: object) -> Native:
         return self._description.part("observation", values)
-
-    def _observe_pairs(self, observe: Observe) -> None:
-        self._observe_table(CONNECTIONS, QUANTITIES, observe.connections)
-        self._observe_table(QUEUE_PAIRS, QUEUE_PAIR_QUANTITIES, observe.queue_pairs, observe.queue_pair_interval_ps)
 
     def _observe_table(
         self, table: RecordedTable, quantities: Quantities, names: Collection[str], interval_ps: int = 0

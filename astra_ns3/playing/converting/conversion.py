@@ -141,7 +141,7 @@ def _to_text(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Conver
 def _to_model(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:
     workload = of_type(workload, ModelWorkload, "isn't a model file, and can't be written as one", workload.source)
     write_model(workload, output)
-    return Converted((output,), f"{workload.name}, {workload.layer_count} layers")
+    return Converted((output,), f"{workload.name}, {workload.totals().layers} layers")
 
 
 def _to_simai(workload: AnyWorkload, output: str, unrolling: Unrolling) -> Converted:

@@ -20,7 +20,8 @@ Heartbeat = Callable[[int, int], None]
 class Driver(NetworkListener, ABC):
     """Plays a workload on a network; made ready, with what can't be run refused, when it is made.
 
-    What is asked for while it runs is about ten times a second, and changes nothing. Names say what
+    What is asked for while it runs is about ten times a second, and changes nothing. Who has no layers and collectives
+    inherits that there is nothing to tell of them. Names say what
     :class:`~astra_ns3.network.records.RunRecords` says.
     """
 
@@ -67,9 +68,9 @@ class Driver(NetworkListener, ABC):
     def progress(self) -> tuple[int, int, int, int]:
         """Passes done, passes, steps done in this pass, steps of a pass: of NPU 0, or of all together."""
 
-    @abstractmethod
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
+        return 0
 
     @abstractmethod
     def totals(self) -> npt.NDArray[np.int64]:
@@ -80,33 +81,33 @@ class Driver(NetworkListener, ABC):
         """Whose layers :meth:`layers` has."""
         return self._reported
 
-    @abstractmethod
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""
+        return ()
 
-    @abstractmethod
     def roles(self) -> tuple[RoleTimes, ...]:
         """The times of each layer so far, on the NPU that stands for each role."""
+        return ()
 
-    @abstractmethod
     def details(self) -> tuple[LayerDetail, ...]:
         """Chunk times of the reported NPU, a row per layer."""
+        return ()
 
     @property
     @abstractmethod
     def sent_bytes(self) -> tuple[int, ...]:
         """What the reported NPU sent in each dimension."""
 
-    @abstractmethod
     def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
+        return 0, CollectiveRecords()
 
-    @abstractmethod
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """Of each dimension the intervals in which it held a chunk, from a place on; those before it haven't changed.
 
         ``since``: of each dimension, how many were there at an earlier call (empty: none).
         """
+        return ()
 
     def flow_totals(self) -> FlowTotals | None:
         """What came of a list of flows so far; None for other workloads."""

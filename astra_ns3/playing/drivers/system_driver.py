@@ -16,6 +16,7 @@ from astra_ns3.network.records import (
     RunRecords,
 )
 from astra_ns3.playing.drivers.driver import Driver, Intervals
+from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import SystemLayer
 
 
@@ -30,6 +31,7 @@ class SystemDriver(Driver, ABC):
     """A :class:`~astra_ns3.playing.drivers.driver.Driver` but for the workload itself; the network's listener."""
 
     _system: SystemLayer
+    _journal: Journal | None
 
     @abstractmethod
     def _each_npu(self) -> Sequence[Recorded]:
@@ -49,7 +51,7 @@ class SystemDriver(Driver, ABC):
             npus=npus,
             layers=self.layers(),
             details=self._system.details(),
-            collectives=self._system.collectives(),
+            collectives=self._system.history.all(),
             busy=self._system.busy(),
             sent_bytes=self._system.sent_bytes,
             reported_npu=self._reported,
@@ -62,6 +64,12 @@ class SystemDriver(Driver, ABC):
         records = (npu.record(now_ps) for npu in self._each_npu())
         return np.array([(r.finish_ps, r.compute_ps, r.exposed_ps, r.done) for r in records], dtype=np.int64)
 
+    def hand_over_rows(self) -> None:
+        """Hand on all that was recorded so far, so that it is safe if this process dies."""
+        self._network.hand_over_rows()
+        if self._journal is not None:
+            self._journal.hand_over()
+
     def details(self) -> tuple[LayerDetail, ...]:
         """Chunk times of the reported NPU, a row per layer."""
         return self._system.details()
@@ -72,8 +80,8 @@ class SystemDriver(Driver, ABC):
         return self._system.sent_bytes
 
     def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
-        """As :meth:`SystemLayer.collective_changes`."""
-        return self._system.collective_changes(since)
+        """As :meth:`History.changes`."""
+        return self._system.history.changes(since)
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
         """As :meth:`SystemLayer.busy_changes`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,24 +10,20 @@ import numpy.typing as npt
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.collective_records import CollectiveRecords
-from astra_ns3.network.instance import unpack_instance
+from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import (
     FlowTotals,
-    LayerDetail,
-    LayerTimes,
     NpuRecord,
-    RoleTimes,
     RunRecords,
 )
-from astra_ns3.playing.drivers.driver import Driver, Heartbeat, Intervals
+from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
-from astra_ns3.playing.flows.flow_stall import describe_stall
 from astra_ns3.playing.flows.flow_totals import flow_totals
 from astra_ns3.playing.flows.gates import OpenGates
 from astra_ns3.playing.flows.goodput import DeliveryCurve
 from astra_ns3.playing.flows.launching import FlowLauncher
+from astra_ns3.units import format_bytes, format_time
 
 
 class FlowDriver(Driver):
@@ -81,8 +76,7 @@ class FlowDriver(Driver):
         if npu != self._flows.destinations[flow]:
             return
         self._completions.ended(flow, time_ps)
-        if self._curve.due(time_ps):
-            self._measure(time_ps)
+        self._measure(time_ps)
         self._left -= 1
         if not self._left:
             self._network.stop()
@@ -102,10 +96,6 @@ class FlowDriver(Driver):
     def progress(self) -> tuple[int, int, int, int]:
         """Lists done, lists (one), flows delivered, flows."""
         return int(self.finished), 1, self._completions.delivered, len(self._flows)
-
-    def computed_ps(self) -> int:
-        """Nothing computes."""
-        return 0
 
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every flow is delivered."""
@@ -148,31 +138,11 @@ class FlowDriver(Driver):
         found[:, 3] = left == 0
         return found
 
-    def layers(self) -> tuple[LayerTimes, ...]:
-        """There are none."""
-        return ()
-
-    def roles(self) -> tuple[RoleTimes, ...]:
-        """There are none."""
-        return ()
-
-    def details(self) -> tuple[LayerDetail, ...]:
-        """There are none."""
-        return ()
-
     @property
     def sent_bytes(self) -> tuple[int, ...]:
         """Of the flows that the reported NPU has sent and that are delivered."""
         flows, delivered = self._flows, self._completions.ends_ps >= 0
         return (int(flows.sizes_bytes[(flows.sources == self._reported) & delivered].sum()),)
-
-    def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
-        """There are none."""
-        return 0, CollectiveRecords()
-
-    def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
-        """There are no queues of dimensions."""
-        return ()
 
     def oldest_collective(self) -> tuple[str, int] | None:
         """The flow that started first of those on their way, and when."""
@@ -209,15 +179,32 @@ class FlowDriver(Driver):
 
     def _launch(self, flow: int, time_ps: int) -> None:
         self._completions.started(flow, time_ps)
-        if self._curve.due(time_ps):
-            self._measure(time_ps)
+        self._measure(time_ps)
         self._launcher.launch(flow)
 
     def _measure(self, time_ps: int) -> None:
-        """Take down how much has been delivered by now."""
-        self._curve.take(time_ps, self._delivered_bytes())
+        """Take down how much has been delivered by now, unless that was done just before."""
+        if self._curve.due(time_ps):
+            self._curve.take(time_ps, self._delivered_bytes())
 
     def _delivered_bytes(self) -> int:
         """Of a backend that doesn't count, whole flows."""
         counted = self._network.delivered_bytes()
         return self._completions.delivered_bytes if counted is None else counted
+
+
+def describe_stall(network: NetworkBackend, flows: FlowList, completions: Completions) -> str:
+    """Return which flows are left when nothing happens any more: of those on their way, the first that started."""
+    left = len(flows) - completions.delivered
+    on_their_way = np.flatnonzero((completions.starts_ps >= 0) & (completions.ends_ps < 0))
+    stuck = f"nothing is left to happen at {format_time(network.now_ps())} but {left} of {len(flows)} flows are left"
+    if not len(on_their_way):
+        return stuck
+    flow = int(on_their_way[np.argmin(completions.starts_ps[on_their_way])])
+    source, destination = int(flows.sources[flow]), int(flows.destinations[flow])
+    unsent = network.pending(source, pack_instance(flow, 0, 0))
+    how = "has not been sent" if unsent else "was sent and has not arrived"
+    return (
+        f"{stuck}: {flows.place(flow)}, {format_bytes(int(flows.sizes_bytes[flow]))} from NPU {source} to NPU "
+        f"{destination}, {how}"
+    )

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.flow_list import FlowList, Numbers
-from astra_ns3.network.records import FLOW_PERCENTILES, FlowSizes, FlowTotals
+from astra_ns3.network.records import FLOW_PERCENTILES, FlowTotals
+from astra_ns3.network.run_document import FlowSizesDocument
 
 _SMALLEST_CLASS = 3
 """As a power of ten: flows of up to a kilobyte are one class."""
@@ -60,7 +61,7 @@ def _overlapping(flows: FlowList, starts_ps: Numbers, ends_ps: Numbers) -> int:
     return int(((pairs[1:] == pairs[:-1]) & on_its_way).sum())
 
 
-def _by_size(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizes]:
+def _by_size(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizesDocument]:
     if not len(sizes):
         return []
     order = np.argsort(sizes, kind="stable")
@@ -75,16 +76,18 @@ def _by_size(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizes]:
     return found
 
 
-def _sizes(above: int, most: int, sizes: Numbers, times: Numbers, ideal: Numbers) -> FlowSizes:
+def _sizes(above: int, most: int, sizes: Numbers, times: Numbers, ideal: Numbers) -> FlowSizesDocument:
     known = ideal > 0
     slowdowns = np.sort(times[known] / ideal[known])
     ordered = np.sort(times)
-    percents = (*FLOW_PERCENTILES, 100)
-    return FlowSizes(
-        above_bytes=above,
-        most_bytes=most,
-        flows=len(sizes),
-        bytes=int(sizes.sum()),
-        times_ps=tuple(int(percentile(ordered, percent)) for percent in percents),
-        slowdowns=tuple(float(percentile(slowdowns, percent)) for percent in percents) if len(slowdowns) else (),
-    )
+    slower = {
+        name: float(percentile(slowdowns, percent)) for name, percent in FLOW_PERCENTILES.items() if len(slowdowns)
+    }
+    return {
+        "above_bytes": above,
+        "most_bytes": most,
+        "flows": len(sizes),
+        "bytes": int(sizes.sum()),
+        "times_ps": {name: int(percentile(ordered, percent)) for name, percent in FLOW_PERCENTILES.items()},
+        "slowdowns": slower or None,
+    }

@@ -37,11 +37,6 @@ class FlowLauncher:
         group = int(self._groups[pair])
         if group == _NOT_YET:
             group = self._groups[pair] = network.register_group((source, destination))
-        instance, size = instance_of(flow), int(flows.sizes_bytes[flow])
+        instance, size = pack_instance(flow, 0, 0), int(flows.sizes_bytes[flow])
         network.launch(destination, self._schedule, int(group), instance, size)
         network.launch(source, self._schedule, int(group), instance, size)
-
-
-def instance_of(flow: int) -> int:
-    """The number by which the network knows a flow; recorded messages have the flow's as that of their collective."""
-    return pack_instance(flow, 0, 0)

@@ -30,7 +30,7 @@ from astra_ns3.playing.graphs.window import Window
 from astra_ns3.playing.slowdown.computations import SlowedComputations, slowed_by
 from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.layer import ChunkWatcher, SystemLayer
+from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.workload.graphs.durations import Durations
@@ -94,22 +94,8 @@ class GraphDriver(SystemDriver):
         self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._sums = WorkSums(report_npu, self._journal)
         self._computations, watcher = slowed_by(slowdown, network, seed)
-        self._system = self._made_system(system, sizes, bandwidths, compatibility, seed, watcher)
-        self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
-        self._left = npus
-        self._started = False
-
-    def _made_system(
-        self,
-        system: SystemConfig,
-        sizes: Sequence[int],
-        bandwidths: Sequence[float] | None,
-        compatibility: Compatibility,
-        seed: int,
-        watcher: ChunkWatcher | None,
-    ) -> SystemLayer:
-        return SystemLayer(
-            self._network,
+        self._system = SystemLayer(
+            network,
             system,
             sizes,
             [],
@@ -118,11 +104,14 @@ class GraphDriver(SystemDriver):
             bandwidths=bandwidths,
             seed=seed,
             # Each NPU has a graph of its own, so a collective begins when all of its members have come to it.
-            roles=None if compatibility.nodes_of_graphs_by_number else list(range(self._network.npus)),
-            observed=[self._reported],
+            roles=None if compatibility.nodes_of_graphs_by_number else list(range(npus)),
+            observed=[report_npu],
             journal=self._journal,
             watcher=watcher,
         )
+        self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
+        self._left = npus
+        self._started = False
 
     def _made_players(self, compatibility: Compatibility, told: Told | None) -> list[NpuPlayer]:
         npus, by_number = self._network.npus, compatibility.nodes_of_graphs_by_number
@@ -158,9 +147,7 @@ class GraphDriver(SystemDriver):
 
     def hand_over_rows(self) -> None:
         """Hand on all that was recorded so far, so that it is safe if this process dies."""
-        self._network.hand_over_rows()
-        if self._journal is not None:
-            self._journal.hand_over()
+        super().hand_over_rows()
         if self._node_rows is not None:
             self._node_rows.hand_over()
 
@@ -226,7 +213,7 @@ class GraphDriver(SystemDriver):
             if node.peer == player.npu:
                 return self._begin_own_message(player, node)
             request = self._requests.message(player.npu, node)
-            post = self._system.send if kind is NodeKind.SEND else self._system.receive
+            post = self._system.messages.send if kind is NodeKind.SEND else self._system.messages.receive
             return self._wait(post(request), player, node)
         if kind in _MEMORY:
             now_ps = self._network.now_ps()
@@ -268,7 +255,7 @@ class GraphDriver(SystemDriver):
         if node.peer == player.npu:
             return self._begin_own_message(player, node, apart)
         request = self._requests.message(player.npu, node, apart)
-        post = self._system.send if node.kind is NodeKind.SEND else self._system.receive
+        post = self._system.messages.send if node.kind is NodeKind.SEND else self._system.messages.receive
         handle = post(request)
         if self._journal is not None:
             now_ps = self._network.now_ps()

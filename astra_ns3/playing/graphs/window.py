@@ -12,7 +12,9 @@ from collections.abc import Iterable
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import wrong
-from astra_ns3.playing.graphs.finished import FinishedNodes
+
+_SHIFT = 8
+_MASK = (1 << _SHIFT) - 1
 
 
 class Window:
@@ -117,3 +119,20 @@ class Window:
         """All is read: parents that never came count as finished."""
         for parent in [parent for parent in self._children if parent not in self._nodes]:
             self._release(self._children.pop(parent))
+
+
+class FinishedNodes:
+    """A set of whole numbers that are mostly near each other; takes less than a byte for each then."""
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, int] = {}
+
+    def add(self, number: int) -> None:
+        """Put a number in."""
+        block = number >> _SHIFT
+        self._blocks[block] = self._blocks.get(block, 0) | 1 << (number & _MASK)
+
+    def __contains__(self, number: int) -> bool:
+        return bool(self._blocks.get(number >> _SHIFT, 0) >> (number & _MASK) & 1)

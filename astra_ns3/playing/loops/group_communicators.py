@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 
 from astra_ns3.config.workload import ParallelGroup
 from astra_ns3.system.communicator import Communicator
@@ -32,10 +33,7 @@ class GroupCommunicators:
 
     def _communicators(self, name: str, dimensions: Sequence[int]) -> tuple[Communicator, ...]:
         """The NPUs of each stage on a part of a grid."""
-        sizes = tuple(1 if self._is_stage(number) else size for number, size in enumerate(dimensions))
+        inside = set(chain.from_iterable(self.groups.ranges.values()))  # the others lead from stage to stage
+        sizes = tuple(size if number in inside else 1 for number, size in enumerate(dimensions))
         stages = range(self.groups.stages)
         return tuple(Communicator(self.groups.stage(number), f"{name} {number}", sizes) for number in stages)
-
-    def _is_stage(self, dimension: int) -> bool:
-        """Whether a dimension leads from stage to stage."""
-        return not any(dimension in members for members in self.groups.ranges.values())

@@ -141,7 +141,7 @@ def _chunk(system: SystemLayer, npu: Stuck, missing: tuple[int, list[PendingMess
 
 def _name_chunk(system: SystemLayer, instance: int) -> str:
     collective, chunk, _ = unpack_instance(instance)
-    return f"chunk {chunk} of collective {collective} (layer '{system.layer_name(collective)}')"
+    return f"chunk {chunk} of collective {collective} (layer '{system.history.label(collective).layer}')"
 
 
 def _list_messages(pending: Sequence[PendingMessage]) -> str:

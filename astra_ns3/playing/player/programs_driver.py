@@ -109,7 +109,7 @@ class ProgramsDriver(SystemDriver):
         check_programs(programs)
         kinds = {request_kind(request): request for request, _ in counted_requests(programs)}
         for request in kinds.values():
-            self._system.prepare(request)
+            self._system.maker.prepare(request)
 
     def _cohorts_of(self, programs: RolePrograms, *, fine: bool) -> list[Cohort]:
         """Return the cohort of each NPU: those of a role together, but for who has an account, or each by itself.
@@ -153,12 +153,6 @@ class ProgramsDriver(SystemDriver):
         """From the network: an NPU finished a phase of a chunk."""
         self._system.phase_done(npu, instance, time_ps)
         self._cohorts.go_on(time_ps)
-
-    def hand_over_rows(self) -> None:
-        """Hand on all that was recorded so far, so that it is safe if this process dies."""
-        self._network.hand_over_rows()
-        if self._journal is not None:
-            self._journal.hand_over()
 
     def close_journal(self) -> None:
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""
@@ -206,8 +200,8 @@ class ProgramsDriver(SystemDriver):
         peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
         tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous, operation.group
         if isinstance(operation, Send):
-            return self._system.send(MessageRequest(npu, peer, *tensor))
-        return self._system.receive(MessageRequest(peer, npu, *tensor))
+            return self._system.messages.send(MessageRequest(npu, peer, *tensor))
+        return self._system.messages.receive(MessageRequest(peer, npu, *tensor))
 
     def _handle_ended(self, handle: Handle, time_ps: int) -> None:
         """From the system: all chunks are done on an NPU; the layer's update comes before it counts as done."""

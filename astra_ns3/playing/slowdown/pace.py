@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from fractions import Fraction
-from math import ceil
+from math import ceil, prod
 from typing import NamedTuple
 
 UNCHANGED = Fraction(1)
@@ -67,8 +67,5 @@ class Pace:
 
 def _factor(spans: Iterable[Span], time_ps: int) -> Fraction:
     """The product of those that hold at a time."""
-    product = UNCHANGED
-    for span in spans:
-        if span.from_ps <= time_ps and (span.until_ps is None or time_ps < span.until_ps):
-            product *= span.factor
-    return product
+    hold = (span for span in spans if span.from_ps <= time_ps and (span.until_ps is None or time_ps < span.until_ps))
+    return prod((span.factor for span in hold), start=UNCHANGED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
@@ -82,10 +83,7 @@ class ModelSummary:
 
 def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSummary:
     """On a network of so many NPUs along each dimension; raises InputError if the degrees don't fit."""
-    npus = 1
-    for size in dimensions:
-        npus *= size
-    plan, clock = workload.plan(npus), workload.clock()
+    plan, clock = workload.plan(prod(dimensions)), workload.clock()
     programs = training_programs(plan, clock, 1, dimensions)
     return ModelSummary(
         workload,

@@ -54,10 +54,8 @@ class Places:
         """In each place of a stage the NPU that comes so many after the one of this place in its group's ring."""
         begin, _ = self._degrees.strides(group)
         size = self._degrees.size(group)
-        ranks = []
-        for place, npu in enumerate(self._ranks(stage)):
-            own = place // begin % size
-            ranks.append(npu + ((own + by) % size - own) * begin)
+        owns = [(npu, place // begin % size) for place, npu in enumerate(self._ranks(stage))]
+        ranks = [npu + ((own + by) % size - own) * begin for npu, own in owns]
         return Communicator(ranks, f"{group.value} of stage {stage}, {'next' if by > 0 else 'before'}")
 
     def places_in(self, group: Group) -> tuple[int, ...]:

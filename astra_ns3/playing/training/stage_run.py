@@ -90,8 +90,7 @@ class StageRun:
     def _forward(self, number: int, planned: PlannedWork) -> Program:
         batch = planned.work.micro_batch
         for block in self._script.chunks[planned.work.chunk]:
-            for handle in self._weights.pop(block.layer, ()):
-                yield Wait(handle)
+            yield from wait(self._weights.pop(block.layer, []))
             if planned.gathers:
                 yield from self._gather(number, block)
             left: list[Handle] = []
@@ -214,7 +213,8 @@ class StageRun:
         if to is not None:
             script = self._script
             word = ACTIVATION if forward else GRADIENT
-            tag = word, script.next_part(work.chunk) if forward else script.part_before(work.chunk)
+            # Which of its stage's parts the one is that comes after, or before, one of ours.
+            tag = word, work.chunk + script.is_last if forward else work.chunk - script.is_first
             label = Label(number, PIPELINE, word, work.micro_batch)
             self._sent.append((yield from post(Send(to, script.boundary_bytes, tag, label))))
 
@@ -234,8 +234,7 @@ def _turn(step: Turning, label: Label) -> Program:
             handles.append((yield from post(Send(step.next, bytes, step.tag, label))))
             handles.append((yield from post(Receive(step.before, bytes, step.tag, label))))
         yield step.computing.operation(label)
-        for handle in handles:
-            yield Wait(handle)
+        yield from wait(handles)
 
 
 def post(operation: Posting) -> Posted:

@@ -102,14 +102,6 @@ class StageScript:
         bytes = self._shards.summed_bytes(parameters)
         return self.maker.sent(Exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes))
 
-    def next_part(self, chunk: int) -> int:
-        """Which of its stage's parts the one is that comes after one of ours."""
-        return chunk + self.is_last
-
-    def part_before(self, chunk: int) -> int:
-        """Which of its stage's parts the one is that comes before one of ours."""
-        return chunk - self.is_first
-
     @cached_property
     def order(self) -> tuple[PlannedWork, ...]:
         """An iteration."""

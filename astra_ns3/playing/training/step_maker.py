@@ -70,10 +70,6 @@ class StepMaker:
         self._source = source
         self._made: dict[tuple[Item, ...], tuple[Step, ...]] = {}
 
-    def time_ps(self, operation: Operation) -> int:
-        """What an operation takes on one NPU."""
-        return self._clock.time_ps(operation)
-
     def of(self, items: tuple[Item, ...]) -> tuple[Step, ...]:
         """Operations that follow each other are one step; what has nobody to talk to, or nothing to say, is none."""
         if items not in self._made:
@@ -120,11 +116,11 @@ class StepMaker:
 
     def computing(self, operation: Operation) -> Computing:
         """A step that is one operation."""
-        time_ps = self.time_ps(operation)
+        time_ps = self._clock.time_ps(operation)
         return Computing(time_ps, memory_ps=time_ps if self._clock.memory_bound(operation) else 0)
 
     def _uneven(self, item: Uneven) -> Computing:
-        times_ps = [self.time_ps(operation) for operation in item.operations]
+        times_ps = [self._clock.time_ps(operation) for operation in item.operations]
         own = self._places.places_in(item.group)
         refuse(
             len(times_ps) != max(own) + 1,
@@ -132,7 +128,7 @@ class StepMaker:
             f"'{item.group.value}', expected one for each",
             self._source,
         )
-        longest = self.computing(max(item.operations, key=self.time_ps))
+        longest = self.computing(max(item.operations, key=self._clock.time_ps))
         if len(set(times_ps)) == 1:
             return longest
         return replace(longest, times_ps=tuple(times_ps[place] for place in own))

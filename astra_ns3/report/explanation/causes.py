@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from astra_ns3.network.instance import unpack_instance
-from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.segment import (
+from astra_ns3.report.explanation.parts import (
     COMPUTE,
     ENDPOINT,
     MESSAGE,
@@ -24,6 +23,7 @@ from astra_ns3.report.explanation.segment import (
     WORK,
     Segment,
 )
+from astra_ns3.report.explanation.run_tables import Tables
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE = range(7)
 _KINDS = {"compute": COMPUTE, "work": WORK, "step": STEP}

@@ -11,18 +11,22 @@ import numpy.typing as npt
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import (
+    COMPUTE,
+    ENDPOINT,
     KINDS,
+    MESSAGE,
     PACED_BY_LINES,
     PARTS,
+    PHASE,
     QUEUES,
     ROUND_TRIPS,
     UNAVOIDABLE,
     WHAT_IFS,
     WHOLE,
+    Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
-from astra_ns3.report.explanation.segment import COMPUTE, ENDPOINT, MESSAGE, PHASE, Segment
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
 from astra_ns3.report.tables import Records, how_to_record, is_of_flows

@@ -10,8 +10,7 @@ from typing import Any
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.run_document import FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
-from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE
-from astra_ns3.report.explanation.segment import Segment
+from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE, Segment
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.units import format_bytes, format_time
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from astra_ns3.errors import refuse
 from astra_ns3.report.explanation.causes import Cause, Causes, Event
+from astra_ns3.report.explanation.parts import OTHER, Segment
 from astra_ns3.report.explanation.run_tables import Tables
-from astra_ns3.report.explanation.segment import OTHER, Segment
 
 
 def critical_path(tables: Tables, iteration: int | None = None) -> tuple[Segment, ...]:

@@ -23,16 +23,11 @@ Crowd = list[int]
 
 def layout(graph: Graph) -> Layout:
     """Places for everything that a picture of ``graph`` shows."""
-    return in_a_grid(graph) or in_a_circle(graph) or in_rows(graph)
-
-
-def in_rows(graph: Graph) -> Layout:
-    """Levels of switches from the NPUs upwards; networks inside nodes below the NPUs."""
-    return _Rows(graph, structure(graph)).drawn()
+    return in_a_grid(graph) or in_a_circle(graph) or _Rows(graph, structure(graph)).drawn()
 
 
 class _Rows:
-    """A network on its way into rows."""
+    """A network on its way into rows: levels of switches from the NPUs up; networks inside nodes below the NPUs."""
 
     def __init__(self, graph: Graph, built: Structure) -> None:
         self._graph, self._built = graph, built

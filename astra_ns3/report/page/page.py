@@ -91,7 +91,7 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
     """All that depends on the runs: text first, then the data of figures."""
     only_flows = all(is_of_flows(shown.run) for shown in runs)
     kinds = [(kind.name, kind.section) for kind in KINDS if kind.of_flows or not only_flows]
-    made = [(name, section, section.make(runs, detail)) for name, section in kinds if section]
+    made = [(name, section, _made(section, runs, detail)) for name, section in kinds if section]
     hint = tag("p", "Marked values differ from their default, or have none.", class_="note")
     return joined(
         [
@@ -115,6 +115,13 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
     )
 
 
+def _made(section: Section, runs: Sequence[Shown], detail: int) -> Figure | Missing:
+    try:
+        return section.make(runs, detail)
+    except Missing as missing:
+        return missing
+
+
 def _header(runs: Sequence[Shown]) -> Markup:
     kicker = tag("p", "astra-ns3 report", class_="kicker")
     return tag("header", kicker, tag("h1", _title(runs)), tag("p", _line(runs)))
@@ -131,7 +138,7 @@ def _table(heading: str, body: Markup) -> Markup:
 
 def _not_shown(missing: Sequence[tuple[Section, Missing]]) -> Markup:
     """A line for each figure that has no data, a click away, with what would give it some."""
-    lines = [tag("li", tag("strong", section.heading), f": {lacking.remedy}") for section, lacking in missing]
+    lines = [tag("li", tag("strong", section.heading), f": {lacking}") for section, lacking in missing]
     summary = tag("summary", "Figures without data", tag("small", f"{len(lines)} not shown"))
     return tag("section", tag("details", summary, tag("ul", *lines))) if lines else Markup()
 

@@ -11,7 +11,7 @@ from astra_ns3.report.figures import style
 from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel, Series, Words
 from astra_ns3.report.pictures.kind import COLUMN_INCHES, Choice, Kind, Section
-from astra_ns3.report.pictures.shown import Missing, Shown, having
+from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.records import COLLECTIVES, Recorded, needed
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import format_time
@@ -81,12 +81,9 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     return found + [(names[group], sums[group], int(counts[group])) for group in foremost if counts[group]]
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a bar per layer, pass and kind of collective: the mean over its messages."""
-    found = having(runs, "accounts", "no message arrived")
-    if isinstance(found, Missing):
-        return found
-    tables, notes = found
+    tables, notes = having(runs, "accounts", "no message arrived")
     bars = []
     for shown, table in tables:
         parts = [part for part in PARTS if part in table.columns]

@@ -50,7 +50,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     return Figure([panel], around=0)
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a point per kind, algorithm and size: the mean, with the least and the most."""
     series, notes = [], []
     colours: dict[tuple[str, str], str] = {}
@@ -68,7 +68,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
                       name=" ".join(kind) + (f", {shown.name}" if len(runs) > 1 else ""), colour=colour)
             )  # fmt: skip
     if not series:
-        return Missing("no collective ended: run a workload that has some, to its end")
+        raise Missing("no collective ended: run a workload that has some, to its end")
     x, y = Axis("bytes of each NPU", log=True, sizes=True), Axis("bus bandwidth", "GB/s", low=0)
     return Figure([Panel(x, y, series, "all collectives that ended", height=3.8)], notes)
 

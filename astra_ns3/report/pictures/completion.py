@@ -31,7 +31,9 @@ Flows = dict[str, Numbers]
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return the share of messages that had come by a time; below, if an ideal is known, the slowdown."""
     every = (records, *choice.beside)
-    found = [needed(each, _table_of(each)).whole(_COLUMNS) for each in every]
+    # Flows of a list have an ideal over any transport, messages over RoCE alone.
+    tables = ["completions" if recorded(each, "completions") else "flows" for each in every]
+    found = [needed(each, table).whole(_COLUMNS) for each, table in zip(every, tables, strict=True)]
     sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
     factor, unit = time_unit(max((float(_took(flows).max()) for flows in found if len(flows["bytes"])), default=0))
     times, slowdowns = list[Curve](), list[Curve]()
@@ -47,11 +49,6 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     if slowdowns:
         panels.append(_panel("slowdown: time over that alone on an idle network", "", slowdowns))
     return Figure(panels, around=0.6)
-
-
-def _table_of(records: Records) -> str:
-    """Return the table of flows of a list, which have an ideal over any transport; else that of messages."""
-    return "completions" if recorded(records, "completions") else "flows"
 
 
 def classes(sizes: Numbers, every: Numbers) -> list[tuple[str, npt.NDArray[np.bool_]]]:
@@ -81,20 +78,20 @@ def _panel(name: str, unit: str, curves: Sequence[Curve], empty: str = "") -> Pa
     return Panel(x, Axis("share of messages", low=0, high=1.02, grid=True), curves, empty=empty, height=1.4)
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return distributions of completion time and slowdown, and the slowdown by size; all runs in one plot."""
     tables: Having = []
     notes: list[str] = []
     of_flows = [shown for shown in runs if is_of_flows(shown.run)]
     for name, some in (("completions", of_flows), ("flows", [shown for shown in runs if shown not in of_flows])):
-        having_rows = having(some, name, "no message arrived") if some else ([], [])
-        if isinstance(having_rows, Missing):
+        try:
+            with_rows, said = having(some, name, "no message arrived") if some else ([], [])
+        except Missing as missing:
             if len(some) == len(runs):
-                return having_rows
-            notes.append(f"{', '.join(shown.name for shown in some)}: not recorded; {having_rows.remedy}.")
-            continue
-        tables += having_rows[0]
-        notes += having_rows[1]
+                raise
+            with_rows, said = [], [f"{', '.join(shown.name for shown in some)}: not recorded; {missing}."]
+        tables += with_rows
+        notes += said
     found = [(shown, table.whole(_COLUMNS, _MOST_ROWS)) for shown, table in tables]
     for (shown, flows), (_, table) in zip(found, tables, strict=True):
         if len(flows["bytes"]) < table.rows:

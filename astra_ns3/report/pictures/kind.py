@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
-from astra_ns3.report.pictures.shown import Missing, Shown
+from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.tables import Records, could_record, how_to_record, is_of_flows, recorded
 
 if TYPE_CHECKING:
@@ -43,12 +43,13 @@ class Choice:
 class Section:
     """A picture as a section of a page: its heading, what it shows, and the figure of the runs there.
 
-    ``make`` takes about how many points a curve may have, too.
+    ``make`` takes about how many points a curve may have, too, and raises
+    :class:`~astra_ns3.report.pictures.shown.Missing` if no run has the data.
     """
 
     heading: str
     words: str
-    make: Callable[[Sequence[Shown], int], Figure | Missing]
+    make: Callable[[Sequence[Shown], int], Figure]
 
 
 @dataclass(frozen=True)

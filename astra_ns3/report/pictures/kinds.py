@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from astra_ns3.errors import unknown
+from astra_ns3.errors import one_of
 from astra_ns3.report.pictures import (
     accounts,
     bandwidth,
@@ -36,8 +36,4 @@ IN_FILES = tuple(kind for kind in KINDS if kind.make)
 
 def kind_of(name: str) -> Kind:
     """Return the kind of that name that files have; raises InputError if there is none."""
-    for kind in IN_FILES:
-        if kind.name == name:
-            return kind
-    names = [kind.name for kind in IN_FILES]
-    raise unknown("picture", name, names)
+    return one_of("picture", name, {kind.name: kind for kind in IN_FILES})

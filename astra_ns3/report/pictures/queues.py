@@ -11,7 +11,7 @@ from astra_ns3.report.figures.curves import Steps, gathered, merged, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel, Spans
 from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, listed, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
-from astra_ns3.report.pictures.shown import Missing, Shown, having
+from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
 from astra_ns3.report.records import Recorded, by_value, table_of
 from astra_ns3.report.tables import Numbers, Records
@@ -109,12 +109,9 @@ def _lanes(ports: Mapping[str, Port], unit: Unit, thick: float) -> list[Spans]:
     return [Spans(starts / unit[0], (ends - starts) / unit[0], lanes, thick, outlined=True, colour=VERMILION)]
 
 
-def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a line for each of the ports with the longest queues."""
-    having_rows = having(runs, "queues", "no queue was ever seen")
-    if isinstance(having_rows, Missing):
-        return having_rows
-    tables, notes = having_rows
+    tables, notes = having(runs, "queues", "no queue was ever seen")
     end_ps = max(shown.finish_ps for shown in runs)
     unit = time_unit(end_ps, 1)
     found: list[tuple[Shown, Steps[str]]] = []
@@ -139,12 +136,9 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
     return Figure(panels, notes)
 
 
-def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _pauses_on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return when ports were stopped: a lane for each of those that were stopped longest."""
-    having_rows = having(runs, "pauses", "no port was ever stopped")
-    if isinstance(having_rows, Missing):
-        return having_rows
-    tables, notes = having_rows
+    tables, notes = having(runs, "pauses", "no port was ever stopped")
     end_ps = max(shown.finish_ps for shown in runs)
     unit = time_unit(end_ps, 1)
     x = Axis("time", unit[1], 0, end_ps / unit[0])

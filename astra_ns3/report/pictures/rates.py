@@ -86,7 +86,7 @@ def _chosen(known: dict[Pair, int], select: Sequence[str]) -> list[Pair]:
     return found
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a plot for each quantity of each run, a line for each of the pairs with most changes."""
     end_ps = max(shown.finish_ps for shown in runs)
     time = time_unit(end_ps, 1)
@@ -113,7 +113,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
                     notes.append(f"{shown.name}, {name}: {MOST_PAIRS} pairs of {len(pairs)}, those with most changes.")
     if not panels and not any(table_of(shown.run, name) for shown in runs for name in _TABLES):
         over_tcp = how_to_record(runs[0].run, "connections")
-        return Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
+        raise Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
     return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])

@@ -23,18 +23,15 @@ class Shown:
         return max(1, int(self.run.metadata["finish_ps"]))
 
 
-@dataclass(frozen=True)
-class Missing:
-    """No data for a picture, and ``remedy``: how a run gets them."""
-
-    remedy: str
+class Missing(Exception):
+    """No data for a picture; its words say how a run gets them."""
 
 
 Having = list[tuple[Shown, Recorded]]
 
 
-def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[str]] | Missing:
-    """Return the runs that have rows of a table, and notes on the others; Missing if none recorded it.
+def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[str]]:
+    """Return the runs that have rows of a table, and notes on the others; raises Missing if none recorded it.
 
     ``empty``: what it means that it has no rows.
     """
@@ -50,7 +47,9 @@ def having(runs: Sequence[Shown], table: str, empty: str) -> tuple[Having, list[
             found.append((shown, rows))
         else:
             notes.append(f"{shown.name}: {empty}.")
-    return (found, notes) if recorded_by_any else Missing(remedy_of(runs[0], table))
+    if not recorded_by_any:
+        raise Missing(remedy_of(runs[0], table))
+    return found, notes
 
 
 def remedy_of(shown: Shown, table: str) -> str:

@@ -127,7 +127,7 @@ def _collectives(records: Records, choice: Choice) -> Figure:
     return Figure([panel], legend=(3, 3))
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return bars on a lane for each NPU and each of its dimensions."""
     resolution = min(_WIDTH, 2 * detail)
     end_ps = max(shown.finish_ps for shown in runs)
@@ -146,7 +146,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
             notes.append(f"{shown.name}: {there} of {count} NPUs.")
         panels.append(_lanes(shown, tracks, end_ps, unit))
     if not panels:
-        return Missing(remedy_of(runs[0], "operations"))
+        raise Missing(remedy_of(runs[0], "operations"))
     return Figure(
         panels, [*notes, f"Intervals of one kind less than 1/{resolution} of the run apart are drawn as one."]
     )

@@ -11,7 +11,7 @@ from astra_ns3.report.figures.curves import Real
 from astra_ns3.report.figures.figure import Axis, Figure, Heat, Panel, Rule, Series
 from astra_ns3.report.figures.style import time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
-from astra_ns3.report.pictures.shown import Missing, Shown, having
+from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import Level, chosen, levels, rates_bps
 from astra_ns3.report.records import SWITCH, Recorded, by_value, needed
 from astra_ns3.report.tables import Records
@@ -47,14 +47,11 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     return Figure([panel], around=1.2)
 
 
-def _on_page(runs: Sequence[Shown], detail: int) -> Figure | Missing:
+def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a heat map per run, of the busiest ports."""
-    found = having(runs, "utilisation", "no port sent anything")
-    if isinstance(found, Missing):
-        return found
+    tables, notes = having(runs, "utilisation", "no port sent anything")
     end_ps = max(shown.finish_ps for shown in runs)
     factor, time = time_unit(end_ps, 1)
-    tables, notes = found
     panels = []
     for shown, table in tables:
         sums, together, bin_ps = _sums(shown.run, table, end_ps, min(_MOST_BINS, detail))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.report.records import COLLECTIVES, needed, ps_of
 from astra_ns3.report.tables import Records, recorded
-from astra_ns3.report.timeline.lanes import Lanes
 from astra_ns3.report.timeline.writer import TraceWriter
 
 MOST_CELLS = 1_000_000
@@ -149,3 +149,28 @@ def _by_start(
         for collective in np.argsort(start, kind="stable").tolist():
             if end[collective] >= 0:
                 yield first + place, collective, int(start[collective]), int(end[collective])
+
+
+class Lanes:
+    """Tracks that are made as they are needed. Slices come in any order; by start or by end takes fewest tracks."""
+
+    def __init__(self, make: Callable[[], int]) -> None:
+        """``make`` gives a further track."""
+        self._make = make
+        self._ends: list[int] = []
+        self._tracks: list[int] = []
+        """When the last slice of each track ends, ascending; and the tracks in the same order."""
+
+    def track(self, start: int, end: int) -> int:
+        """The track for a slice: of those that are free at its start, the one that was used last."""
+        ends, tracks = self._ends, self._tracks
+        place = bisect_right(ends, start) - 1
+        if place < 0:
+            track = self._make()
+        else:
+            track = tracks.pop(place)
+            del ends[place]
+        place = bisect_right(ends, end)
+        ends.insert(place, end)
+        tracks.insert(place, track)
+        return track

@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
 from astra_ns3.errors import AstraNs3Error, BackendError, wrong
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers import dask_worker
-from astra_ns3.studies.workers.contract import Crew, StartWorkers, WorkersDied
+from astra_ns3.studies.workers.contract import Crew, WorkersDied
 
 if TYPE_CHECKING:
     import distributed
@@ -31,14 +30,6 @@ Security: TypeAlias = "distributed.Security | Mapping[str, object] | None"
 """What distributed.Client takes as ``security``: None, a distributed.Security, or its arguments as a mapping."""
 
 
-def cluster_workers(scheduler: str, security: Security = None) -> StartWorkers:
-    """The workers of the Dask scheduler at the address ``scheduler``.
-
-    Raises InputError if Dask isn't installed, nothing answers, or the workers can't play studies.
-    """
-    return partial(_connected, scheduler, security)
-
-
 def tls_files(ca_file: str, certificate: str, key: str) -> Mapping[str, str | bool]:
     """The ``security`` of a ``tls://`` scheduler: who signs, who one is, and the key to that."""
     files = {"tls_ca_file": ca_file, "tls_client_cert": certificate, "tls_client_key": key}
@@ -46,7 +37,11 @@ def tls_files(ca_file: str, certificate: str, key: str) -> Mapping[str, str | bo
 
 
 @contextmanager
-def _connected(scheduler: str, security: Security, crew: Crew) -> Iterator[ClusterWorkers]:
+def cluster_workers(scheduler: str, security: Security, crew: Crew) -> Iterator[ClusterWorkers]:
+    """The workers of the Dask scheduler at the address ``scheduler``.
+
+    Raises InputError if Dask isn't installed, nothing answers, or the workers can't play studies.
+    """
     client = _client(scheduler, security)
     try:
         _translated(client.run, dask_worker.prepare, crew=crew)

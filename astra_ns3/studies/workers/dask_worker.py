@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from astra_ns3.experiments.servers.pool import ServerPool
 from astra_ns3.studies.play_point import play_point
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.contract import Crew, check_worker
-from astra_ns3.studies.workers.pool import ServerPool
 
 if TYPE_CHECKING:
     from distributed import Worker

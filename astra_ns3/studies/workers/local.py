@@ -5,17 +5,15 @@ from __future__ import annotations
 import heapq
 import os
 import select
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.servers.messages import Ready, receive, send
 from astra_ns3.experiments.servers.process import HelperProcess
 from astra_ns3.studies.task import PointOutcome, PointTask
-from astra_ns3.studies.workers.contract import MOST_DEATHS_IN_A_ROW, Crew, StartWorkers, WorkersDied
+from astra_ns3.studies.workers.contract import MOST_DEATHS_IN_A_ROW, Crew, WorkersDied
 from astra_ns3.studies.workers.local_worker import NotPlayed
 
 _PATIENCE_SECONDS = 60.0
@@ -26,18 +24,14 @@ _MOST_STILLBORN = 5
 Ended = tuple[PointTask, PointOutcome | BaseException]
 
 
-def local_workers(jobs: int) -> StartWorkers:
-    """Processes that play points, ``jobs`` or one a point if that is fewer; raises BackendError if none can start."""
-    return partial(_started, jobs)
-
-
 def cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @contextmanager
-def _started(jobs: int, crew: Crew) -> Iterator[LocalWorkers]:
+def local_workers(jobs: int, crew: Crew) -> Iterator[LocalWorkers]:
+    """Processes that play points, ``jobs`` or one a point if that is fewer; raises BackendError if none can start."""
     workers = LocalWorkers(min(jobs, crew.points), crew)
     try:
         yield workers
@@ -56,12 +50,9 @@ class _Worker:
         self.ready = False
         self.task: PointTask | None = None
         """What it plays."""
+        self.connection = self.process.connection
         self.connection.settimeout(_PATIENCE_SECONDS)
         self.tell(crew)
-
-    @property
-    def connection(self) -> socket.socket:
-        return self.process.connection
 
     def tell(self, message: object) -> None:
         """Send it something; if it has died meanwhile, that shows when it is listened to."""

@@ -29,12 +29,11 @@ def graphml(graph: Graph, _config: TopologyConfig) -> str:
     """GraphML as NetworkX reads it. Buffers are the only setting of a switch that it holds."""
     nodes, links = _nodes(graph), _links(graph)
     keys: dict[tuple[str, str], str] = {}
-    body = []
-    for name, attributes in nodes:
-        body.append(f"    <node id={quoteattr(name)}>{_data('node', attributes, keys)}</node>")
-    for a, b, attributes in links:
-        ends = f"source={quoteattr(a)} target={quoteattr(b)}"
-        body.append(f"    <edge {ends}>{_data('edge', attributes, keys)}</edge>")
+    body = [f"    <node id={quoteattr(name)}>{_data('node', attributes, keys)}</node>" for name, attributes in nodes]
+    body += [
+        f"    <edge source={quoteattr(a)} target={quoteattr(b)}>{_data('edge', attributes, keys)}</edge>"
+        for a, b, attributes in links
+    ]
     declared = [
         f'  <key id="{key}" for="{where}" attr.name="{name}" attr.type="{_type(name, nodes, links)}"/>'
         for (where, name), key in keys.items()

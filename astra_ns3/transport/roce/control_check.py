@@ -97,10 +97,6 @@ def _dctcp_regain_ps(numbers: _Numbers, parameters: RoceParameters, line_bps: in
     return line_bps / 2 / numbers["rate_ai"] * round_trip_ps
 
 
-def _swift_regain_ps(numbers: _Numbers, parameters: RoceParameters, line_bps: int, round_trip_ps: int) -> float:
-    return _window_regain_ps(numbers["ai"], parameters, line_bps, round_trip_ps)
-
-
 def _window_regain_ps(packets: float, parameters: RoceParameters, line_bps: int, round_trip_ps: int) -> float:
     """So many packets more each round trip."""
     window = line_bps * round_trip_ps / (8 * PS_PER_SECOND) / parameters.payload_bytes
@@ -112,7 +108,7 @@ _REGAIN: Mapping[str, Callable[[_Numbers, RoceParameters, int, int], float]] = M
         "dcqcn": _dcqcn_regain_ps,
         "timely": _timely_regain_ps,
         "dctcp": _dctcp_regain_ps,
-        "swift": _swift_regain_ps,
+        "swift": lambda numbers, *more: _window_regain_ps(numbers["ai"], *more),
     }
 )
 _CURES: Mapping[str, str] = MappingProxyType(

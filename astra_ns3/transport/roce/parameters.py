@@ -115,7 +115,7 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
     Raises InputError for combinations that contradict each other.
     """
     control, reliability = transport.congestion_control, transport.reliability
-    window = _window(transport)
+    window, scales = _window(transport), transport.window_scales_with_rate
     own = transport.own_control
     found = _in_force(transport, line)
     numbers, minimum_rate_bps = found.numbers, _given(transport.minimum_rate_bps, found.minimum_rate_bps)
@@ -138,7 +138,7 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
         chunk_bytes=reliability.go_back_0_chunk_bytes,
         window_bytes=window if isinstance(window, int) else 0,
         window_of_path=window == "bdp",
-        window_scales=_on(transport.window_scales_with_rate, control.window_scales),
+        window_scales=control.window_scales if scales is None else scales,
         paced=transport.rate_limited,
         minimum_rate_bps=minimum_rate_bps,
         cnp_interval_ps=_given(transport.cnp_interval_ps, found.cnp_interval_ps),
@@ -170,10 +170,6 @@ def _window(transport: RoceTransport) -> int | str:
         "key 'transport.window': found 'none', expected a size or 'bdp': static-window is that window",
     )
     return window
-
-
-def _on(value: bool | None, otherwise: bool) -> bool:
-    return otherwise if value is None else value
 
 
 def _given(value: int | None, otherwise: int) -> int:

@@ -101,10 +101,9 @@ class Roce(Transport):
         parts = np.minimum(sizes, self.message_parts)
         shorter, longer = sizes // parts, sizes % parts
         full = longer * ((shorter + 1) // payload) + (parts - longer) * (shorter // payload)
-        frames = [(full, on_line(np.full_like(sizes, payload)))]
-        for count, data in ((longer, (shorter + 1) % payload), (parts - longer, shorter % payload)):
-            frames.append((np.where(data > 0, count, 0), on_line(data)))
-        return frames
+        rests = (longer, (shorter + 1) % payload), (parts - longer, shorter % payload)
+        not_full = ((np.where(data > 0, count, 0), on_line(data)) for count, data in rests)
+        return [(full, on_line(np.full_like(sizes, payload))), *not_full]
 
     def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible."""

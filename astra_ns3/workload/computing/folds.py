@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.model.compute import Systolic
 
-Shape = tuple[int, int, int]
+ProductSizes = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Folds:
         return self.count * self.cycles
 
 
-def folds_of(keys: Systolic, shape: Shape) -> Folds:
+def folds_of(keys: Systolic, shape: ProductSizes) -> Folds:
     """The folds of a product of m x k by k x n; ``shape``: m, n, k."""
     m, n, k = shape
     down, across, steps = {

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from astra_ns3.config.model.compute import Systolic
 from astra_ns3.errors import failing, wrong
-from astra_ns3.workload.computing.folds import Shape
+from astra_ns3.workload.computing.folds import ProductSizes
 
 _LOG = logging.getLogger(__name__)
 _NAME = "scalesim"
@@ -75,7 +75,7 @@ class ScalesimCycles:
             raise wrong(f"has {what}, which compute.method needs in version 2: {_INSTALL}", python)
         return None
 
-    def cycles(self, shape: Shape) -> int:
+    def cycles(self, shape: ProductSizes) -> int:
         """Cycles of a product; ``shape``: m, n, k. Raises InputError with scalesim's words if it fails."""
         key = "x".join(map(str, shape))
         if key not in self._known:
@@ -83,7 +83,7 @@ class ScalesimCycles:
             self._keep()
         return self._known[key]
 
-    def _counted(self, shape: Shape) -> int:
+    def _counted(self, shape: ProductSizes) -> int:
         with tempfile.TemporaryDirectory(prefix="astra-ns3-") as folder:
             place = Path(folder)
             (place / "array.cfg").write_text(

@@ -9,7 +9,7 @@ from astra_ns3.config.model.compute import Systolic
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.units import PS_PER_SECOND
-from astra_ns3.workload.computing.folds import Folds, Shape, folds_of
+from astra_ns3.workload.computing.folds import Folds, ProductSizes, folds_of
 from astra_ns3.workload.computing.roofline import RooflineClock
 from astra_ns3.workload.computing.scalesim import ScalesimCycles
 
@@ -53,7 +53,7 @@ class SystolicClock:
             return self._beside is not None and self._beside.memory_bound(operation)
         return self._memory_ps(operation) > self._array_ps(operation, shape)
 
-    def _array_ps(self, operation: Operation, shape: Shape) -> int:
+    def _array_ps(self, operation: Operation, shape: ProductSizes) -> int:
         folds = folds_of(self._keys, shape)
         all_cycles = self._all_cycles(operation.name, shape, folds)
         turns = -(-folds.count * operation.count // self._keys.arrays)
@@ -62,7 +62,7 @@ class SystolicClock:
     def _memory_ps(self, operation: Operation) -> int:
         return 0 if self._beside is None else ceil(self._beside.memory_ps(operation))
 
-    def _all_cycles(self, name: str, shape: Shape, folds: Folds) -> int:
+    def _all_cycles(self, name: str, shape: ProductSizes, folds: Folds) -> int:
         """Of one product on one array."""
         effort = folds.all_cycles * (self._keys.rows + self._keys.columns)
         if self._scalesim is None or (self._keys.method == "auto" and effort > EASY):
@@ -75,6 +75,6 @@ class SystolicClock:
         return self._scalesim.cycles(shape)
 
 
-def _shape(operation: Operation) -> Shape | None:
+def _shape(operation: Operation) -> ProductSizes | None:
     """Of what an array can do."""
     return operation.shape if operation.kind in _PRODUCTS else None

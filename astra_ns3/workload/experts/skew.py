@@ -25,11 +25,6 @@ class LayerSkew:
         """Rows of the busiest place over the mean; 1 where all have as many, or nothing."""
         return self.most_rows * self.places / self.rows if self.rows else 1.0
 
-    @property
-    def dropped_share(self) -> float:
-        """Of all choices of tokens."""
-        return self.dropped / (self.rows + self.dropped) if self.dropped else 0.0
-
 
 def expert_skew(plan: TrainingPlan) -> tuple[LayerSkew, ...]:
     """Each layer whose experts aren't chosen alike, in the model's order; none if they all are."""

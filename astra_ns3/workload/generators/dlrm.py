@@ -71,11 +71,6 @@ def dlrm_workload(model: DlrmModel, source: str = "dlrm") -> Workload:
     return Workload("HYBRID_DLRM", (_embedding(model), *bottom, *top), len(bottom), source)
 
 
-def dlrm_case_study() -> str:
-    """The text of ``inputs/workload/dlrm-128.txt``: the DLRM of the HotI 2020 case study, on any number of NPUs."""
-    return format_workload(dlrm_workload(DlrmModel()))
-
-
 def _dense(model: DlrmModel, name: str, inputs: int, outputs: int) -> Layer:
     """A fully connected layer, data parallel; each pass is one matrix product of the same size."""
     product_ns = rounded_up(2 * model.batch * inputs * outputs, model.operations_per_ns)
@@ -111,7 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the case study's workload: ``python -m astra_ns3.workload.generators.dlrm FILE``."""
     parser = argparse.ArgumentParser(description="Write the workload of the HotI 2020 DLRM case study.")
     parser.add_argument("file", type=Path, help="where to write, e.g. inputs/workload/dlrm-128.txt")
-    parser.parse_args(arguments).file.write_text(dlrm_case_study(), encoding="utf-8", newline="\n")
+    parser.parse_args(arguments).file.write_text(
+        format_workload(dlrm_workload(DlrmModel())), encoding="utf-8", newline="\n"
+    )
 
 
 if __name__ == "__main__":

@@ -45,11 +45,6 @@ def resnet_workload(model: ResNetModel, source: str = "resnet-50") -> Workload:
     return Workload("DATA", tuple(_layer(model, layer) for layer in layers_of(shape)), None, source)
 
 
-def resnet_50() -> str:
-    """The text of ``inputs/workload/resnet-50.txt``, for any number of NPUs."""
-    return format_workload(resnet_workload(ResNetModel()))
-
-
 def _layer(model: ResNetModel, layer: ImageLayer) -> Layer:
     product_ns = rounded_up(2 * model.batch * layer.multiply_adds, model.operations_per_ns)
     gradient_bytes = layer.parameters * model.element_bytes
@@ -66,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the workload: ``python -m astra_ns3.workload.generators.resnet FILE``."""
     parser = argparse.ArgumentParser(description="Write the workload of a data-parallel ResNet-50.")
     parser.add_argument("file", type=Path, help="where to write, e.g. inputs/workload/resnet-50.txt")
-    parser.parse_args(arguments).file.write_text(resnet_50(), encoding="utf-8", newline="\n")
+    parser.parse_args(arguments).file.write_text(
+        format_workload(resnet_workload(ResNetModel())), encoding="utf-8", newline="\n"
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ _KINDS = (*TEXT_FORMAT_KINDS, CollectiveKind.BROADCAST)
 _NAMED = (ParallelGroup.EXPERT, ParallelGroup.EXPERT_DATA)
 """Groups that a word names; the others are those of a column."""
 _LONGEST_NAME = 60
-Shape = tuple[int, int]
+Spacing = tuple[int, int]
 """How far apart the members of a group are, and how many there are."""
 
 
@@ -80,10 +80,10 @@ class _Groups:
         fit = [found for found in every if all(found.named(shape, waits=waits) for shape, waits in wanted)]
         return min(fit, key=lambda found: (found._suffixes(wanted), found.experts, found.tensor), default=None)
 
-    def _suffixes(self, wanted: Iterable[tuple[Shape, bool]]) -> int:
+    def _suffixes(self, wanted: Iterable[tuple[Spacing, bool]]) -> int:
         return sum(self.named(shape, waits=waits) in _NAMED for shape, waits in wanted)
 
-    def named(self, shape: Shape, *, waits: bool) -> ParallelGroup | None:
+    def named(self, shape: Spacing, *, waits: bool) -> ParallelGroup | None:
         """The group of that shape in the column of what is waited for or not; there plain words are tensor or data."""
         data = self.npus // self.tensor
         plain = ParallelGroup.TENSOR if waits else ParallelGroup.DATA

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from astra_ns3.config.model.file import ModelFile
 from astra_ns3.config.training_plan import Degrees
 from astra_ns3.workload.models.convolution import convolution_parts, convolution_totals
 from astra_ns3.workload.models.gemms import gemms_parts, gemms_totals
@@ -33,13 +32,3 @@ MODEL_KINDS: Mapping[str, ModelKind] = {
     "gemms": ModelKind(gemms_parts, gemms_totals),
 }
 """By the word after ``kind`` in a model file."""
-
-
-def parts_of(file: ModelFile, degrees: Degrees) -> Parts:
-    """A model's blocks on an NPU."""
-    return MODEL_KINDS[file.kind].parts(file, degrees)
-
-
-def totals_of(file: ModelFile) -> Totals:
-    """A model's parameters and operations."""
-    return MODEL_KINDS[file.kind].totals(file)

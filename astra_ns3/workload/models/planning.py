@@ -1,18 +1,21 @@
-"""The plan of a model's training on a number of NPUs, and what to warn of in it."""
+"""The plan of a model's training on a number of NPUs, how its blocks are cut in parts, and what to warn of in it."""
 
 from __future__ import annotations
+
+from itertools import accumulate
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile
-from astra_ns3.config.training_plan import Elements, Sharding, TrainingPlan
-from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.config.model.parallel import Parallel
+from astra_ns3.config.model.training import Training
+from astra_ns3.config.training_plan import Block, Degrees, Elements, Sharding, TrainingPlan
+from astra_ns3.errors import InputError, located, refuse, wrong
 from astra_ns3.workload.computing.clock import named
 from astra_ns3.workload.computing.clocks import guesses
-from astra_ns3.workload.models.cutting import boundary_bytes, cut, uneven_rest
-from astra_ns3.workload.models.degrees import degrees_of, micro_batches_of
 from astra_ns3.workload.models.keys_without_effect import keys_without_effect
-from astra_ns3.workload.models.model_kinds import parts_of
+from astra_ns3.workload.models.model_kinds import MODEL_KINDS
+from astra_ns3.workload.models.parts import Parts
 from astra_ns3.workload.training.scaling import scaled_plan
 from astra_ns3.workload.training.schedules import SCHEDULES, Position, WorkKind, order_of
 
@@ -26,7 +29,7 @@ def plan_of(file: ModelFile, npus: int, source: str, comm_scale: float) -> Train
 def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
     parallel, training = file.parallel, file.training
     degrees = degrees_of(parallel, npus, source)
-    parts = parts_of(file, degrees)
+    parts = MODEL_KINDS[file.kind].parts(file, degrees)
     plan = TrainingPlan(
         name=file.name,
         source=source,
@@ -86,8 +89,110 @@ def warnings_of(file: ModelFile, plan: TrainingPlan, npus: int) -> tuple[str, ..
     source = plan.source
     with named(source):
         degrees = degrees_of(file.parallel, npus, source)
-        layers = len(parts_of(file, degrees).body)
+        layers = len(MODEL_KINDS[file.kind].parts(file, degrees).body)
     idle = keys_without_effect(file, degrees)
     without_effect = (f"{source}: without effect: {', '.join(idle)}",) if idle else ()
     guessed = guesses(file.compute, plan.operations(), source)
     return (*uneven_rest(layers, file.parallel, source), *guessed, *without_effect)
+
+
+def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
+    """The degrees on ``npus`` NPUs; ``data: auto`` takes what the others leave. Raises InputError if they don't fit.
+
+    Parameter servers aren't among them.
+    """
+    refuse(
+        not 0 <= parallel.servers < npus,
+        f"parallel.servers is {parallel.servers}, expected fewer than the {npus} NPUs",
+        source,
+    )
+    npus -= parallel.servers
+    copy = parallel.copy_npus
+    words = f"tensor {parallel.tensor} x context {parallel.context} x pipeline {parallel.pipeline}"
+    if parallel.data == "auto":
+        refuse(
+            bool(npus % copy), f"parallel: {words} are {copy} NPUs, expected a divisor of the {npus} there are", source
+        )
+        data = npus // copy
+    else:
+        data = parallel.data
+        refuse(
+            copy * data != npus,
+            f"parallel: {words} x data {data} are {copy * data} NPUs, expected the {npus} there are, or data: auto",
+            source,
+        )
+    with located(f"{source}: parallel"):
+        return Degrees(parallel.tensor, parallel.context, data, parallel.pipeline, parallel.expert)
+
+
+def micro_batches_of(training: Training, data: int, source: str) -> int:
+    """Of one iteration on each of ``data`` copies of the model."""
+    if training.global_batch is None:
+        return training.micro_batches or 1
+    together = training.micro_batch * data
+    refuse(
+        bool(training.global_batch % together),
+        f"training.global_batch is {training.global_batch}, expected a multiple of micro_batch times the "
+        f"copies of the model, {training.micro_batch} x {data}",
+        source,
+    )
+    return training.global_batch // together
+
+
+def layers_of_parts(layers: int, parallel: Parallel, source: str) -> tuple[int, ...]:
+    """How many layers each part has: as the file says, or evenly.
+
+    Where they don't divide, the outer parts, which have the embedding and the head, get one fewer, the last before the
+    first. Raises InputError for numbers that don't add up, and for more parts than layers.
+    """
+    parts = parallel.parts
+    given = parallel.layers_per_part
+    if given is not None:
+        refuse(
+            len(given) != parts or sum(given) != layers,
+            f"parallel.layers_per_part has {len(given)} entries of together {sum(given)} layers, "
+            f"expected {parts} (pipeline times virtual_stages) of together {layers}",
+            source,
+        )
+        return given
+    refuse(
+        layers < parts,
+        f"{parts} parts (parallel.pipeline times virtual_stages), expected at most the {layers} layers",
+        source,
+    )
+    fewer = parts - layers % parts if layers % parts else 0
+    from_the_ends = sorted(range(parts), key=lambda part: (min(part, parts - 1 - part), -part))
+    short = set(from_the_ends[:fewer])
+    most = -(-layers // parts)
+    return tuple(most - (part in short) for part in range(parts))
+
+
+def cut(parts: Parts, parallel: Parallel, source: str) -> tuple[tuple[Block, ...], ...]:
+    """The parts of the model, in its order."""
+    chunks, begin = [], 0
+    for layers in layers_of_parts(len(parts.body), parallel, source):
+        chunks.append(parts.body[begin : begin + layers])
+        begin += layers
+    chunks[0] = (*parts.first, *chunks[0])
+    chunks[-1] = (*chunks[-1], *parts.last)
+    return tuple(chunks)
+
+
+def boundary_bytes(parts: Parts, parallel: Parallel, source: str) -> int:
+    """What an NPU sends from part to part for a micro-batch: of several sizes the largest."""
+    if not parts.output_bytes:
+        return parts.boundary_bytes
+    ends = accumulate(layers_of_parts(len(parts.body), parallel, source))
+    return max((parts.output_bytes[end - 1] for end in ends if 0 < end < len(parts.body)), default=0)
+
+
+def uneven_rest(layers: int, parallel: Parallel, source: str) -> tuple[str, ...]:
+    """A warning, where layers don't divide by parts and the file doesn't say how many each gets."""
+    if parallel.layers_per_part is not None or layers % parallel.parts == 0:
+        return ()
+    counts = layers_of_parts(layers, parallel, source)
+    short = counts.count(min(counts))
+    return (
+        f"{source}: {layers} layers in {len(counts)} parts: {short} get {min(counts)}, the others {max(counts)}; "
+        "parallel.layers_per_part says otherwise",
+    )

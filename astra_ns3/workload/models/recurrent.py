@@ -49,13 +49,12 @@ def recurrent_parts(file: RecurrentFile, degrees: Degrees) -> Parts:
         body,
         (block_of("embedding", (tables,)),),
         (block_of("head", _head(shape, batch, value)),),
-        output_bytes=tuple(batch * _sent_words(layer) * shape.units * value for layer in layers_of(shape)),
+        output_bytes=tuple(
+            # A stage behind a decoder's layer needs attention's vectors for each word, too.
+            batch * layer.words * (layer.directions if layer.name.startswith("encoder") else 2) * shape.units * value
+            for layer in layers_of(shape)
+        ),
     )
-
-
-def _sent_words(layer: Cells) -> int:
-    """Vectors for each sentence that a stage behind this layer needs: of a decoder's words also attention's."""
-    return layer.words * (layer.directions if layer.name.startswith("encoder") else 2)
 
 
 def recurrent_totals(file: RecurrentFile) -> Totals:

@@ -34,11 +34,6 @@ class ModelWorkload:
         return self.file.name
 
     @property
-    def layer_count(self) -> int:
-        """Of the model, without its embedding and its head."""
-        return self.totals().layers
-
-    @property
     def least_npus(self) -> int:
         """Those of the smallest network that it fits on."""
         parallel = self.file.parallel
@@ -60,9 +55,9 @@ class ModelWorkload:
 
     def totals(self) -> Totals:
         """The whole model's parameters and operations."""
-        from astra_ns3.workload.models.model_kinds import totals_of
+        from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 
-        return totals_of(self.file)
+        return MODEL_KINDS[self.file.kind].totals(self.file)
 
     def warnings(self, npus: int) -> tuple[str, ...]:
         """What a user should know about how the model is cut, and which times are guessed."""

@@ -116,7 +116,7 @@ class NapDriver(TrainingDriver):
 
 from astra_ns3.config.nap import Nap
 from astra_ns3.config.workload import Layer, Pass, Workload
-from astra_ns3.experiments.jobs.job import Shape
+from astra_ns3.experiments.jobs.job import Headline
 from astra_ns3.experiments.jobs.training import TrainingJob
 
 
@@ -126,9 +126,9 @@ class NapJob(TrainingJob):
     def __init__(self, nap: Nap) -> None:
         super().__init__(Workload("DATA", (Layer("nap", Pass(nap.time_ns), Pass(0), Pass(0)),)))
 
-    def shape(self) -> Shape:
+    def headline(self) -> Headline:
         """A nap."""
-        return Shape("nap", 1)
+        return Headline("nap", 1)
 ''',
     },
     lines={
@@ -145,7 +145,7 @@ class NapJob(TrainingJob):
 from astra_ns3.config.nap import Nap
 from astra_ns3.experiments.jobs.job_kinds import job_of
 
-assert job_of(Nap(70)).shape()[:2] == ("nap", 1)
+assert job_of(Nap(70)).headline()[:2] == ("nap", 1)
 """,
 )
 

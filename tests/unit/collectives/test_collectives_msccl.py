@@ -146,8 +146,8 @@ RING = ring_all_reduce(3)
         ('step s="1"', 'step s="4"', "my.xml:5: <step>: s is 4, expected 1"),
         ('depid="-1" deps="-1"', 'depid="3" deps="0"', "my.xml:4: <step>: depends on thread block 3, step 0"),
         ("</tb>", "", r"my.xml:\d+: is not XML"),
-        ("<tb ", "<block ", "my.xml:3: <block>: is not expected in <gpu>"),
-        ("<algo", "<!DOCTYPE algo>\n<algo", r"my.xml:1: <!DOCTYPE>: is not allowed"),
+        ("<tb ", "<block/><tb ", "my.xml:3: <block>: is not expected in <gpu>"),
+        ("<algo", "<!DOCTYPE algo>\n<algo", r"my.xml:1: <!DOCTYPE> is not allowed"),
         ('i_chunks="3"', 'i_chunks="6"', "GPUs differ in the number of chunks"),
     ],
 )

@@ -64,7 +64,7 @@ def test_keys_of_a_model_file_are_set() -> None:
     found = loaded(changes, MODEL, NETWORK)
     assert isinstance(found.workload, ModelWorkload)
     file = found.workload.file
-    assert (found.workload.layer_count, file.parallel.tensor, file.training.micro_batches) == (4, 4, 2)
+    assert (found.workload.totals().layers, file.parallel.tensor, file.training.micro_batches) == (4, 4, 2)
 
 
 def test_an_analytical_file_has_its_own_keys_and_ours(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_generate_writes_a_model_file_where_its_name_says_so_and_traces_where_no
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "num_hidden_layers": 1}), encoding="utf-8")
     generate(str(tmp_path / "config.json"), "-o", str(tmp_path / "one.yml"))
     generate(str(tmp_path / "one.yml"), "-o", str(tmp_path / "again.yaml"), "--set", "model.layers=2")
-    assert read_model(tmp_path / "again.yaml").layer_count == 2
+    assert read_model(tmp_path / "again.yaml").totals().layers == 2
     generate(str(tmp_path / "one.yml"), "-o", str(tmp_path / "new" / "traces"))
     assert [file.name for file in (tmp_path / "new").iterdir()] == ["traces.0.et"]
 

@@ -38,7 +38,7 @@ from astra_ns3.experiments.isolated import snapshot
 from astra_ns3.experiments.isolated.channel import Inbox, Stage
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.experiments.saving_tenants import save_all
+from astra_ns3.experiments.saving import save_all
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.recorded import FLOWS
 from astra_ns3.playing.loops.training_driver import TrainingDriver

@@ -12,8 +12,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, preset
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError, ProgramMismatch, SimulationStalled
-from astra_ns3.playing.graphs.finished import FinishedNodes
-from astra_ns3.playing.graphs.window import Window
+from astra_ns3.playing.graphs.window import FinishedNodes, Window
 
 ASTRA_SIM_2 = preset("astra-sim-2")
 RING_OF_2_US = 2.0

@@ -20,7 +20,7 @@ from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.simai_pipeline import turns
 from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.programs.operations import Compute, Receive, Send, Wait
-from astra_ns3.report.pipeline_text import pipeline_rows
+from astra_ns3.report.summary import pipeline_rows
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest

@@ -13,7 +13,7 @@ from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import ExposedDocument, RunDocument
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
-from astra_ns3.report.explanation.segment import MESSAGE, Segment
+from astra_ns3.report.explanation.parts import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
 from astra_ns3.report.summary import run_text, summary
 

@@ -47,7 +47,7 @@ from astra_ns3.report.page import page
 from astra_ns3.report.page.configuration import configuration
 from astra_ns3.report.page.markup import Markup, data_script, tag
 from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAIL, report_page
-from astra_ns3.report.page.slowest import MOST_ROWS, slowest_collectives, slowest_messages
+from astra_ns3.report.page.sections import MOST_ROWS, slowest_collectives, slowest_messages
 from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import Recorded, table_of
@@ -65,7 +65,7 @@ def played(output: Path | None = None, **options: Any) -> astra_ns3.Result:
 
 
 def made(name: str, *runs: astra_ns3.Result, detail: int = MOST_DETAIL) -> Figure | Missing:
-    return FIGURES[name].make([Shown(run, f"run {place}", place) for place, run in enumerate(runs)], detail)
+    return page._made(FIGURES[name], [Shown(run, f"run {place}", place) for place, run in enumerate(runs)], detail)
 
 
 class Drawn(NamedTuple):
@@ -125,8 +125,8 @@ def test_a_run_that_recorded_nothing_has_the_figures_of_every_run_and_says_what_
     for name, figure in found.items():
         assert (f'id="{name}"' in text) == isinstance(figure, Figure), "what has no data has no section"
         if isinstance(figure, Missing):
-            assert re.search(r"--record \w+|observe\.\w+", figure.remedy)
-            assert figure.remedy in " ".join(Text(text).words)
+            assert re.search(r"--record \w+|observe\.\w+", str(figure))
+            assert str(figure) in " ".join(Text(text).words)
     assert "Slowest messages" not in text
 
 

@@ -20,7 +20,7 @@ import astra_ns3
 from astra_ns3.errors import InputError
 from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.timeline import perfetto, programs
-from astra_ns3.report.timeline.lanes import Lanes
+from astra_ns3.report.timeline.programs import Lanes
 from astra_ns3.report.timeline.timeline import left_out, write_timeline
 
 PS_PER_NS = 1000

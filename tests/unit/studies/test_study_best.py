@@ -12,8 +12,8 @@ from support.studies import INPUTS, expanded, result_of, study_of
 
 from astra_ns3.config.model.compute import Given, Roofline, Systolic
 from astra_ns3.config.model.devices import device_named
-from astra_ns3.experiments.throughput import throughput_document
-from astra_ns3.report.throughput_text import throughput_rows
+from astra_ns3.experiments.metadata import throughput_document
+from astra_ns3.report.foreseen_text import throughput_rows
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import figure_data
 from astra_ns3.studies.figures.kinds import written

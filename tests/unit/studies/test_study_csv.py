@@ -8,7 +8,7 @@ from pathlib import Path
 from support.studies import expanded, outcome_of, study_of
 
 from astra_ns3.studies.result import StudyResult
-from astra_ns3.studies.writing import write_study
+from astra_ns3.studies.run_study import write_study
 
 
 def test_names_of_columns_and_values_are_no_formulas(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from support.studies import result_of
 
 from astra_ns3.studies.measures import COSTS, MEASURES, measures_digest, measures_of
-from astra_ns3.studies.measuring import measured_today
+from astra_ns3.studies.run_study import measured_today
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.tables import framed
 from astra_ns3.studies.task import PointOutcome

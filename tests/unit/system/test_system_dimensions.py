@@ -130,7 +130,7 @@ def test_other_collectives_take_the_sum_of_their_phases(kind: CollectiveKind, si
 def test_a_collective_on_some_dimensions_stays_in_its_groups() -> None:
     run = _Run(system("ring_ring_ring", preferred_dataset_splits=1), (2, 3, 2), request(bytes=600, dimensions=(1,)))
     assert {time_ps for time_ps, _, _ in run.ends} == {_ring(3, 600)}
-    (record,) = run.system.collectives()
+    (record,) = run.system.history.all()
     assert (record.ranks, record.algorithm) == (3, "ring")
     assert run.system.sent_bytes == (0, 4 * 200, 0)
 
@@ -259,7 +259,7 @@ def test_no_system_ever_stalls_and_all_npus_start_the_same(
         begin_ps=lambda rank, number: begins[rank][number],
         waits=waits,
     )
-    issued = run.system.collectives()
+    issued = run.system.history.all()
     assert len(run.ends) == len(issued) * ranks
     assert all(record.end_ps is not None for record in issued)
     for rank in range(ranks):

@@ -76,7 +76,7 @@ def test_one_slot_runs_the_chunks_of_a_ring_all_reduce_one_after_the_other() -> 
     run.run()
     expected = 5 * collective_times.ring_all_reduce(4, 400, _message_ps, ENDPOINT_PS)
     assert sorted(run.ends) == [(expected, rank, 0) for rank in range(4)]
-    (record,) = run.system.collectives()
+    (record,) = run.system.history.all()
     assert (record.start_ps, record.end_ps, record.chunks, record.algorithm) == (0, expected, 5, "ring")
     assert run.system.busy() == (((0, expected),),)
     assert run.system.sent_bytes == (5 * 6 * 100,)
@@ -183,7 +183,7 @@ def test_without_data_a_collective_is_done_at_once_but_uses_a_priority() -> None
         assert run.issue(rank, 0).done
         assert not run.issue(rank, 8).done
     run.run()
-    assert [record.index for record in run.system.collectives()] == [1]
+    assert [record.index for record in run.system.history.all()] == [1]
 
 
 def test_schedules_and_groups_are_handed_over_once() -> None:

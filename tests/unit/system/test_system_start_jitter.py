@@ -25,7 +25,7 @@ class NotingBackend(FakeBackend):
         self.delays: list[int] = []
 
     def call_later(self, rank: int, delay_ps: int, callback: Callable[[int], None]) -> None:
-        if "_launch" in repr(callback):
+        if "SystemLayer._start" in repr(callback):
             self.delays.append(delay_ps)
         super().call_later(rank, delay_ps, callback)
 

@@ -23,7 +23,7 @@ def _case_study() -> Workload:
 def test_the_file_in_inputs_is_what_the_generator_writes(tmp_path: Path) -> None:
     dlrm.main([str(tmp_path / "made.txt")])
     assert (tmp_path / "made.txt").read_bytes() == FILE.read_bytes()
-    assert dlrm.dlrm_case_study().encode() == FILE.read_bytes()
+    assert format_workload(dlrm.dlrm_workload(dlrm.DlrmModel())).encode() == FILE.read_bytes()
 
 
 def test_the_mlps_have_the_shapes_of_the_table(case_study: Workload) -> None:

@@ -259,5 +259,5 @@ def test_skew_is_the_busiest_place_over_the_mean_of_each_layer() -> None:
     loads = [ExpertLoad((30, 10, 20, 20), 20), None, ExpertLoad((5, 5, 5, 5))]
     blocks = tuple(Block(f"layer {n}", (), expert_load=load) for n, load in enumerate(loads))
     first, last = expert_skew(TrainingPlan("m", "m.yaml", Degrees(data=4, expert=4), (blocks,)))
-    assert (first.layer, first.busiest, first.most_over_mean, first.dropped_share) == ("layer 0", 0, 1.5, 0.2)
-    assert (last.layer, last.most_over_mean, last.dropped_share) == ("layer 2", 1.0, 0.0)
+    assert (first.layer, first.busiest, first.most_over_mean, first.rows, first.dropped) == ("layer 0", 0, 1.5, 80, 20)
+    assert (last.layer, last.most_over_mean, last.dropped) == ("layer 2", 1.0, 0)

@@ -20,7 +20,7 @@ from astra_ns3.playing.dry_run.counting import counted_messages, counted_request
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed
-from astra_ns3.workload.models.cutting import layers_of_parts
+from astra_ns3.workload.models.planning import layers_of_parts
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 RESNET = Path(__file__).resolve().parents[3] / "inputs" / "workload" / "models" / "resnet-50.yaml"

@@ -10,7 +10,7 @@ from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.training_plan import Item, Operation
 from astra_ns3.workload.experts.group import ExpertGroup
 from astra_ns3.workload.experts.router import Router
-from astra_ns3.workload.models.cutting import layers_of_parts
+from astra_ns3.workload.models.planning import layers_of_parts
 
 HEAD = HIDDEN // HEADS
 BYTES = 2

@@ -230,7 +230,7 @@ def test_biases_of_queries_keys_and_values_alone_are_no_others() -> None:
     plain, some, every = (
         workload({"biases": biases}).totals().parameters for biases in (False, "query_key_value", True)
     )
-    layers = workload({}).layer_count
+    layers = workload({}).totals().layers
     # Of a plain layer: three vectors, then one behind attention, four and one of the network.
     assert some - plain == layers * 3 * 1024
     assert every - some == layers * (1 + 4 + 1) * 1024

@@ -66,7 +66,7 @@ def test_what_is_written_leaves_out_keys_that_change_nothing(tmp_path: Path) -> 
 def test_a_changed_key_changes_nothing_else() -> None:
     workload = read_model(FOLDER / "llama-3-8b.yaml")
     other = changed(workload, {"parallel.tensor": 2, "model.layers": 4, "training.recompute": "full"})
-    assert (other.file.parallel.tensor, other.layer_count) == (2, 4)
+    assert (other.file.parallel.tensor, other.totals().layers) == (2, 4)
     back = changed(other, {"parallel.tensor": 8, "model.layers": 32, "training.recompute": "none"})
     assert back.file == workload.file
 

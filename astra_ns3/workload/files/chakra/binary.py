@@ -51,7 +51,9 @@ def offset_of(path: str, number: int) -> int:
     """The byte at which message ``number`` of a file, counted from 0, begins."""
     for start, found in read_pieces(path):
         if number < len(found):
-            return start + sum(len(message) + _length_bytes(len(message)) for message in found[:number])
+            return start + sum(
+                len(message) + max(1, (len(message).bit_length() + 6) // 7) for message in found[:number]
+            )
         number -= len(found)
     return _size(path)
 
@@ -80,10 +82,6 @@ def _length(content: bytes, place: int) -> tuple[int, int]:
         if byte < 128:
             return length, start
     return 0, 0
-
-
-def _length_bytes(length: int) -> int:
-    return max(1, (length.bit_length() + 6) // 7)
 
 
 def _size(path: str) -> int:

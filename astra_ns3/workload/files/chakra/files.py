@@ -35,7 +35,7 @@ def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
     if place.is_dir():
         return RankFiles(_of_folder(place))
     if place.exists():
-        parts = _parts(place.name)
+        parts = _RANK_FILE.fullmatch(place.name)
         siblings = len(_entries(place.parent, Path(parts["prefix"]).name, parts["suffix"])) - 1 if parts else 0
         return RankFiles((os.fspath(place),), alone=True, siblings=siblings)
     found = _with_prefix(place)
@@ -56,14 +56,14 @@ def rank_files(prefix: str | os.PathLike[str], suffix: str) -> dict[int, str]:
 
 def rank_of(path: str | os.PathLike[str]) -> int | None:
     """The rank in a file's name; None if it has none."""
-    parts = _parts(Path(path).name)
+    parts = _RANK_FILE.fullmatch(Path(path).name)
     return int(parts["rank"]) if parts else None
 
 
 def _of_folder(folder: Path) -> tuple[str, ...]:
     sets: dict[tuple[str, str], dict[int, str]] = {}
     for name in _names(folder):
-        if parts := _parts(name):
+        if parts := _RANK_FILE.fullmatch(name):
             key = (parts["prefix"], parts["suffix"])
             sets.setdefault(key, {})[int(parts["rank"])] = os.fspath(folder / name)
     binary = {key: files for key, files in sets.items() if key[1] == "et"} or sets
@@ -89,7 +89,7 @@ def _with_prefix(prefix: Path) -> dict[int, str]:
 def _entries(folder: Path, prefix: str, suffix: str) -> dict[int, str]:
     found = {}
     for entry in _names(folder):
-        parts = _parts(entry)
+        parts = _RANK_FILE.fullmatch(entry)
         if parts and parts["prefix"] == prefix and parts["suffix"] == suffix:
             found[int(parts["rank"])] = os.fspath(folder / entry)
     return found
@@ -109,7 +109,3 @@ def _in_order(prefix: Path, files: dict[int, str]) -> tuple[str, ...]:
             f"{prefix}.{missing}.{suffix}: no such file, but there is one of rank {ranks[-1]}; ranks count from 0"
         )
     return tuple(files[rank] for rank in ranks)
-
-
-def _parts(name: str) -> re.Match[str] | None:
-    return _RANK_FILE.fullmatch(name)

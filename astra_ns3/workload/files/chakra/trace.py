@@ -13,7 +13,7 @@ from pathlib import Path
 
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
-from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.errors import InputError, failing, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces
@@ -234,11 +234,8 @@ def _begins_as_metadata(path: str) -> bool:
 
 
 def _head(path: str) -> bytes:
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(_HEAD_BYTES)
-    except (OSError, ValueError) as error:
-        raise wrong(f"cannot be read: {getattr(error, 'strerror', None) or error}", path) from error
+    with failing((OSError, ValueError), "cannot be read", path), Path(path).open("rb") as file:
+        return file.read(_HEAD_BYTES)
 
 
 def _is_text(head: bytes) -> bool:

@@ -8,16 +8,19 @@ way (reduce-scatter), and gradients go to all (all-gather).
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.model.dlrm import DlrmFile
+from astra_ns3.config.core.model import shown
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.model.dlrm import DlrmFile, DlrmShape
 from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
-from astra_ns3.errors import refuse
-from astra_ns3.workload.models.recommendation.placement import tables_of_npus
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.workload.models.sized_operations import gather
 
 _INDEX_BYTES = 8
+_COLUMNS = ["table", "npu"]
 
 
 @dataclass(frozen=True)
@@ -93,30 +96,61 @@ class Tables:
 
     def sums(self) -> tuple[Item, ...]:
         """Every NPU gets the sums of all tables for its own samples; the rest of the block goes on meanwhile."""
-        if self.npus == 1:
-            return ()
-        whole = self.npus * self.batch * self.file.model.tables * self._vector_bytes
-        if self.file.model.placement == "row":
-            return (Exchange(CollectiveKind.REDUCE_SCATTER, Group.DATA, whole, waited=False),)
-        if self._split_evenly:
-            size = self.npus * self.batch * self.counts[0] * self._vector_bytes
-            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, size, waited=False),)
-        rows = tuple((self.batch * count * self._vector_bytes,) * self.npus for count in self.counts)
-        return (self._uneven(rows),)
+        return self._exchanged(CollectiveKind.REDUCE_SCATTER, self.npus, back=False)
 
     def gradients(self) -> tuple[Item, ...]:
         """And back."""
+        return self._exchanged(CollectiveKind.ALL_GATHER, 1, back=True)
+
+    def _exchanged(self, of_rows: CollectiveKind, brought: int, *, back: bool) -> tuple[Item, ...]:
+        """Return how vectors travel; of tables cut in rows by ``of_rows``, each bringing those of so many NPUs."""
+        sizes = tuple(self.batch * count * self._vector_bytes for count in self.counts)
         if self.npus == 1:
             return ()
-        own = self.batch * self.file.model.tables * self._vector_bytes
         if self.file.model.placement == "row":
-            return (Exchange(CollectiveKind.ALL_GATHER, Group.DATA, own, waited=False),)
+            return (Exchange(of_rows, Group.DATA, brought * sizes[0], waited=False),)
         if self._split_evenly:
-            size = self.npus * self.batch * self.counts[0] * self._vector_bytes
-            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, size, waited=False),)
-        row = tuple(self.batch * count * self._vector_bytes for count in self.counts)
-        return (self._uneven((row,) * self.npus),)
-
-    def _uneven(self, rows: tuple[tuple[int, ...], ...]) -> Exchange:
+            return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, self.npus * sizes[0], waited=False),)
+        rows = (sizes,) * self.npus if back else tuple((size,) * self.npus for size in sizes)
         most = max(map(sum, rows))
-        return Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, most, waited=False, counts=rows)
+        return (Exchange(CollectiveKind.ALL_TO_ALL, Group.DATA, most, waited=False, counts=rows),)
+
+
+def tables_of_npus(shape: DlrmShape, npus: int) -> tuple[int, ...]:
+    """Tables of each NPU: dealt out in turn, or as the file says. Raises InputError with its line."""
+    if shape.tables_of_npus is None:
+        return tuple(shape.tables // npus + (npu < shape.tables % npus) for npu in range(npus))
+    counts, seen = [0] * npus, set()
+    for place, table, npu in _rows(shape.tables_of_npus):
+        if table >= shape.tables or table in seen:
+            found = (
+                "stands twice" if table in seen else f"isn't one of the {shape.tables} tables, 0 to {shape.tables - 1}"
+            )
+            raise wrong(f"table {table} {found}", place)
+        refuse(npu >= npus, f"npu is {npu}, expected one of the {npus} NPUs, 0 to {npus - 1}", place)
+        seen.add(table)
+        counts[npu] += 1
+    if len(seen) < shape.tables:
+        missing = next(table for table in range(shape.tables) if table not in seen)
+        raise wrong(f"table {missing} is missing; expected a row for each of {shape.tables}", shape.tables_of_npus)
+    return tuple(counts)
+
+
+def _rows(path: str) -> list[tuple[str, int, int]]:
+    """Place, table and NPU."""
+    lines = csv.reader(read_text(path).splitlines())
+    header = [name.strip() for name in next(lines)]
+    refuse(header != _COLUMNS, f"{path}:1: found {shown(','.join(header))}, expected the columns {','.join(_COLUMNS)}")
+    found = []
+    for row in lines:
+        cells = [cell.strip() for cell in row]
+        place = f"{path}:{lines.line_num}"
+        if not any(cells):
+            continue
+        refuse(
+            len(cells) != len(_COLUMNS) or not all(cell.isascii() and cell.isdigit() for cell in cells),
+            f"found {shown(','.join(row))}, expected two whole numbers: a table and its NPU",
+            place,
+        )
+        found.append((place, int(cells[0]), int(cells[1])))
+    return found

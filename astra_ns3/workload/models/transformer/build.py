@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from astra_ns3.config.model.transformer import TransformerFile
-from astra_ns3.config.training_plan import Block, Degrees
+from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group, Item
 from astra_ns3.workload.models.parts import Parts
-from astra_ns3.workload.models.piece import Piece, block_of
+from astra_ns3.workload.models.piece import Piece, block_of, joined
 from astra_ns3.workload.models.transformer.attention import attention
 from astra_ns3.workload.models.transformer.dispatch import Dispatch, even, routed, router_of
 from astra_ns3.workload.models.transformer.ends import embedding, head
 from astra_ns3.workload.models.transformer.experts import expert_layer
 from astra_ns3.workload.models.transformer.feed_forward import feed_forward
-from astra_ns3.workload.models.transformer.overlap import backward_of
 from astra_ns3.workload.models.transformer.share import Share
 
 
@@ -74,3 +73,36 @@ def _network(share: Share, dispatch: Dispatch | None) -> Iterator[Piece]:
     if dispatch is None or share.shape.experts is None:
         return feed_forward(share)
     return expert_layer(share, share.shape.experts, dispatch)
+
+
+def backward_of(halves: Sequence[Sequence[Piece]]) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """Return gradients of inputs, with those of weights where they hide a sum, and gradients of weights that are left.
+
+    As in Megatron-LM: each half of a layer, attention or network, sums the gradients of its input over the tensor
+    group, and nothing of the half waits for that but its normalisation, so the gradients of its weights come next.
+    Model limits: the normalisation is counted before the sum is there; where the sum isn't there when they are done,
+    the next exchange of the group queues behind it. A half whose tokens go to experts has other exchanges behind that
+    one, and is left as it is.
+    """
+    inputs: tuple[Item, ...] = ()
+    weights: tuple[Item, ...] = ()
+    for half in reversed(halves):
+        whole = joined(half)
+        place = _last_sum(whole.input_gradient)
+        if place is None:
+            inputs, weights = (*inputs, *whole.input_gradient), (*weights, *whole.weight_gradient)
+            continue
+        found = whole.input_gradient[place]
+        assert isinstance(found, Exchange)
+        before, after = whole.input_gradient[:place], whole.input_gradient[place + 1 :]
+        inputs = (*inputs, *before, replace(found, waited=False), *whole.weight_gradient, *after)
+    return inputs, weights
+
+
+def _last_sum(items: tuple[Item, ...]) -> int | None:
+    """Where the last exchange of the tensor group stands; None if there is none, or experts have exchanges too."""
+    exchanges = [(place, item) for place, item in enumerate(items) if isinstance(item, Exchange)]
+    if not exchanges or any(item.group is Group.EXPERT for _, item in exchanges):
+        return None
+    place, last = exchanges[-1]
+    return place if last.group is Group.TENSOR else None

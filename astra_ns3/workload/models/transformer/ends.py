@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.training_plan import Exchange, Group
+from astra_ns3.config.training_plan import Group
 from astra_ns3.workload.models.piece import Piece
 from astra_ns3.workload.models.sized_operations import Linear, elementwise, gather
 from astra_ns3.workload.models.transformer.common import norm
@@ -68,9 +68,7 @@ def head(share: Share, *, has_weights: bool) -> Iterator[Piece]:
 def _loss(share: Share, rows: int) -> Piece:
     """Cross entropy; the logits are kept."""
     logits = rows * share.vocabulary * _SINGLE_BYTES
-    sums: tuple[Exchange, ...] = ()
-    for _ in range(_LOSS_SUMS):
-        sums += share.exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, rows * _SINGLE_BYTES)
+    sums = share.exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, rows * _SINGLE_BYTES) * _LOSS_SUMS
     return Piece(
         (elementwise("loss", 2 * logits), *sums),
         (elementwise("loss gradient", 2 * logits),),

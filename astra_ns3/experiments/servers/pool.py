@@ -1,4 +1,4 @@
-"""A worker's servers: one is lent to each point that is played, started when there is none of the kind it needs."""
+"""The servers of a process: one is lent to each run that is played, started when there is none of the kind it needs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from astra_ns3.errors import BackendError
-from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.experiments.servers.messages import ServerKind, Unplayed
 from astra_ns3.experiments.servers.warm_server import WarmServer
-from astra_ns3.studies.task import Unplayed
 
 MOST_IDLE = 3
-"""So many servers of a worker may wait for a point, each of a quarter of a gigabyte; the one unused longest ends."""
+"""So many servers may wait for a point, each of a quarter of a gigabyte; the one unused longest ends."""
 
 
 class Abandoned(Exception):
@@ -20,29 +19,26 @@ class Abandoned(Exception):
 
 
 class ServerPool:
-    """All servers of one worker process; its threads may share it."""
+    """All servers of one process; its threads may share it. ``most_idle`` of them may wait for a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_idle: int = MOST_IDLE) -> None:
         self._lock = threading.Lock()
+        self._most_idle = most_idle
         self._idle: list[WarmServer] = []
         self._lent: list[WarmServer] = []
-        self._closed = False
-
-    @property
-    def closed(self) -> bool:
+        self.closed = False
         """Whether the study has been stopped."""
-        return self._closed
 
     @property
     def pids(self) -> list[int]:
         """Numbers of the servers' processes."""
         with self._lock:
-            return [server.pid for server in (*self._idle, *self._lent)]
+            return [server.process.pid for server in (*self._idle, *self._lent)]
 
     def start(self, kind: ServerKind) -> None:
         """Have a server of ``kind`` warm itself up, for the first point to come; nobody waits for it."""
         with self._lock:
-            if not self._closed:
+            if not self.closed:
                 self._idle.append(WarmServer(kind))
 
     @contextmanager
@@ -56,32 +52,26 @@ class ServerPool:
         try:
             yield server
         finally:
-            with self._lock:
-                self._lent.remove(server)
-                self._idle.append(server)
-                gone = self._idle if self._closed else self._superfluous()
-                self._idle = [each for each in self._idle if each not in gone]
-            for each in gone:
-                each.close()
+            self.give(server)
 
     def close(self) -> None:
         """End all servers; one that is lent is killed, and whoever uses it sees its child die."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             gone, self._idle = self._idle, []
             for server in self._lent:
-                server.kill()
+                server.process.kill()
         for server in gone:
-            server.close()
+            server.process.close()
 
     def _warm(self, kind: ServerKind) -> WarmServer:
-        server = self._taken(kind)
+        server = self.take(kind)
         try:
             server.wait_until_warm()
         except BackendError:
             asked_to_end = server.was_asked_to_end
-            self._drop(server)
-            if self._closed:
+            self.drop(server)
+            if self.closed:
                 raise Abandoned from None
             if asked_to_end:
                 raise Unplayed("the server that was to play it was asked to end") from None
@@ -90,9 +80,10 @@ class ServerPool:
             return self._warm(ServerKind())  # what kills a server hurts no more than the one point then
         return server
 
-    def _taken(self, kind: ServerKind) -> WarmServer:
+    def take(self, kind: ServerKind) -> WarmServer:
+        """Return a server of ``kind``, perhaps not warm yet, for a run; the caller gives it back, or drops it."""
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise Abandoned
             dead = [server for server in self._idle if not server.lives]
             self._idle = [server for server in self._idle if server not in dead]
@@ -103,16 +94,23 @@ class ServerPool:
                 self._idle.remove(server)
             self._lent.append(server)
         for each in dead:
-            each.close()
+            each.process.close()
         return server
 
-    def _drop(self, server: WarmServer) -> None:
+    def give(self, server: WarmServer) -> None:
+        """Keep a server for the next run, if it lives; the dead end, and of the idle those that have waited longest."""
         with self._lock:
             self._lent.remove(server)
-        server.close()
+            self._idle.append(server)
+            alive = [each for each in self._idle if each.lives]
+            kept = [] if self.closed else alive[max(0, len(alive) - self._most_idle) :]
+            gone = [each for each in self._idle if each not in kept]
+            self._idle = kept
+        for each in gone:
+            each.process.close()
 
-    def _superfluous(self) -> list[WarmServer]:
-        """The dead, and of the idle the first, which have waited longest."""
-        dead = [server for server in self._idle if not server.lives]
-        alive = [server for server in self._idle if server not in dead]
-        return dead + alive[: max(0, len(alive) - MOST_IDLE)]
+    def drop(self, server: WarmServer) -> None:
+        """End a server that can't be used."""
+        with self._lock:
+            self._lent.remove(server)
+        server.process.close()
