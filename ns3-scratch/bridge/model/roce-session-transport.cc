@@ -63,6 +63,7 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
     shared.makeControl = ReadControl(part);
+    shared.idealTimes = context.description.observation.flows; // nobody else asks for them
     const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(
         std::move(shared),

@@ -71,12 +71,6 @@ FabricFrame::GetPacket() const
 
 FabricFramePool::~FabricFramePool()
 {
-    while (m_free)
-    {
-        FabricFrame* frame = m_free;
-        m_free = frame->next;
-        frame->~FabricFrame();
-    }
     while (m_freeTelemetry)
     {
         FabricTelemetry* telemetry = m_freeTelemetry;

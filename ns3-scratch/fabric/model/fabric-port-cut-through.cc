@@ -39,7 +39,7 @@ FabricPort::ArriveInParts()
             if (!m_headLost && m_receiver->AdmitHead(frame, m_receiverPort))
             {
                 TakeOffLink(nowPs);
-                m_counters.arrivedFrames++;
+                m_arrivedFrames++;
                 m_receiver->ReceiveHead(frame, m_receiverPort);
                 return;
             }
@@ -57,7 +57,7 @@ FabricPort::ArriveInParts()
         Lose(frame, nowPs);
         return;
     }
-    m_counters.arrivedFrames++;
+    m_arrivedFrames++;
     m_receiver->ReceiveFrame(frame, m_receiverPort);
 }
 

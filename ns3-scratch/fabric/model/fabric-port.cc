@@ -425,7 +425,7 @@ FabricPort::Arrive()
         Lose(frame, nowPs);
         return;
     }
-    m_counters.arrivedFrames++;
+    m_arrivedFrames++;
     m_receiver->ReceiveFrame(frame, m_receiverPort);
 }
 

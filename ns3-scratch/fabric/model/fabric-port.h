@@ -90,7 +90,6 @@ struct FabricPortCounters
     uint64_t markedFrames{0};      //!< frames given a congestion mark
     uint64_t highestQueueBytes{0}; //!< most bytes that ever waited
     uint64_t lostFrames{0};        //!< frames lost on the link by its error rate
-    uint64_t arrivedFrames{0};     //!< frames handed to the far end
     uint64_t pauses{0};            //!< times a priority was told to stop
     int64_t pausedPs{0};           //!< time during which any priority was stopped
     uint64_t pauseFrames{0};       //!< pause frames sent, to stop and to go on
@@ -295,6 +294,13 @@ class FabricPort : public Object
 
     /// \return the counters, exact as of now
     const FabricPortCounters& GetCounters();
+
+    /// \return frames handed to the far end
+    uint64_t GetArrivedFrames() const
+    {
+        return m_arrivedFrames;
+    }
+
     /// \return the counters as of when the port was last settled; nothing is played for it
     const FabricPortCounters& GetSettledCounters() const;
     /// \param nowPs the present time \return for how long it was stopped, until now if it is
@@ -371,10 +377,9 @@ class FabricPort : public Object
     /// Have in cache what tells of the link.
     void PrefetchLink() const
     {
-        const auto* hot = reinterpret_cast<const char*>(&m_lineFreePs);
+        const auto* hot = reinterpret_cast<const char*>(&m_wire);
         __builtin_prefetch(hot);
         __builtin_prefetch(hot + CACHE_LINE_BYTES);
-        __builtin_prefetch(hot + 2 * CACHE_LINE_BYTES);
     }
 
     /// Have in cache the frames that arrive next.
@@ -417,7 +422,7 @@ class FabricPort : public Object
   private:
     static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
     static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
-    static constexpr std::ptrdiff_t CACHE_LINE_BYTES = 64;
+    static constexpr std::size_t CACHE_LINE_BYTES = 64;
     static constexpr uint32_t PORT_BITS = 14; //!< of the number of a port in a rank
     static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
     static constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); //!< no line to get free
@@ -487,56 +492,64 @@ class FabricPort : public Object
     /// Let a frame go that does not arrive. \param timePs when it was dropped or lost
     void Lose(FabricFrame* frame, int64_t timePs);
 
+    // What the arrival of a frame at the far end touches.
+    alignas(CACHE_LINE_BYTES) FabricWire m_wire; //!< on the line or on the way
+    uint64_t m_arrivedFrames{0};                 //!< frames handed to the far end
+    FabricReceiver* m_receiver{nullptr};         //!< far end
+    uint32_t m_receiverPort{0};                  //!< its number of its port
+    uint32_t m_context{0};                       //!< its node
+
+    // What settling looks at.
     int64_t m_lineFreePs{0};              //!< when the line can take the next frame, or DOWN
     uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send
     uint32_t m_occupied{0};               //!< bit q is set if queue q has a frame
     FabricFrameSource* m_source{nullptr}; //!< further frames
-    FabricWire m_wire;                    //!< on the line or on the way
-    int64_t m_lineStartPs{0};             //!< when the frame on the line began
-    bool m_oldestFirst{false};            //!< at equal times what was scheduled first comes first
-    int64_t m_psPerByte{0};               //!< exact time of one byte, or 0 if it is no whole number
-    int64_t m_lastArrivalPs{0};           //!< arrival of the newest frame on the link
     int64_t m_wakePs{NO_WAKE};            //!< when Wake is due
-    uint64_t m_queueBytes{0};             //!< bytes waiting
-    uint64_t m_lineBytes{0};              //!< carried by the line, preamble and gap counted
-    bool m_listed{false};                 //!< its memory knows that something waits here
-    uint64_t m_rateBps{0};                //!< rate
-    FabricReceiver* m_receiver{nullptr};  //!< far end
-    uint32_t m_receiverPort{0};           //!< its number of its port
-    uint32_t m_context{0};                //!< its node
-    uint8_t m_paused{0};                  //!< priorities that are stopped
-    bool m_arrivalPending{false};         //!< the arrival is scheduled
-    bool m_emptied{false};                //!< the wire ran empty in this window
-    bool m_losesFrames{false};            //!< any on the wire may be lost
-    bool m_headArrived{false};            //!< the head of the first frame on the wire has arrived
-    bool m_headLost{false};           //!< that frame is lost, which shows when all of it is there
-    uint32_t m_headWireBytes{0};      //!< bytes on the line up to the end of a head; 0: unannounced
+    int64_t m_lineStartPs{0};             //!< when the frame on the line began
+    uint32_t m_group{0};                  //!< of its node, see FabricSimulator
+    uint32_t m_farGroup{0};               //!< of the far end
+    uint32_t m_headWireBytes{0};  //!< bytes on the line up to the end of a head; 0: unannounced
+    uint8_t m_paused{0};          //!< priorities that are stopped
+    bool m_arrivalPending{false}; //!< the arrival is scheduled
+    bool m_emptied{false};        //!< the wire ran empty in this window
+    bool m_losesFrames{false};    //!< any on the wire may be lost
+    bool m_headArrived{false};    //!< the head of the first frame on the wire has arrived
+    bool m_headLost{false};       //!< that frame is lost, which shows when all of it is there
+    bool m_oldestFirst{false};    //!< at equal times what was scheduled first comes first
+    bool m_listed{false};         //!< its memory knows that something waits here
+
+    // What sending touches, too.
+    int64_t m_psPerByte{0};           //!< exact time of one byte, or 0 if it is no whole number
+    int64_t m_lastArrivalPs{0};       //!< arrival of the newest frame on the link
+    uint64_t m_queueBytes{0};         //!< bytes waiting
+    uint64_t m_lineBytes{0};          //!< carried by the line, preamble and gap counted
     Time m_delay;                     //!< propagation delay
-    Time m_rounding;                  //!< transmission times are multiples of it
-    uint32_t m_group{0};              //!< of its node, see FabricSimulator
-    uint32_t m_farGroup{0};           //!< of the far end
     Ptr<FabricSharedBuffer> m_buffer; //!< memory of the queues
     Ptr<FabricEcnMarker> m_marker;    //!< congestion marker
-    FabricPortCounters m_counters;    //!< what it has done
-    std::array<FabricFrameList, QUEUES> m_queues;             //!< waiting
-    std::array<uint64_t, QUEUES> m_bytes{};                   //!< bytes waiting
-    std::array<int64_t, FABRIC_PRIORITIES> m_pausedSincePs{}; //!< start of each stop
-    std::array<int64_t, FABRIC_PRIORITIES> m_stoppedPs{};     //!< stops that are over, together
-    int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
-    std::unique_ptr<FabricPortScheduler> m_scheduler;         //!< chooses the queue
-    std::unique_ptr<FabricUtilisationMeter> m_meter;          //!< utilisation of the line
-    FabricPauseListener* m_pauseListener{nullptr};            //!< told of stops
-    std::string m_name{"a port"};                             //!< for errors
-    FabricPortPlace m_place;                                  //!< for who records it
-    double m_errorRate{0.0};                                  //!< of what leaves from now on
-    std::deque<EarlierErrors> m_earlierErrors;                //!< of what left before, oldest first
-    FabricDraws m_draws;                                      //!< draws the losses
-    TracedCallback<Time, uint64_t> m_queueTrace;              //!< queue length changed
-    TracedCallback<Time, Ptr<const Packet>> m_transmitTrace;  //!< packet put on the line
-    TracedCallback<Time, uint32_t> m_lineTrace;               //!< line is busy
+    std::unique_ptr<FabricPortScheduler> m_scheduler;        //!< chooses the queue
+    std::array<FabricFrameList, QUEUES> m_queues;            //!< waiting
+    std::array<uint64_t, QUEUES> m_bytes{};                  //!< bytes waiting
+    FabricPortCounters m_counters;                           //!< what it has done
+    TracedCallback<Time, uint64_t> m_queueTrace;             //!< queue length changed
+    TracedCallback<Time, uint32_t> m_lineTrace;              //!< line is busy
+    TracedCallback<Time, Ptr<const Packet>> m_transmitTrace; //!< packet put on the line
+
+    // What is seldom wanted.
     TracedCallback<Time, Ptr<const Packet>> m_dropTrace;      //!< packet dropped or lost
     TracedCallback<Time, Ptr<const Packet>> m_markTrace;      //!< packet marked
     TracedCallback<Time, uint8_t> m_pauseTrace;               //!< stopped or let go on
+    std::array<int64_t, FABRIC_PRIORITIES> m_pausedSincePs{}; //!< start of each stop
+    std::array<int64_t, FABRIC_PRIORITIES> m_stoppedPs{};     //!< stops that are over, together
+    int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
+    uint64_t m_rateBps{0};                                    //!< rate
+    Time m_rounding;                                 //!< transmission times are multiples of it
+    std::unique_ptr<FabricUtilisationMeter> m_meter; //!< utilisation of the line
+    FabricPauseListener* m_pauseListener{nullptr};   //!< told of stops
+    std::string m_name{"a port"};                    //!< for errors
+    FabricPortPlace m_place;                         //!< for who records it
+    double m_errorRate{0.0};                         //!< of what leaves from now on
+    std::deque<EarlierErrors> m_earlierErrors;       //!< of what left before, oldest first
+    FabricDraws m_draws;                             //!< draws the losses
 };
 
 } // namespace ns3

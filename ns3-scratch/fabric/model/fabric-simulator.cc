@@ -616,6 +616,10 @@ FabricSimulator::BeginWindow()
     m_nowPs = std::max(m_nowPs, beginPs);
     for (const Due& due : dues)
     {
+        PortOf(due.target)->PrefetchLink();
+    }
+    for (const Due& due : dues)
+    {
         if (due.group == 0)
         {
             PortOf(due.target)->Settle(beginPs - 1); // all that arrives in this window has left

@@ -279,7 +279,7 @@ class ChangingNetwork
                 const FabricPortCounters& counters = port->GetCounters();
                 waitingBytes += contents.waitingBytes;
                 inside += contents.waitingFrames + contents.wireFrames - contents.wirePauses;
-                if (counters.sentFrames != counters.arrivedFrames + counters.lostFrames +
+                if (counters.sentFrames != port->GetArrivedFrames() + counters.lostFrames +
                                                counters.cutFrames + contents.wireFrames)
                 {
                     wrong << port->GetName() << ": sent is not arrived, lost, cut or on its way; ";

@@ -51,7 +51,7 @@ class WhatAPortHoldsIsCounted : public TestCase
         Simulator::Run();
         contents = port->CountContents();
         NS_TEST_EXPECT_MSG_EQ(contents.waitingFrames + contents.wireFrames, 0U, "nothing is left");
-        NS_TEST_EXPECT_MSG_EQ(port->GetCounters().arrivedFrames, 3U, "all have arrived");
+        NS_TEST_EXPECT_MSG_EQ(port->GetArrivedFrames(), 3U, "all have arrived");
         NS_TEST_EXPECT_MSG_EQ(buffer->IsAtRest(), true, "nothing is counted");
         NS_TEST_EXPECT_MSG_EQ(FabricFramePool::CountFrames(), before, "all were given back");
         port->Dispose();

@@ -51,6 +51,7 @@ struct RoceContext
     MessageListener* listener{nullptr};           //!< who is told of arrivals
     ControlFactory makeControl;                   //!< makes their congestion controls
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
+    bool idealTimes{true};                        //!< messages are told their ideal times
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
     MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
     MessageAccount account;                       //!< the one that is worked out

@@ -397,11 +397,11 @@ RoceMessageTransport::Send(const CollectiveMessage& message)
     if (m_parts)
     {
         const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
-        timed.idealPs = IdealPs(pair, cut);
+        timed.idealPs = m_context.idealTimes ? IdealPs(pair, cut) : 0;
         SendInParts(pair, timed, cut);
         return;
     }
-    timed.idealPs = IdealPs(pair, message.bytes);
+    timed.idealPs = m_context.idealTimes ? IdealPs(pair, message.bytes) : 0;
     if (m_context.parameters.perMessage)
     {
         ChoosePath(pair.address, pair.messages++);
