@@ -163,9 +163,60 @@ def test_messages_that_differ_in_their_ends_alone_are_one_line(tmp_path: Path) -
 def test_what_would_help_is_told_as_less_time(tmp_path: Path) -> None:
     found = explain(run(tmp_path, 1, record=["timeline", "accounts"]))
     assert found.what_ifs
-    for words, saved_ps in found.what_ifs:
-        (line,) = [line for line in found.text().splitlines() if line.strip().startswith(words)]
-        assert f"{100 * saved_ps / found.time_ps:.1f}% less time" in line
+    for each in found.what_ifs:
+        (line,) = [line for line in found.text().splitlines() if line.strip().startswith(each.change)]
+        assert f"{100 * each.time_ps / found.time_ps:.1f}% less time" in line
+
+
+def said_of(result: astra_ns3.Result) -> dict[str, float]:
+    """What each change would save, as a share of the run's time."""
+    return {each.change: each.time_ps / result.finish_ps for each in explain(result).what_ifs}
+
+
+def micro(kind: str, size: int, transport: dict[str, Any], **link: str | float) -> astra_ns3.Result:
+    """A collective of four NPUs on one switch, with accounts."""
+    switch = {"buffer": "64MB", "pfc": {}}
+    topology = {"kind": "single-switch", "npus": 4, "link": LINK | link, "switch": switch}
+    return astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 {kind} {size} 0", "one"),
+        system=small_system(**{"all-to-all-implementation": ["direct"], "preferred-dataset-splits": 2}),
+        network=parse_network({"topology": topology, "transport": transport}),
+        record=["timeline", "accounts"],
+    )
+
+
+_BDP = {"kind": "roce", "congestion_control": "dctcp"}
+
+
+def test_what_losses_cost_is_said_where_each_waits_for_its_timer() -> None:
+    """No packet behind a lost one shows the loss, since the window holds fewer than are tolerated."""
+    reliability = {"kind": "selective-repeat", "timeout": "1ms", "reordering_packets": 64}
+    transport = _BDP | {"reliability": reliability}
+    lossy, clean = (micro("ALLREDUCE", 1_000_000, transport, error_rate=rate) for rate in (0.001, 0.0))
+    assert any("is not below the" in warning for warning in lossy.metadata["warnings"])
+    assert lossy.metadata["statistics"]["timeouts"] > 2
+    found = 1 - clean.finish_ps / lossy.finish_ps
+    assert found > 0.8
+    assert said_of(lossy)["without losses"] == pytest.approx(found, abs=0.1)
+
+
+@pytest.mark.parametrize("control", ["none", "hpcc", "dctcp"])
+def test_no_advice_promises_more_than_the_floor_allows(control: str) -> None:
+    transport = {"kind": "roce", "congestion_control": control}
+    slow, fast = (micro("ALLTOALL", 2_000_000, transport, rate=rate) for rate in ("100Gbps", "200Gbps"))
+    floor = slow.metadata["floor"]
+    assert floor is not None
+    said = said_of(slow)
+    lines = said.pop("with lines twice as fast")
+    assert all(share * slow.finish_ps < slow.finish_ps - floor["time_ps"] + 1 for share in said.values())
+    assert lines == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=0.04)
+    assert "without waiting in the NIC for other collectives" not in said
+
+
+def test_over_tcp_no_advice_is_about_the_nic() -> None:
+    """Chunks of some bytes wait for a message that waits for the handshake."""
+    said = said_of(micro("ALLREDUCE", 400, {"kind": "tcp", "congestion_control": "Dctcp"}, delay="5us"))
+    assert not [change for change in said if "NIC" in change]
 
 
 _CLOSED_WINDOW = {"kind": "roce", "congestion_control": "static-window", "window": "20KB"}
@@ -196,7 +247,7 @@ def test_what_faster_lines_would_save_is_about_what_they_save(
         )
 
     slow, fast = played("100Gbps"), played("200Gbps")
-    said = dict(explain(slow).what_ifs).get("with lines twice as fast", 0) / slow.finish_ps
+    said = said_of(slow).get("with lines twice as fast", 0)
     assert said == pytest.approx(1 - fast.finish_ps / slow.finish_ps, abs=within)
 
 

@@ -215,6 +215,7 @@ def test_captures_of_tcp_agree(tmp_path: Path) -> None:
         sent = tcp_packets(tmp_path / f"host{sender}.pcap")
         came = [packet for packet in arriving if packet.source == sender]
         found = completions(came, ends_of(own), keeps_early=True)
+        again = [packet for place, packet in enumerate(sent) if any(packet.end <= each.end for each in sent[:place])]
         for number, done in zip(own.index, found, strict=True):
             account = own.loc[number]
             assert left_ns(hops, number, 1) == done.packet.time_ns
@@ -224,7 +225,8 @@ def test_captures_of_tcp_agree(tmp_path: Path) -> None:
             tries = [packet.time_ns for packet in sent if packet.begin <= done.missing < packet.end]
             assert left_ns(hops, number, 0) in tries
             if left_ns(hops, number, 0) == min(tries):
-                assert account.lost_ps == 0
+                # All messages were handed over at 0, so what was sent again before has held this one, too.
+                assert (account.lost_ps > 0) == any(packet.time_ns < min(tries) for packet in again)
             else:
                 # Handed to the NIC for the first time before its line took it, and the same once more.
                 assert account.lost_ps > 0

@@ -11,22 +11,17 @@ import numpy.typing as npt
 from astra_ns3.errors import InputError
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import (
-    COMPUTE,
-    ENDPOINT,
     KINDS,
     MESSAGE,
-    PACED_BY_LINES,
     PARTS,
     PHASE,
-    QUEUES,
-    ROUND_TRIPS,
     UNAVOIDABLE,
-    WHAT_IFS,
     WHOLE,
     Segment,
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
+from astra_ns3.report.explanation.what_ifs import Lines, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
 from astra_ns3.report.tables import Records, how_to_record, is_of_flows
@@ -82,15 +77,20 @@ def explain(
     for segment in segments:
         if segment.kind in KINDS:
             kinds[segment.kind] += segment.time_ps
+    time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
+    parts = Counter[str]()
+    for each in communications:
+        parts.update(each.parts)
+    lines = Lines.of(metadata, whole=iteration is None and collective is None)
     return Explanation(
         subject,
-        sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"]),
+        time_ps,
         int(metadata["compute_ps"]),
         int(metadata["exposed_ps"]),
         segments,
         dict(kinds.most_common()),
         communications,
-        _what_ifs(kinds, communications),
+        what_ifs(kinds, parts, waited_for_others(segments, messages), lines, time_ps),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, hops, segments, names, top),
@@ -146,32 +146,6 @@ def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[
 
 def _most(found: Counter[str]) -> list[tuple[str, int]]:
     return [(name, ps) for name, ps in found.most_common() if ps]
-
-
-def _what_ifs(kinds: Mapping[str, int], communications: Sequence[Communication]) -> tuple[tuple[str, int], ...]:
-    parts = Counter[str]()
-    for each in communications:
-        parts.update(each.parts)
-    # TCP's own part has what others are told apart from, so only what is outside of it can be taken away.
-    told = [(words, gone) for words, gone in WHAT_IFS if not parts["transport_ps"] or "nic_queue_ps" not in gone]
-    found = {words: sum(parts[name] for name in gone) for words, gone in told}
-    found["with lines twice as fast"] = _paced_by_lines_ps(parts) // 2
-    found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
-    found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
-    return tuple(sorted(((words, ps) for words, ps in found.items() if ps), key=lambda each: -each[1]))
-
-
-def _paced_by_lines_ps(parts: Mapping[str, int]) -> int:
-    """Return the time of messages that lines set.
-
-    A sender with a closed window waits for round trips, which hide its time on the line: the more so the less it sends
-    meanwhile. TCP's own part is round trips, too, but what else TCP's account has comes after them. Faster lines take
-    queues out of a round trip and leave its propagation, to and fro.
-    """
-    paced, rounds = sum(parts[name] for name in PACED_BY_LINES), sum(parts[name] for name in ROUND_TRIPS)
-    queues, both_ways = sum(parts[name] for name in QUEUES), 2 * parts["propagation_ps"]
-    hidden = paced * parts["window_ps"] / max(parts["window_ps"] + parts["serialisation_ps"], 1)
-    return round(paced - hidden + (hidden + rounds) * queues / max(queues + both_ways, 1))
 
 
 def _distinct(

@@ -11,12 +11,13 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.run_document import FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE, Segment
+from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.units import format_bytes, format_time
 
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
-_PAIRS = (("what_ifs", "change"), ("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
+_PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
 """Fields of names with times, and what each name is called for scripts."""
 
 
@@ -75,7 +76,7 @@ class Explanation:
     segments: tuple[Segment, ...] = ()
     kinds: Mapping[str, int] = field(default_factory=dict)
     communications: tuple[Communication, ...] = ()
-    what_ifs: tuple[tuple[str, int], ...] = ()
+    what_ifs: tuple[WhatIf, ...] = ()
     exposed: tuple[tuple[str, int], ...] = ()
     groups: tuple[tuple[str, int], ...] = ()
     slowest: tuple[Message, ...] = ()
@@ -177,12 +178,17 @@ def _named(part: str) -> str:
 
 
 def _what_ifs(found: Explanation) -> str:
-    rows = [(words, f"{percent(ps, found.time_ps)} less time  ({format_time(ps)})") for words, ps in found.what_ifs]
+    rows = [(each.change, _saved(each, found.time_ps)) for each in found.what_ifs]
     if found.remedy and found.segments:
         rows.append(("with another network", f"not told: run with {found.remedy}"))
     if not rows:
         return ""
     return f"what would help, were all else the same\n{aligned(rows, '  ')}"
+
+
+def _saved(change: WhatIf, whole_ps: int) -> str:
+    less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
+    return f"at most {less}, the lines allow no more" if change.bounded else less
 
 
 def _slowest(found: Explanation) -> str:

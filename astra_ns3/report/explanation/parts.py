@@ -61,20 +61,25 @@ PARTS: Mapping[str, str] = {
 UNAVOIDABLE = ("serialisation_ps", "propagation_ps")
 """What a message alone on the network takes, too."""
 
-ROUND_TRIPS = ("window_ps", "transport_ps")
-"""Parts that are made of round trips: time on lines and on the way."""
-PACED_BY_LINES = tuple(part for part in PARTS if part not in ("propagation_ps", "acknowledgement_ps", *ROUND_TRIPS))
-"""Parts that faster lines shorten as much. The acknowledgement is mostly the way back, and a receiver's timer."""
+PACED_BY_LINES = tuple(
+    part
+    for part in PARTS
+    if part not in ("propagation_ps", "acknowledgement_ps", "window_ps", "transport_ps", "lost_ps")
+)
+"""Parts that faster lines shorten as much. A closed window and TCP's own part are round trips; the acknowledgement is
+mostly the way back, and a receiver's timer; what is lost waits for round trips and timers."""
+NIC_WAITS = ("nic_queue_ps", "turn_ps")
+"""Parts that are waiting for other messages of the same line."""
 QUEUES = ("switch_queue_ps", "nic_queue_ps")
 """Parts that faster lines take out of a round trip."""
 
+OPEN_WINDOW = "with a window that never closes"
 WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("without pauses", ("nic_paused_ps", "switch_paused_ps")),
     ("without queues in switches", ("switch_queue_ps", "switch_paused_ps")),
     ("at line rate always", ("pacing_ps",)),
-    ("with a window that never closes", ("window_ps",)),
+    (OPEN_WINDOW, ("window_ps",)),
     ("without losses", ("lost_ps",)),
-    ("without waiting in the NIC for others", ("nic_queue_ps", "turn_ps")),
     ("without waiting for acknowledgements", ("acknowledgement_ps",)),
 )
 """Changes, and the parts of messages that would go."""

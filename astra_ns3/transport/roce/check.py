@@ -15,6 +15,8 @@ from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 _OVERTAKING = ("spray", "adaptive", "flowlet")
+_TOLERANCE = 64
+"""So many packets may overtake one before it counts as lost, where the window has twice as many."""
 
 
 def check_roce(
@@ -38,6 +40,7 @@ def check_roce(
         warnings += _lossless_warnings(switch, parameters)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*_window_warnings(parameters, shape), *_timer_warnings(parameters, shape)]
+    warnings += _tolerance_warnings(parameters, shape)
     warnings += control_warnings(parameters, shape)
     return list(dict.fromkeys(warnings))
 
@@ -128,13 +131,37 @@ def longest_drain_ps(parameters: RoceParameters, shape: NetworkOutline) -> int:
     return transmission_ps(queue, shape.slowest_bps)
 
 
-def reordering_warnings(reliability: Reliability, routing: str) -> list[str]:
+def _tolerance_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
+    packets, tolerated = _window_packets(parameters, shape), parameters.reordering_packets
+    if packets == 0 or tolerated < packets:
+        return []
+    return [
+        f"reordering_packets {tolerated} is not below the {packets} packets of a window, so no packet behind a lost "
+        f"one shows the loss, and each waits for the timeout of {format_time(parameters.timeout_ps)}: set "
+        f"reordering_packets: {_fitting_tolerance(packets)}"
+    ]
+
+
+def _window_packets(parameters: RoceParameters, shape: NetworkOutline) -> int:
+    """Return how many packets a window lets out before an acknowledgement; 0: any number."""
+    return -(-window_bytes(parameters, shape) // parameters.payload_bytes)
+
+
+def _fitting_tolerance(packets: int) -> int:
+    """Return a tolerance that half a window of so many packets shows; 0: no window."""
+    return min(_TOLERANCE, packets // 2) if packets else _TOLERANCE
+
+
+def reordering_warnings(
+    reliability: Reliability, routing: str, parameters: RoceParameters, shape: NetworkOutline
+) -> list[str]:
     """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
     if routing not in _OVERTAKING:
         return []
     if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
         return []
+    tolerance = _fitting_tolerance(_window_packets(parameters, shape))
     return [
         f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use "
-        "reliability {kind: selective-repeat, reordering_packets: 64}"
+        f"reliability {{kind: selective-repeat, reordering_packets: {tolerance}}}"
     ]

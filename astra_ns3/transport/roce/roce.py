@@ -109,7 +109,7 @@ class Roce(Transport):
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible."""
         return [
             *check_roce(self.keys, self.parameters, self.shape, largest_wire_bytes),
-            *reordering_warnings(self.keys.reliability, network.topology.routing.kind),
+            *reordering_warnings(self.keys.reliability, network.topology.routing.kind, self.parameters, self.shape),
         ]
 
     def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:

@@ -17,12 +17,13 @@ struct RoceMessageTimes
     /// Not yet.
     static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
 
-    int64_t nextPs{NEVER};    //!< when all before it had been sent
-    FabricSenderTimes atNext; //!< of its sender by then
-    int64_t lastPs{0};        //!< when its last packet was first sent, if that one decides
-    FabricSenderTimes atLast; //!< of its sender by then
-    int64_t deliveredPs{0};   //!< when it had arrived
-    MessageAccount account;   //!< of its time until then
+    int64_t nextPs{NEVER};     //!< when all before it had been sent
+    FabricSenderTimes atNext;  //!< of its sender by then
+    int64_t lostAtPostedPs{0}; //!< of `atNext.lostPs` what lay before it was posted
+    int64_t lastPs{0};         //!< when its last packet was first sent, if that one decides
+    FabricSenderTimes atLast;  //!< of its sender by then
+    int64_t deliveredPs{0};    //!< when it had arrived
+    MessageAccount account;    //!< of its time until then
 };
 
 /// A message in the stream of bytes of a queue pair.

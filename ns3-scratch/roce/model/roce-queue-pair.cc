@@ -218,11 +218,15 @@ RoceQueuePair::AccountFor(const RoceMessage& message,
     const int64_t firstPs = trail.GetFirstPs();
     const int64_t sentPs = trail.GetHops().front().startPs;
     account.Clear();
-    account.Add(AccountPart::TURN, std::max(std::min(times.nextPs, firstPs), postedPs) - postedPs);
+    const FabricSenderTimes& since = times.atNext;
+    const FabricSenderTimes& until = trail.GetTimes();
+    const int64_t turnPs = std::max(std::min(times.nextPs, firstPs), postedPs) - postedPs;
+    const int64_t lostPs =
+        std::max<int64_t>(0, std::min(since.lostPs, until.lostPs) - times.lostAtPostedPs);
+    account.Add(AccountPart::TURN, turnPs - lostPs);
+    account.Add(AccountPart::LOST, lostPs);
     if (times.nextPs <= firstPs) // else the deciding packet is of an earlier message
     {
-        const FabricSenderTimes& since = times.atNext;
-        const FabricSenderTimes& until = trail.GetTimes();
         account.Add(AccountPart::WINDOW, until.windowPs - since.windowPs);
         account.Add(AccountPart::PACING, until.pacingPs - since.pacingPs);
         account.Add(AccountPart::NIC_PAUSED, until.pausedPs - since.pausedPs);

@@ -40,7 +40,10 @@ RoceQueueSender::AccountLoss(int64_t nowPs)
 {
     if (m_account) [[unlikely]]
     {
-        m_account->GoesBack(GetHold(), m_turn.state == Turn::IDLE, nowPs);
+        // Going back, all acknowledgements behind the first one come as they always do. With
+        // selective repeat what was lost later may hold them.
+        const uint64_t recoverTo = m_recovery ? m_highest : m_acknowledged + 1;
+        m_account->GoesBack(GetHold(), {m_turn.state == Turn::IDLE, recoverTo, nowPs});
     }
 }
 

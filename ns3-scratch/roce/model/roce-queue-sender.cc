@@ -249,7 +249,7 @@ RoceQueueSender::Advance(uint64_t position, int64_t nowPs)
     }
     if (m_account) [[unlikely]]
     {
-        m_account->Acknowledged(position);
+        m_account->Acknowledged(position, nowPs);
     }
     m_progressPs = nowPs;
     m_pair.Acknowledged(position);

@@ -31,8 +31,11 @@ void
 RoceSenderAccount::BecomeNext(RoceMessage& message, int64_t nowPs)
 {
     m_bookedPs = std::max(m_bookedPs, nowPs); // no message's turn was between
+    const int64_t postedPs = message.message.startPs;
+    m_lost.DropBefore(postedPs);
     message.times->nextPs = m_bookedPs;
     message.times->atNext = m_times;
+    message.times->lostAtPostedPs = m_times.lostPs - m_lost.GetPs(postedPs, m_bookedPs);
     m_next = &message;
 }
 
@@ -43,18 +46,33 @@ RoceSenderAccount::Opened(int64_t nowPs)
 }
 
 void
-RoceSenderAccount::GoesBack(const Hold& hold, bool closed, int64_t nowPs)
+RoceSenderAccount::GoesBack(const Hold& hold, const Loss& loss)
 {
-    if (m_bookedPs < nowPs)
+    if (m_bookedPs < loss.nowPs && loss.closed)
     {
-        Wait(hold, closed ? nowPs : m_openedPs, nowPs);
+        Lose(loss.nowPs);
     }
+    else if (m_bookedPs < loss.nowPs)
+    {
+        Wait(hold, loss.nowPs);
+    }
+    m_recoverTo = loss.recoverTo;
+    m_recoveredPs = RoceMessageTimes::NEVER;
 }
 
 void
-RoceSenderAccount::Wait(const Hold& hold, int64_t openedPs, int64_t toPs)
+RoceSenderAccount::Lose(int64_t toPs)
 {
-    const int64_t openPs = std::clamp(openedPs, m_bookedPs, toPs);
+    m_lost.Add(m_bookedPs, toPs);
+    m_times.lostPs += toPs - m_bookedPs;
+    m_bookedPs = toPs;
+}
+
+void
+RoceSenderAccount::Wait(const Hold& hold, int64_t toPs)
+{
+    const int64_t openPs = std::clamp(m_openedPs, m_bookedPs, toPs);
+    Lose(std::clamp(m_recoveredPs, m_bookedPs, openPs));
     const int64_t readyPs = std::clamp(hold.readyPs, openPs, toPs);
     const int64_t pausedPs = hold.pauses.StoppedPs(hold.priority, readyPs, toPs);
     m_times.windowPs += openPs - m_bookedPs;
@@ -68,6 +86,7 @@ void
 RoceSenderAccount::TakeBack(int64_t nowPs)
 {
     (m_lastAgain ? m_times.lostPs : m_times.serialisationPs) -= m_bookedPs - nowPs;
+    m_lost.EndAt(nowPs);
     m_bookedPs = nowPs;
     if (m_next && m_next->times->nextPs > nowPs)
     {
@@ -84,11 +103,11 @@ RoceSenderAccount::Sent(const Packet& packet, const Hold& hold)
     }
     else if (packet.again)
     {
-        m_times.lostPs += packet.startPs - m_bookedPs;
+        Lose(packet.startPs);
     }
     else
     {
-        Wait(hold, m_openedPs, packet.startPs);
+        Wait(hold, packet.startPs);
     }
     const bool isLast = packet.position + packet.frame->payloadBytes == packet.message->end;
     if (!packet.again && m_anyDecides)
@@ -104,8 +123,15 @@ RoceSenderAccount::Sent(const Packet& packet, const Hold& hold)
     {
         Follow(packet);
     }
-    (packet.again ? m_times.lostPs : m_times.serialisationPs) += packet.linePs;
-    m_bookedPs = packet.startPs + packet.linePs;
+    if (packet.again)
+    {
+        Lose(packet.startPs + packet.linePs);
+    }
+    else
+    {
+        m_times.serialisationPs += packet.linePs;
+        m_bookedPs = packet.startPs + packet.linePs;
+    }
     m_lastAgain = packet.again;
     if (!packet.again && isLast && packet.message->next)
     {
@@ -141,8 +167,12 @@ RoceSenderAccount::FindFirst(uint64_t position) const
 }
 
 void
-RoceSenderAccount::Acknowledged(uint64_t position)
+RoceSenderAccount::Acknowledged(uint64_t position, int64_t nowPs)
 {
+    if (position >= m_recoverTo)
+    {
+        m_recoveredPs = std::min(m_recoveredPs, nowPs);
+    }
     while (!m_first.empty() && m_first.front().position < position)
     {
         m_first.pop_front();

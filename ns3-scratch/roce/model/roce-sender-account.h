@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-trail.h"
+#include "lost-times.h"
 #include "roce-message.h"
 #include "roce-pauses.h"
 
@@ -38,6 +39,14 @@ class RoceSenderAccount
         const RocePauses& pauses; //!< of the port where it leaves
     };
 
+    /// Packets were lost.
+    struct Loss
+    {
+        bool closed;        //!< the sender might not send until it knew
+        uint64_t recoverTo; //!< it is made good when all below this has arrived
+        int64_t nowPs;      //!< when the sender knows
+    };
+
     /// \param anyDecides whether any packet may complete a message, not its last one alone
     explicit RoceSenderAccount(bool anyDecides);
 
@@ -46,13 +55,12 @@ class RoceSenderAccount
     void Posted(RoceMessage& message, bool isNext, int64_t nowPs);
     /// The sender may send again. \param nowPs since now
     void Opened(int64_t nowPs);
-    /// The sender begins to send again what is lost. \param hold what held it \param closed whether
-    /// it might not send until now \param nowPs the time
-    void GoesBack(const Hold& hold, bool closed, int64_t nowPs);
+    /// The sender begins to send again what is lost. \param hold what held it \param loss that
+    void GoesBack(const Hold& hold, const Loss& loss);
     /// \param packet one that goes on the line \param hold what may have held it
     void Sent(const Packet& packet, const Hold& hold);
-    /// \param position everything below it has arrived
-    void Acknowledged(uint64_t position);
+    /// \param position everything below it has arrived \param nowPs the time
+    void Acknowledged(uint64_t position, int64_t nowPs);
 
     /// \param readyPs when pacing lets the next packet \return the earliest time since which it may
     /// have been the port alone that held it
@@ -70,7 +78,9 @@ class RoceSenderAccount
     /// A message is the next one to be sent for the first time.
     void BecomeNext(RoceMessage& message, int64_t nowPs);
     /// Book the time up to toPs, in which nothing of the queue pair was on the line.
-    void Wait(const Hold& hold, int64_t openedPs, int64_t toPs);
+    void Wait(const Hold& hold, int64_t toPs);
+    /// Book the time up to toPs, in which the sender made good what was lost.
+    void Lose(int64_t toPs);
     /// The line got free before it should have: a link went down, or the queue pair has moved.
     void TakeBack(int64_t nowPs);
     /// Give the packet's frame a trail. \param packet it, sent before or not
@@ -82,6 +92,9 @@ class RoceSenderAccount
     int64_t m_bookedPs{0};        //!< all time is booked up to here
     int64_t m_openedPs{0};        //!< since when the sender may send
     bool m_lastAgain{false};      //!< the packet sent last was sent before
+    uint64_t m_recoverTo{0};      //!< the last loss is made good when all below has arrived
+    int64_t m_recoveredPs{0};     //!< when it was, or NEVER
+    LostTimes m_lost;             //!< since the message whose turn came last was posted
     FabricSenderTimes m_times;    //!< booked
     RoceMessage* m_next{nullptr}; //!< newest message whose turn has come, or none
     std::deque<First> m_first;    //!< packets that may be sent again, if any may decide

@@ -235,13 +235,38 @@ LossCases()
     RoceParameters windowed;
     windowed.windowBytes = 4 * PACKET_BYTES;
     cases.push_back(
-        {"go back N in a window of four packets: closed until the loss is known is window",
+        {"go back N in a window of four packets: what a loss keeps closed is lost, until it is "
+         "made good",
          windowed,
          2,
          losing(3, {8}),
          {Way(8,
-              {{AccountPart::WINDOW, 3 * ROUND_TRIP_PS - 11 * PACKET_PS},
-               {AccountPart::LOST, 4 * PACKET_PS}})},
+              {{AccountPart::WINDOW, ROUND_TRIP_PS - 4 * PACKET_PS},
+               {AccountPart::LOST, 2 * ROUND_TRIP_PS - 3 * PACKET_PS}})},
+         {}});
+    // The same with a timeout after the acknowledgement of packet 2: nothing tells of the loss.
+    RoceParameters late = windowed;
+    late.reliability = RoceReliability::SELECTIVE_REPEAT;
+    late.reorderingPackets = 4;
+    late.timeoutPs = TIMEOUT_PS;
+    constexpr int64_t MIDST_PS = TIMEOUT_PS / 2;
+    const int64_t againAfterPs = 2 * PACKET_PS + ROUND_TRIP_PS + TIMEOUT_PS;
+    const int64_t heldPs = againAfterPs - 3 * PACKET_PS;
+    cases.push_back(
+        {"a timeout in a window of four packets: lost, also for messages behind it",
+         late,
+         2,
+         [](RoceBench& bench) {
+             Lose(bench, 3);
+             SendPackets({8, 2})(bench);
+             bench.Send(0, 1, PACKET_BYTES, MIDST_PS);
+         },
+         {Way(8,
+              {{AccountPart::WINDOW, ROUND_TRIP_PS - 4 * PACKET_PS}, {AccountPart::LOST, heldPs}}),
+          Way(2, {{AccountPart::TURN, ROUND_TRIP_PS + 4 * PACKET_PS}, {AccountPart::LOST, heldPs}}),
+          Way(1,
+              {{AccountPart::TURN, 3 * PACKET_PS},
+               {AccountPart::LOST, againAfterPs + ROUND_TRIP_PS - MIDST_PS}})},
          {}});
     RoceParameters unpaced; // else its pace holds the next one until the first would be over
     unpaced.paced = false;

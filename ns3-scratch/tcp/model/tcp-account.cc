@@ -51,12 +51,21 @@ TcpAccount::Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const Tc
         return;
     }
     m_from.Follow(packet->GetUid());
-    const uint64_t end = PositionOf(header) + bytes;
-    if (end <= m_highest)
+    const uint64_t begin = PositionOf(header);
+    const uint64_t end = begin + bytes;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const bool again = end <= m_highest;
+    if (again || m_recovering)
     {
+        m_lost.Add(m_sentPs, nowPs);
+    }
+    m_sentPs = nowPs;
+    if (again)
+    {
+        m_recovering = begin >= m_read;
+        m_lostAt = begin;
         return;
     }
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_highest = end;
     m_first.push_back({end, nowPs});
     for (Message& message : m_messages)
@@ -91,9 +100,11 @@ TcpAccount::AccountFor(const Message& message, uint64_t missing) const
     const int64_t firstPs = std::max(trail ? FirstPs(missing, sentPs) : sentPs, postedPs);
     const int64_t turnEndPs = std::min(message.nextPs, firstPs);
     MessageAccount account;
-    account.Add(AccountPart::TURN, turnEndPs - postedPs);
-    account.Add(AccountPart::TRANSPORT, firstPs - turnEndPs);
-    account.Add(AccountPart::LOST, std::max(sentPs, postedPs) - firstPs);
+    const int64_t lostInTurnPs = m_lost.GetPs(postedPs, turnEndPs);
+    const int64_t lostPs = m_lost.GetPs(turnEndPs, firstPs);
+    account.Add(AccountPart::TURN, turnEndPs - postedPs - lostInTurnPs);
+    account.Add(AccountPart::TRANSPORT, firstPs - turnEndPs - lostPs);
+    account.Add(AccountPart::LOST, lostInTurnPs + lostPs + std::max(sentPs, postedPs) - firstPs);
     if (trail)
     {
         account.AddWay(*trail, postedPs);
@@ -104,6 +115,14 @@ TcpAccount::AccountFor(const Message& message, uint64_t missing) const
 void
 TcpAccount::Read(uint64_t before, uint64_t now)
 {
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    m_read = now;
+    if (m_recovering && now > m_lostAt)
+    {
+        m_lost.Add(m_sentPs, nowPs);
+        m_sentPs = nowPs;
+        m_recovering = false;
+    }
     for (Message& message : m_messages)
     {
         if (message.end > now)
@@ -113,7 +132,7 @@ TcpAccount::Read(uint64_t before, uint64_t now)
         if (message.deliveredPs == NEVER)
         {
             message.account = AccountFor(message, before);
-            message.deliveredPs = Simulator::Now().GetTimeStep();
+            message.deliveredPs = nowPs;
         }
     }
     while (!m_first.empty() && m_first.front().end <= now)
@@ -129,6 +148,7 @@ TcpAccount::TakeOldest()
     MessageAccount account = std::move(oldest.account);
     account.Add(AccountPart::ACKNOWLEDGEMENT, Simulator::Now().GetTimeStep() - oldest.deliveredPs);
     m_messages.pop_front();
+    m_lost.DropBefore(m_messages.empty() ? m_sentPs : m_messages.front().postedPs);
     return account;
 }
 

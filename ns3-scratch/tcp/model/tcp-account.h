@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-net-device.h"
+#include "lost-times.h"
 #include "message-account.h"
 
 #include "ns3/socket.h"
@@ -73,6 +74,11 @@ class TcpAccount
     const FabricNetDevice& m_to;     //!< NIC of the receiver
     std::optional<uint32_t> m_begin; //!< sequence number of the stream's first byte
     uint64_t m_highest{0};           //!< behind the highest byte ever sent
+    uint64_t m_read{0};              //!< behind the last byte that was read
+    uint64_t m_lostAt{0};            //!< the byte that was sent again last
+    bool m_recovering{false};        //!< it was not read
+    int64_t m_sentPs{0};             //!< when a segment was sent last, or what was lost was read
+    LostTimes m_lost;                //!< since the oldest message was handed over
     std::deque<First> m_first;       //!< of what was not read
     std::deque<Message> m_messages;  //!< in order
 };

@@ -269,6 +269,26 @@ def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(
     assert warnings(transport, switch) == []
 
 
+def test_a_tolerance_that_no_window_can_show_is_warned_of_and_the_advice_fits_the_window() -> None:
+    """A packet counts as lost when one sent so many behind it has arrived: 64 packets show 63 of tolerance."""
+
+    def of(tolerance: int, window: str) -> list[str]:
+        reliability = {"kind": "selective-repeat", "timeout": "4ms", "reordering_packets": tolerance}
+        return warnings({"reliability": reliability, "window": window})
+
+    assert of(63, "64KB") == of(63, "63001B") == of(10_000, "none") == []
+    (warning,) = of(64, "64KB")
+    assert "reordering_packets 64 is not below the 64 packets of a window" in warning
+    assert warning.endswith("set reordering_packets: 32")
+    assert len(of(63, "63KB")) == 1
+    for window, advised in (("none", 64), ("1MB", 64), ("64KB", 32)):
+        topology = {"npus": HOSTS, "link": LINK, "switch": LOSSLESS, "routing": {"kind": "spray"}}
+        transport = {"kind": "roce", "reliability": {"timeout": "4ms"}, "window": window}
+        network = parse_network({"topology": topology, "transport": transport})
+        (warning,) = checked(network, star(network))
+        assert warning.endswith(f"reliability {{kind: selective-repeat, reordering_packets: {advised}}}")
+
+
 def test_a_warning_that_holds_for_all_switches_stands_once() -> None:
     network = config({}, {"buffer": "32MiB"})
     shape = star(network)

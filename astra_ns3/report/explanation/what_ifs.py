@@ -1,0 +1,128 @@
+"""What would help, were all else the same: parts of messages on the chain that would go, as far as the lines allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from astra_ns3.network.run_document import RunDocument
+from astra_ns3.report.explanation.parts import (
+    COMPUTE,
+    ENDPOINT,
+    MESSAGE,
+    NIC_WAITS,
+    OPEN_WINDOW,
+    PACED_BY_LINES,
+    QUEUES,
+    WHAT_IFS,
+    Segment,
+)
+from astra_ns3.report.explanation.run_tables import Columns, has_accounts
+
+FASTER_LINES = "with lines twice as fast"
+OTHERS = "without waiting in the NIC for other collectives"
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A change and how much sooner the end would come; ``bounded``: it would be more, but the lines allow no more."""
+
+    change: str
+    time_ps: int
+    bounded: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """How a network's lines bound a run.
+
+    ``least_ps``: what they need for its bytes (0: not known). ``windows_grow``: a window is bandwidth times delay of
+    its path, so it grows with the lines. ``tcp``: messages go over TCP.
+    """
+
+    least_ps: int
+    windows_grow: bool = False
+    tcp: bool = False
+
+    @classmethod
+    def of(cls, metadata: RunDocument, *, whole: bool) -> Lines:
+        """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``)."""
+        floor = metadata.get("floor") if whole and metadata["stopped"] is None else None
+        in_force = metadata.get("in_force") or {}
+        grow = bool(in_force.get("roce", {}).get("window_of_path"))
+        return cls(0 if floor is None else floor["time_ps"], grow, "tcp" in in_force)
+
+
+def what_ifs(
+    kinds: Mapping[str, int], parts: Mapping[str, int], others_ps: int, lines: Lines, time_ps: int
+) -> tuple[WhatIf, ...]:
+    """Return the changes that would help, the most first.
+
+    ``kinds``: times of the chain that are no messages; ``parts``: of its messages; ``others_ps``: what they waited in
+    NICs for other collectives; ``time_ps``: the whole.
+    """
+    found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
+    found[OTHERS] = 0 if lines.tcp else others_ps
+    if lines.windows_grow:
+        del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
+    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.
+    busy_ps = lines.least_ps if time_ps < 2 * lines.least_ps <= 2 * time_ps else 0
+    found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines), busy_ps) // 2
+    found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
+    found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
+    bounded = []
+    for words, ps in found.items():
+        least_ps = lines.least_ps // 2 if words == FASTER_LINES else lines.least_ps
+        most_ps = max(0, time_ps - least_ps)
+        bounded.append(WhatIf(words, min(ps, most_ps), ps > most_ps))
+    return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
+
+
+def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> int:
+    """Return how long the messages of the chain waited in their NICs for other collectives.
+
+    A message shares its line with its NPU's other messages. If they are of the same collective, the line is busy with
+    what the collective must send, and no other order would help. So a wait counts by the bytes that other collectives
+    had under way meanwhile, as a share of what the NPU had; all of it, if the NPU had nothing else of this collective.
+    """
+    if messages is None or not has_accounts(messages):
+        return 0
+    waits_ps = np.sum([messages[name] for name in NIC_WAITS], axis=0)
+    rows = [each.message for each in segments if each.kind == MESSAGE and each.whole and waits_ps[each.message]]
+    order = np.argsort(messages["source"], kind="stable")
+    sources = messages["source"][order]
+    total_ps = 0
+    for row in rows:
+        first, last = np.searchsorted(sources, (messages["source"][row], messages["source"][row] + 1))
+        same = order[first:last]
+        same = same[
+            (messages["start_ps"][same] < messages["end_ps"][row])
+            & (messages["end_ps"][same] > messages["start_ps"][row])
+            & (same != row)
+        ]
+        sizes, is_other = messages["bytes"][same], messages["collective"][same] != messages["collective"][row]
+        others, whole = int(sizes[is_other].sum()), int(sizes.sum())
+        total_ps += int(waits_ps[row]) * others // whole if others < whole else int(waits_ps[row])
+    return total_ps
+
+
+def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
+    """Return the time of messages that lines set.
+
+    A sender with a closed window waits for round trips, which hide its time on the line: the more so the less it sends
+    meanwhile. TCP's own part is round trips, too, as is waiting for a message of the connection that has them; what
+    else TCP's account has comes after them. Faster lines take queues out of a round trip and leave its propagation, to
+    and fro. A window that grows with the line lets out twice as much in a round trip, so waiting for it is waiting for
+    the line.
+    """
+    paced = sum(parts.get(name, 0) for name in PACED_BY_LINES)
+    window, transport = parts.get("window_ps", 0), parts.get("transport_ps", 0)
+    if lines.windows_grow:
+        paced, window = paced + window, 0
+    if lines.tcp:
+        paced, transport = paced - parts.get("turn_ps", 0), transport + parts.get("turn_ps", 0)
+    queues, both_ways = sum(parts.get(name, 0) for name in QUEUES), 2 * parts.get("propagation_ps", 0)
+    hidden = paced * window / max(window + parts.get("serialisation_ps", 0), 1)
+    return round(paced - hidden + (hidden + window + transport) * queues / max(queues + both_ways, 1))

@@ -1,0 +1,65 @@
+"""What would help: no advice promises what the lines can't do, or is waiting for the own bytes on the own line."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from astra_ns3.report.explanation.explanation import Explanation
+from astra_ns3.report.explanation.parts import MESSAGE, Segment
+from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
+
+LINES = "with lines twice as fast"
+RATE = "at line rate always"
+WINDOW = "with a window that never closes"
+OTHERS = "without waiting in the NIC for other collectives"
+
+
+def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() -> None:
+    """Of 100 ps the lines need 70: no pace helps more than 30, and lines twice as fast need 35."""
+    found = what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(70), 100)
+    assert found == (WhatIf(LINES, 50), WhatIf(RATE, 30, bounded=True))
+    text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
+    assert "at most 30.0% less time  (30 ps), the lines allow no more" in text
+    assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0), 100)[0] == WhatIf(RATE, 80)
+
+
+def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_of_the_time() -> None:
+    parts = {"transport_ps": 80, "propagation_ps": 20}
+    assert what_ifs({}, parts, 0, Lines(60, tcp=True), 100) == (WhatIf(LINES, 30),)
+    assert what_ifs({}, parts, 0, Lines(50, tcp=True), 100) == ()  # round trips may hide all of it
+
+
+def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
+    parts = {"window_ps": 60, "serialisation_ps": 20, "propagation_ps": 20}
+    assert what_ifs({}, parts, 0, Lines(0, windows_grow=True), 100) == (WhatIf(LINES, 40),)
+    fixed = {each.change: each.time_ps for each in what_ifs({}, parts, 0, Lines(0), 100)}
+    assert fixed == {WINDOW: 60, LINES: 2}  # 20 less three quarters that the window hides
+
+
+def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
+    assert what_ifs({}, {"lost_ps": 90, "serialisation_ps": 10}, 0, Lines(0), 100) == (
+        WhatIf("without losses", 90),
+        WhatIf(LINES, 5),
+    )
+
+
+def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() -> None:
+    assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, tcp=True), 100) == ()
+
+
+def test_only_other_collectives_are_others() -> None:
+    """NPU 0's first message waits 30 ps beside one of its collective and one three times as large of another."""
+    messages = {
+        "source": np.array([0, 0, 0, 0, 1]),
+        "collective": np.array([0, 0, 1, 1, 1]),
+        "bytes": np.array([5, 100, 300, 7, 9]),
+        "start_ps": np.array([0, 0, 0, 50, 0]),
+        "end_ps": np.array([50, 50, 50, 90, 50]),
+        "turn_ps": np.array([10, 0, 0, 0, 8]),
+        "nic_queue_ps": np.array([20, 40, 0, 0, 0]),
+    }
+    first, alone = Segment(MESSAGE, 0, 0, 50, message=0), Segment(MESSAGE, 1, 0, 50, message=4)
+    assert waited_for_others([first], messages) == 30 * 300 // 400
+    assert waited_for_others([alone], messages) == 8  # behind another NPU's
+    assert waited_for_others([Segment(MESSAGE, 0, 20, 50, message=0, whole=False)], messages) == 0
+    assert waited_for_others([first], None) == 0
