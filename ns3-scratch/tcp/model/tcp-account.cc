@@ -46,14 +46,20 @@ void
 TcpAccount::Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
 {
     const uint32_t bytes = packet->GetSize();
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
     if (bytes == 0)
     {
+        if (header.GetFlags() & TcpHeader::SYN)
+        {
+            m_lost.Add(m_began ? m_sentPs : nowPs, nowPs); // else its first try
+            m_began = true;
+            m_sentPs = nowPs;
+        }
         return;
     }
     m_from.Follow(packet->GetUid());
     const uint64_t begin = PositionOf(header);
     const uint64_t end = begin + bytes;
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
     const bool again = end <= m_highest;
     if (again || m_recovering)
     {

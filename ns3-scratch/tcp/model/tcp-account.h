@@ -74,6 +74,7 @@ class TcpAccount
     const FabricNetDevice& m_to;     //!< NIC of the receiver
     std::optional<uint32_t> m_begin; //!< sequence number of the stream's first byte
     uint64_t m_highest{0};           //!< behind the highest byte ever sent
+    bool m_began{false};             //!< the handshake has begun
     uint64_t m_read{0};              //!< behind the last byte that was read
     uint64_t m_lostAt{0};            //!< the byte that was sent again last
     bool m_recovering{false};        //!< it was not read
