@@ -19,7 +19,16 @@ from astra_ns3.config.network.packet_network import parse_network
 
 CASES = 24
 TABLES = ("flows", "accounts", "account_hops")
-SAME = ("events", "cnps", "marked_frames", "retransmissions", "timeouts", "dropped_frames", "lost_frames", "pause_storms")
+SAME = (
+    "events",
+    "cnps",
+    "marked_frames",
+    "retransmissions",
+    "timeouts",
+    "dropped_frames",
+    "lost_frames",
+    "pause_storms",
+)
 
 
 def _drawn_topology(draw: random.Random) -> dict[str, Any]:
@@ -56,7 +65,10 @@ def _drawn_transport(draw: random.Random) -> dict[str, Any]:
     if draw.random() < 0.3:
         return {"kind": "tcp"}
     pint = {"kind": "hpcc-pint", "sampling": 0.5}
-    return {"kind": "roce", "congestion_control": draw.choice(["none", "dcqcn", "timely", "dctcp", "hpcc", "swift", pint])}
+    return {
+        "kind": "roce",
+        "congestion_control": draw.choice(["none", "dcqcn", "timely", "dctcp", "hpcc", "swift", pint]),
+    }
 
 
 def _drawn_flows(draw: random.Random, path: Path) -> Path:

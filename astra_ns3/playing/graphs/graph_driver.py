@@ -30,7 +30,7 @@ from astra_ns3.playing.graphs.window import Window
 from astra_ns3.playing.slowdown.computations import SlowedComputations, slowed_by
 from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.journal import Journal
-from astra_ns3.system.layer import SystemLayer
+from astra_ns3.system.layer import ChunkWatcher, SystemLayer
 from astra_ns3.system.request import Handle
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.workload.graphs.durations import Durations
@@ -94,8 +94,22 @@ class GraphDriver(SystemDriver):
         self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._sums = WorkSums(report_npu, self._journal)
         self._computations, watcher = slowed_by(slowdown, network, seed)
-        self._system = SystemLayer(
-            network,
+        self._system = self._made_system(system, sizes, bandwidths, compatibility, seed, watcher)
+        self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
+        self._left = npus
+        self._started = False
+
+    def _made_system(
+        self,
+        system: SystemConfig,
+        sizes: tuple[int, ...],
+        bandwidths: Sequence[float] | None,
+        compatibility: Compatibility,
+        seed: int,
+        watcher: ChunkWatcher | None,
+    ) -> SystemLayer:
+        return SystemLayer(
+            self._network,
             system,
             sizes,
             [],
@@ -104,14 +118,11 @@ class GraphDriver(SystemDriver):
             bandwidths=bandwidths,
             seed=seed,
             # Each NPU has a graph of its own, so a collective begins when all of its members have come to it.
-            roles=None if compatibility.nodes_of_graphs_by_number else list(range(npus)),
-            observed=[report_npu],
+            roles=None if compatibility.nodes_of_graphs_by_number else list(range(self._network.npus)),
+            observed=[self._reported],
             journal=self._journal,
             watcher=watcher,
         )
-        self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
-        self._left = npus
-        self._started = False
 
     def _made_players(self, compatibility: Compatibility, told: Told | None) -> list[NpuPlayer]:
         npus, by_number = self._network.npus, compatibility.nodes_of_graphs_by_number
