@@ -22,13 +22,13 @@ CONTROLS: Sequence[str] = ("dcqcn", "timely", "dctcp", "hpcc", "hpcc-pint", "swi
 PATTERNS: Sequence[str] = ("incast", "permutation", "all-to-all")
 SYSTEM = {f"{kind}-implementation": "ring" for kind in ("all-reduce", "all-gather", "reduce-scatter")}
 SYSTEM |= {"all-to-all-implementation": "direct", "scheduling-policy": "FIFO", "preferred-dataset-splits": "1"}
-_SECONDS_OF_DATA = 0.002
+_MILLISECONDS = 2.0
 _HOSTS = 16
 
 
-def flows_of(pattern: str, rate_gbps: float) -> FlowList:
-    """The flows of a pattern: 2 ms of data for each bottleneck."""
-    line_bytes = int(rate_gbps * 1e9 / 8 * _SECONDS_OF_DATA)
+def flows_of(pattern: str, rate_gbps: float, milliseconds: float = _MILLISECONDS) -> FlowList:
+    """The flows of a pattern: so many milliseconds of data for each bottleneck."""
+    line_bytes = int(rate_gbps * 1e6 / 8 * milliseconds)
     if pattern == "incast":
         return FlowList.of(list(range(1, 9)), [0] * 8, [line_bytes // 8] * 8, [0] * 8)
     if pattern == "permutation":
@@ -51,11 +51,11 @@ def topology_of(pattern: str, rate_gbps: float, delay: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def finish_ps(pattern: str, rate_gbps: float, control: str, delay: str = "500ns", payload: int = 1000) -> int:
+def finish_ps(pattern: str, rate_gbps: float, control: str, given: argparse.Namespace) -> int:
     """When the last flow of a pattern was delivered."""
-    transport = {"kind": "roce", "congestion_control": control, "payload": payload}
-    network = parse_network({"topology": topology_of(pattern, rate_gbps, delay), "transport": transport})
-    flows = flows_of(pattern, rate_gbps)
+    transport = {"kind": "roce", "congestion_control": control, "payload": given.payload}
+    network = parse_network({"topology": topology_of(pattern, rate_gbps, given.delay), "transport": transport})
+    flows = flows_of(pattern, rate_gbps, given.milliseconds)
     system = parse_system(SYSTEM, "benchmark")
     return astra_ns3.run(workload=flows, system=system, network=network, isolated=False).finish_ps
 
@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument("--rates", default="10,25,40,50,100,200,400,800", help="Gb/s of a host's link")
     parser.add_argument("--delay", default="500ns", help="of every link")
     parser.add_argument("--payload", type=int, default=1000, help="bytes of a packet")
+    parser.add_argument("--milliseconds", type=float, default=_MILLISECONDS, help="of data for each bottleneck")
     parser.add_argument("--controls", default=",".join(CONTROLS))
     parser.add_argument("--patterns", default=",".join(PATTERNS))
     given = parser.parse_args()
@@ -74,10 +75,10 @@ def main() -> None:
     print("| Pattern | Control | " + " | ".join(f"{rate:g}" for rate in rates) + " |")
     print("|---|---|" + "---|" * len(rates))
     for pattern in given.patterns.split(","):
-        alone = [finish_ps(pattern, rate, "none", given.delay, given.payload) for rate in rates]
+        alone = [finish_ps(pattern, rate, "none", given) for rate in rates]
         print(f"| {pattern} | none | " + " | ".join(f"{ps / 1e9:.2f} ms" for ps in alone) + " |", flush=True)
         for control in given.controls.split(","):
-            found = [finish_ps(pattern, rate, control, given.delay, given.payload) for rate in rates]
+            found = [finish_ps(pattern, rate, control, given) for rate in rates]
             cells = (f"{ps / base:.2f}" for ps, base in zip(found, alone, strict=True))
             print(f"| {pattern} | {control} | " + " | ".join(cells) + " |", flush=True)
 

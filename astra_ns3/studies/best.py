@@ -1,11 +1,12 @@
 """The best point of a part: the one that gets most done in a second, of those that fit into memory.
 
-Only points of one model are compared, for whose sequences or images a second mean the same; other parts have no best.
+Only points that do the same work are compared: one model, trained alike, on as many samples an iteration.
 A backend is no choice of whoever builds a cluster, and one that leaves more out is faster, so each has its own best.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from astra_ns3.workload.models.workload import ModelWorkload
 _CRITERIA = ("tokens_per_second", "samples_per_second")
 """The first that all points have."""
 _SEVERAL = 2
+_HOW = {"fused_attention", "skip_masked"}
+"""Keys of a model that say how it is computed, not what it is."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class Best:
     measure: str
     point: str | None
     value: float | None
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    why_none: str = ""
+    """Empty: there is a best."""
 
     @property
     def name(self) -> str:
@@ -65,8 +70,11 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
     groups: dict[Place, list[Row]] = {}
     for _, row in own:
         groups.setdefault(tuple(row[axis] for axis in axes), []).append(row)
-    if measure is None or len(groups) < _SEVERAL or not _of_one_model([point for point, _ in own]):
+    if measure is None or len(groups) < _SEVERAL:
         return None
+    unlike = _unlike(own)
+    if unlike:
+        return Best(part.name, backend, measure, None, None, why_none=f"points differ in {', '.join(unlike)}")
     left_out: list[LeftOut] = []
     means: dict[str, float] = {}
     for labels, seeds in groups.items():
@@ -77,8 +85,8 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
         else:
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
     first = max(means, key=lambda name: means[name], default=None)
-    value = None if first is None else means[first]
-    return Best(part.name, backend, measure, first, value, tuple(left_out))
+    value, why = (None, "every point is left out") if first is None else (means[first], "")
+    return Best(part.name, backend, measure, first, value, tuple(left_out), why)
 
 
 def why_left_out(row: Row) -> str:
@@ -101,8 +109,17 @@ def _all_have(measure: str, rows: Sequence[Row]) -> bool:
     return bool(done) and all(row.get(measure) is not None for row in done)
 
 
-def _of_one_model(points: Sequence[Point]) -> bool:
-    """Whether a sample of all points means the same parameters and the same operations."""
-    workloads = [point.request.workload for point in points]
-    models = [workload for workload in workloads if isinstance(workload, ModelWorkload)]
-    return len(models) == len(workloads) and len({workload.totals() for workload in models}) == 1
+def _unlike(own: Sequence[tuple[Point, Row]]) -> list[str]:
+    """Return the names of all in which the work of points differs; empty: an iteration is worth the same in each."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for point, row in own:
+        workload = point.request.workload
+        found["compute_slowdown"].add(repr(point.request.compute_slowdown))
+        if isinstance(workload, ModelWorkload):
+            file = workload.file
+            found["model or sequence"].add(f"{workload.totals()} {file.model.model_dump(exclude=_HOW)}")
+            found["datatype"].add(file.training.datatype)
+            found["optimizer"].add(file.training.optimizer)
+        if row["status"] == DONE:
+            found["samples_per_iteration"].add(repr(row.get("samples_per_iteration")))
+    return [name for name, values in found.items() if len(values) > 1]

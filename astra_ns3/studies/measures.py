@@ -159,6 +159,9 @@ MEASURES: Mapping[str, MeasureKind] = {
     "samples_per_second": MeasureKind(
         "samples a second of all NPUs, of a model", "", _number("throughput.samples_per_second")
     ),
+    "samples_per_iteration": MeasureKind(
+        "samples of an iteration over all copies of a model", "", _number("throughput.samples_per_iteration")
+    ),
     "model_flop_utilisation_percent": MeasureKind(
         "model FLOPs of an iteration, without what is computed again, over NPUs x peak of the device x time of the "
         "iteration; empty without a peak",

@@ -12,7 +12,14 @@ from astra_ns3.studies.means import DEVIATION
 from astra_ns3.studies.measures import MEASURES
 
 _USUAL = ("finish_us", "compute_us", "exposed_us")
-_OF_MODELS = ("tokens_per_second", "samples_per_second", "model_flop_utilisation_percent", "npu_memory_bytes", "fits")
+_OF_MODELS = (
+    "tokens_per_second",
+    "samples_per_second",
+    "samples_per_iteration",
+    "model_flop_utilisation_percent",
+    "npu_memory_bytes",
+    "fits",
+)
 """Shown where a row has them."""
 _MOST_TOLD = 8
 
@@ -50,7 +57,7 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
     for best in (each for each in bests if each.part == part.name):
         on = f" on {best.backend}" if best.backend else ""
         words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
-        found = f"{best.point}, {words}" if best.point is not None else "none, for every point is left out"
+        found = f"{best.point}, {words}" if best.point is not None else f"none, for {best.why_none}"
         yield f"best{on}: {found}"
         if best.left_out:
             yield f"left out of the best{on}: {_listed(f'{each.point} ({each.reason})' for each in best.left_out)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from astra_ns3.topology.graph import Graph
 
@@ -13,7 +13,14 @@ Kind = frozenset[tuple[object, ...]]
 
 def parts_of(graph: Graph) -> Sequence[int]:
     """Return the part of each node. Joined switches are one part; a host is a part of its own."""
-    part = list(range(graph.nodes))
+    return joined(
+        graph.nodes, ((link.a, link.b) for link in graph.links if link.a >= graph.hosts and link.b >= graph.hosts)
+    )
+
+
+def joined(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """Return a number for each of ``count`` nodes: the same for nodes that ``pairs`` join."""
+    part = list(range(count))
 
     def top(node: int) -> int:
         while part[node] != node:
@@ -21,10 +28,9 @@ def parts_of(graph: Graph) -> Sequence[int]:
             node = part[node]
         return node
 
-    for link in graph.links:
-        if link.a >= graph.hosts and link.b >= graph.hosts:
-            part[top(link.a)] = top(link.b)
-    return [top(node) for node in range(graph.nodes)]
+    for a, b in pairs:
+        part[top(a)] = top(b)
+    return [top(node) for node in range(count)]
 
 
 def kinds_of_parts(graph: Graph, parts: Sequence[int]) -> dict[int, Kind]:

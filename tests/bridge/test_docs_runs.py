@@ -68,6 +68,33 @@ def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pyte
             assert line == expected
 
 
+MICRO_ALL_TO_ALL = ["-w", "inputs/workload/micro-all-to-all.txt", "-s", "inputs/system/flat.txt"]
+
+
+def test_several_seeds_print_what_the_page_says(work: Path) -> None:
+    network = ["-n", "inputs/network/leaf-spine-32.yaml", "--set", "start-jitter=1000"]
+    done = run_command("run", *MICRO_ALL_TO_ALL, *network, "--seeds", "8", folder=work)
+    assert done.returncode == 0, done.stderr
+    shown = re.findall(r"^ {4}((?:seeds|finish|exposed communication)  .*)$", text_of("docs/cli.md"), re.MULTILINE)
+    assert len(shown) == 3
+    assert set(shown) <= set(done.stdout.splitlines())
+
+
+def test_start_jitter_costs_hpcc_what_the_page_says(work: Path) -> None:
+    words = re.findall(r"took ([\d,]+) us with all starts at once and ([\d,]+) us", text_of("docs/system-file.md"))
+    found = []
+    for jitter in (0, 1000):
+        result = astra_ns3.run(
+            workload=work / "inputs/workload/micro-all-to-all.txt",
+            system=work / "inputs/system/flat.txt",
+            network=work / "inputs/network/roce-16-hpcc.yaml",
+            comm_scale=16,
+            changes={"system.preferred-dataset-splits": 1, "system.start-jitter": jitter},
+        )
+        found.append(f"{result.finish_ps / 1e6:,.0f}")
+    assert words == [tuple(found)]
+
+
 @pytest.mark.parametrize("case", ["a2a", "incast"])
 def test_a_case_is_explained_as_its_page_says(case: str, work: Path) -> None:
     run, explained = commands("docs/cases.md", case)

@@ -55,7 +55,9 @@ class ModelJob(Job):
     def foreseen(self, platform: Platform) -> Foreseen:
         """The memory of each stage, how experts are chosen, and the work of an iteration."""
         plan = self._plan(platform)
-        work = iteration_work(self.workload, plan)
+        # Scaled, the model is another: a second of it gets nothing of this one done.
+        scaled = (self.workload.comm_scale, self.workload.compute_scale) != (1, 1)
+        work = None if scaled else iteration_work(self.workload, plan)
         return Foreseen(
             self._memory_of(platform), plan.memory_bytes, expert_skew(plan), work, self.workload.file.compute.losses
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.parts import parts_of
+from astra_ns3.topology.parts import joined, parts_of
 
 _NONE = -1
 _MOST_COMPONENTS = 62
@@ -109,7 +109,7 @@ def _port_words(way: str, size: int, dimensions: Sequence[int]) -> tuple[str, st
 
 
 def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
-    """Around each host by what its messages may leave through, around hosts with their own router, and servers."""
+    """Around each host by what its messages may leave through, hosts with their own router, servers, and switches."""
     graph = plan.graph
     hosts = np.array(graph.npu_host, dtype=np.int64)
     source, destination = hosts[carried.sender], hosts[carried.receiver]
@@ -133,6 +133,72 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             outside = boxes[own] != boxes[other]
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
             yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
+    yield from _below_switches(plan, source, destination, sizes, first_npu)
+
+
+def _below_switches(
+    plan: NetworkPlan, source: Numbers, destination: Numbers, sizes: Numbers, first_npu: Numbers
+) -> Iterator[Cuts]:
+    """Around the switches of each level with all below them: leaves, then pods, then what the next level joins.
+
+    A switch's level is its distance from the nearest host. Hosts forward nothing, so a message whose ends meet in one
+    part of the network alone stays in this part. All messages count where the parts count together.
+    """
+    graph, rates = plan.graph, _highest_rates(plan) / 8e9
+    ends = np.sort(np.array([(link.a, link.b) for link in graph.links], dtype=np.int64).reshape(-1, 2), axis=1)
+    between, from_host = ends[:, 0] >= graph.hosts, (ends < graph.hosts).sum(axis=1) == 1
+    level, trunks, lines = _levels(graph, ends), ends[between], ends[from_host].tolist()
+    if not len(trunks) or not (between | from_host).all():
+        return
+    for part in (parts_of(graph), [0] * graph.nodes):
+        switch_of = {(host, part[switch]): switch for host, switch in lines}
+        beside = [(switch, switch_of[host, part[switch]]) for host, switch in lines]
+        met, own, other = _meeting(graph.hosts, switch_of, source, destination)
+        for highest in np.unique(level[trunks]).tolist():
+            rising = trunks[(level[trunks[:, 0]] != level[trunks[:, 1]]) & (level[trunks] <= highest).all(axis=1)]
+            block = np.array(joined(graph.nodes, [*beside, *rising.tolist()]), dtype=np.int64)
+            crossing, leaves = np.diff(block[trunks])[:, 0] != 0, block[own] != block[other]
+            capacity, name = np.zeros(graph.nodes), "leaf" if highest == 1 else "pod"
+            np.add.at(capacity, block[trunks[crossing]], rates[between][crossing, None])
+            for way, side, hosts in (("out of", own, source[met]), ("into", other, destination[met])):
+                first = np.full(graph.nodes, len(graph.npu_host))
+                np.minimum.at(first, block[side], first_npu[hosts])
+                sums = _summed(block[side[leaves]], sizes[met][leaves], graph.nodes)
+                yield Cuts(sums, capacity, (f"the lines {way} the {name} of NPU ", ""), first)
+
+
+def _levels(graph: Graph, ends: Numbers) -> Numbers:
+    """Return how many links each node is from the nearest host."""
+    level, before = np.where(np.arange(graph.nodes) < graph.hosts, 0, graph.nodes), None
+    while before is None or (level != before).any():
+        before = level.copy()
+        for near, far in ((0, 1), (1, 0)):
+            np.minimum.at(level, ends[:, far], before[ends[:, near]] + 1)
+    return level
+
+
+def _meeting(
+    hosts: int, switch_of: Mapping[tuple[int, int], int], own: Numbers, other: Numbers
+) -> tuple[npt.NDArray[np.bool_], Numbers, Numbers]:
+    """Return which messages have ends that meet in one part alone, and the switches of each such message's ends there.
+
+    ``switch_of``: a switch beside a host in a part, by host and part.
+    """
+    rows: list[list[tuple[int, int]]] = [[] for _ in range(hosts)]
+    for (host, part), switch in switch_of.items():
+        rows[host].append((part, switch))
+    most = max(map(len, rows))
+    table = np.array([row + [(_NONE, _NONE)] * (most - len(row)) for row in rows], dtype=np.int64)
+    times, near, far = (np.zeros(len(own), dtype=np.int64) for _ in range(3))
+    for place in range(most):
+        mine = table[own, place]
+        same = (table[other, :, 0] == mine[:, :1]) & (mine[:, :1] != _NONE)
+        found = same.any(axis=1)
+        times += found
+        near[found] = mine[found, 1]
+        far[found] = table[other[found], same[found].argmax(axis=1), 1]
+    met = times == 1
+    return met, near[met], far[met]
 
 
 class _HostLines:

@@ -22,7 +22,7 @@ class IterationWork:
     """An iteration on all NPUs. ``sample``: what a sample is; ``tokens``: of one sample (1: it has none).
 
     ``flops``: of one sample, forward and backward, without what is computed again. ``peak_flops``: of a device, per
-    second (None: no device is named, it has no peak for the datatype, or its times are scaled).
+    second (None: no device is named, or it has no peak for the datatype).
     """
 
     sample: str
@@ -36,8 +36,7 @@ def iteration_work(workload: ModelWorkload, plan: TrainingPlan) -> IterationWork
     """Return the work of an iteration of ``workload`` as ``plan`` cuts it."""
     file, totals = workload.file, workload.totals()
     samples = plan.micro_batches * file.training.micro_batch * plan.degrees.data
-    scaled = workload.compute_scale != 1
-    peak = None if scaled else _peak_flops(file.compute, file.training.datatype)
+    peak = _peak_flops(file.compute, file.training.datatype)
     return IterationWork(totals.sample, samples, totals.tokens, totals.training_flops, peak)
 
 

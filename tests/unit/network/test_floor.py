@@ -80,6 +80,39 @@ def test_npus_of_a_server_share_its_one_nic() -> None:
     assert found(plan, (0, 2, 1250), (1, 5, 1250))[0] == 200_000
 
 
+SPINES = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2, "link": LINK, "switch": SWITCH}
+
+
+def test_an_oversubscribed_leaf_sends_no_faster_than_its_uplinks() -> None:
+    """4 x 12.5 bytes/ns below a leaf and, 8:1, 6.25 above: 4 x 1250 bytes to the other leaf take 800 ns, not 100."""
+    plan = packets({**SPINES, "oversubscription": 8})
+    assert found(plan, *((npu, npu + 4, 1250) for npu in range(4))) == (800_000, "the lines out of the leaf of NPU 0")
+    assert found(plan, *((npu, 4, 1250) for npu in range(1, 4)))[0] == 600_000
+    assert found(plan, *((npu, (npu + 1) % 4, 1250) for npu in range(4)))[0] == 100_000
+
+
+def test_a_dumbbells_sides_share_its_bottleneck() -> None:
+    slow = {"rate": "25Gbps", "delay": "500ns"}
+    plan = packets({"kind": "dumbbell", "left": 4, "right": 4, "link": LINK, "bottleneck": slow, "switch": SWITCH})
+    assert found(plan, *((npu + 4, npu, 1250) for npu in range(4))) == (1_600_000, "the lines out of the leaf of NPU 4")
+
+
+def test_pods_of_a_fat_tree_share_the_lines_to_its_core() -> None:
+    """Lines of 25 Gb/s above pods of 4 x 100: a pod's 4 lines to the core carry 12.5 bytes/ns."""
+    plan = packets({"kind": "fat-tree", "k": 4, "link": LINK, "switch": SWITCH})
+    assert isinstance(plan, NetworkPlan)
+    core = {plan.graph.nodes - 1 - number for number in range(4)}
+    links = [replace(link, rate_bps=25 * 10**9) if link.b in core else link for link in plan.graph.links]
+    slow = replace(plan, graph=replace(plan.graph, links=tuple(links)))
+    assert found(slow, *((npu + 4, npu, 1250) for npu in range(4))) == (400_000, "the lines out of the pod of NPU 4")
+
+
+def test_messages_between_servers_leave_a_leaf_by_its_uplinks_although_others_stay_inside() -> None:
+    plan = packets({**SERVERS, "scale_out": {**SPINES, "oversubscription": 4}})
+    inside = [(npu, npu ^ 1, 1) for npu in range(8)]
+    assert found(plan, *inside, *((npu, npu + 4, 1250) for npu in range(4)))[0] == 400_000
+
+
 def test_a_ring_has_two_lines_for_each_npu() -> None:
     plan = packets({"kind": "ring", "npus": 4, "link": LINK, "switch": SWITCH})
     time_ps, _ = found(plan, (0, 1, 2500))

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 from support.models import SEQUENCE, small_gpt
+from support.small_run import small_system
 from support.studies import INPUTS, expanded, result_of, study_of
 
 from astra_ns3.config.model.compute import Given, Roofline, Systolic
 from astra_ns3.config.model.devices import device_named
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.metadata import throughput_document
+from astra_ns3.experiments.options import Options
 from astra_ns3.report.foreseen_text import throughput_rows
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import figure_data
@@ -120,11 +124,36 @@ def test_each_backend_has_its_own_best_without_points_below_the_floor(tmp_path: 
         assert "0.4: below the floor" in text
 
 
-def test_points_of_different_models_have_no_best(tmp_path: Path) -> None:
-    axes = {"workload.model.layers": [4, 8]}
+@pytest.mark.parametrize(
+    ("key", "values", "reason"),
+    [
+        ("workload.model.layers", [4, 8], "model or sequence"),
+        ("workload.training.sequence", [2048, 8192], "model or sequence"),
+        ("workload.training.datatype", ["bfloat16", "float8"], "datatype"),
+        ("workload.training.optimizer", ["adam", "sgd"], "optimizer"),
+        ("compute_slowdown", [{}, {"stragglers": [{"factor": 0.1}]}], "compute_slowdown"),
+        ("workload.training.micro_batches", [1, 4], "samples_per_iteration"),
+    ],
+)
+def test_points_that_do_unlike_work_have_no_best(key: str, values: list[Any], reason: str, tmp_path: Path) -> None:
+    labels = {str(place): {key: value} if value else {} for place, value in enumerate(values)}
+    expansion = expanded(study_of(MODEL, one={"axes": {"which": labels}}))
+    outcomes = {}
+    for number, point in enumerate(expansion.points):
+        played = done(point.address, 1.0, 1)
+        batch = 16 * (number + 1) if reason == "samples_per_iteration" else 16
+        outcomes[point.address] = replace(played, measures={**played.measures, "samples_per_iteration": batch})
+    result = StudyResult(expansion, outcomes, tmp_path)
+    assert (result.best["one"].point, result.best["one"].value) == (None, None)
+    assert f"best: none, for points differ in {reason}" in study_text(result)
+    assert "samples_per_iteration" in study_text(result)
+
+
+def test_how_points_compute_the_same_work_leaves_them_comparable(tmp_path: Path) -> None:
+    axes = {"workload.training.recompute": ["none", "full"], "workload.model.fused_attention": [True, False]}
     expansion = expanded(study_of(MODEL, one={"axes": axes}))
     outcomes = {point.address: done(point.address, 1.0, 1) for point in expansion.points}
-    assert StudyResult(expansion, outcomes, tmp_path).best == {}
+    assert StudyResult(expansion, outcomes, tmp_path).best["one"].point is not None
 
 
 def test_points_that_differ_in_their_seed_are_one_row_with_mean_and_deviation(tmp_path: Path) -> None:
@@ -155,6 +184,27 @@ def test_throughput_is_that_of_its_definition() -> None:
     assert throughput_rows({"throughput": without}) == [("samples a second", "4  (a sample is one image)")]
 
 
+@pytest.mark.parametrize("scaled", [Options(comm_scale=0.01), Options(compute_scale=0.5), Options(scale=0.5)])
+def test_a_scaled_run_gets_no_work_of_the_model_done(scaled: Options) -> None:
+    network = parse_network(
+        {
+            "topology": {
+                "kind": "single-switch",
+                "npus": 8,
+                "link": {"rate": "100Gbps", "delay": "1us"},
+                "switch": {"buffer": "1MB"},
+            },
+            "transport": {"kind": "tcp"},
+        }
+    )
+    works = []
+    for options in (Options(), scaled):
+        inputs = load_inputs(small_gpt(), small_system(), network, options)
+        works.append(inputs.job.foreseen(inputs.platform).work)
+    assert works[0] is not None
+    assert works[1] is None
+
+
 def test_model_flops_leave_out_what_is_computed_again() -> None:
     works = []
     for recompute in ("none", "full"):
@@ -167,9 +217,9 @@ def test_model_flops_leave_out_what_is_computed_again() -> None:
 
 
 def test_only_a_device_with_a_peak_has_a_utilisation() -> None:
-    def peak(compute: Any, scale: float = 1.0) -> int | None:
+    def peak(compute: Any) -> int | None:
         workload = small_gpt()
-        changed = replace(workload, file=workload.file.model_copy(update={"compute": compute}), compute_scale=scale)
+        changed = replace(workload, file=workload.file.model_copy(update={"compute": compute}))
         return iteration_work(changed, workload.plan(1)).peak_flops
 
     systolic = Systolic(kind="systolic", rows=128, columns=64, arrays=2, frequency=10**9)
@@ -177,7 +227,6 @@ def test_only_a_device_with_a_peak_has_a_utilisation() -> None:
     assert peak(systolic) == 2 * 128 * 64 * 2 * 10**9
     assert peak(Given(kind="given")) is None
     assert peak(Roofline(device=device_named("V100"))) is None  # no bfloat16
-    assert peak(Roofline(), 0.5) is None
 
 
 def test_measures_of_memory_and_throughput_are_those_of_run_json(tmp_path: Path) -> None:
