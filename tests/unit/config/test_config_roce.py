@@ -19,6 +19,7 @@ from astra_ns3.config.network.packet_network import (
     parse_network,
 )
 from astra_ns3.config.topology.switch import EcnConfig, PfcConfig, SwitchConfig
+from astra_ns3.config.transports.roce import Reliability
 from astra_ns3.config.transports.roce_control import KINDS, HpccPint, OwnControl, RoceControl
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.options import Options, network_with_options
@@ -70,6 +71,12 @@ def test_a_transport_without_a_kind_is_tcp_and_a_word_is_its_kind() -> None:
     assert isinstance(network({"window": "0.1MB"}).transport, TcpTransport)
     assert isinstance(network("tcp").transport, TcpTransport)
     assert network("roce") == network({"kind": "roce"})
+
+
+def test_only_selective_repeat_has_a_short_timeout_of_its_own() -> None:
+    kinds = ("go-back-n", "go-back-0", "selective-repeat")
+    used = [Reliability.model_validate({"kind": kind}).timeout_in_use_ps for kind in kinds]
+    assert used == [16_777_216_000, 16_777_216_000, 10**9]
 
 
 def test_headers_are_those_of_rocev2_on_ethernet() -> None:

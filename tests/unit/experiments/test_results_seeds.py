@@ -191,6 +191,11 @@ def test_seeds_that_do_not_exist_are_refused(count: int, seed: int, message: str
         seeds(count, seed=seed)
 
 
+def test_seeds_go_up_to_the_largest() -> None:
+    outcome = seeds(2, lambda seed: FakeBackend(NPUS), seed=LARGEST_SEED - 1)
+    assert [run["seed"] for run in outcome.document["runs"]] == [LARGEST_SEED - 1, LARGEST_SEED]
+
+
 def test_what_every_run_warns_of_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         outcome = seeds(3, comm_scale=0.1)

@@ -118,6 +118,7 @@ def test_columns_are_short_names_or_any_key_and_numbers_bare_in_csv(results: Pat
         (["complete=on"], ["small", "point"]),
         (["stopped.exit-status=4"], ["large"]),
         (["wall<3s"], ["small", "large", "point"]),
+        (["stopped.exit-status<9"], ["large"]),
         (["state=complete", "seed=1"], []),
     ],
 )

@@ -17,13 +17,39 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
+from astra_ns3.network.ideal.ways import widest_way
 from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import base_round_trip_ps
+from astra_ns3.topology.routes import shortest_paths
 
 GBPS = 10**9
 FRAME = 1000 + 62 + 20
 """RoCE's packet of 1,000 bytes on the line; its ACK is a frame of 66 bytes."""
 ACK = 66 + 20
+
+
+def test_a_line_that_ends_with_the_last_bit_that_comes_is_not_too_fast() -> None:
+    """A head of 10 bytes has come at 100, all 100 bytes at 1,000: at 9 a byte the second line ends just then."""
+    lines = Lines(lambda sizes, line: sizes * (10, 9)[line], (10, 0))
+    assert send_equal(lines, np.array([1]), 100)[-1].tolist() == [1000]
+    faster = Lines(lambda sizes, line: sizes * (10, 8)[line], (10, 0))
+    assert send_equal(faster, np.array([1]), 100)[-1].tolist() == [1800]
+
+
+def test_a_bound_on_ways_knows_whether_their_switches_cut_through_alike() -> None:
+    def alike(first: dict[str, Any], second: dict[str, Any]) -> bool:
+        """Two switches between those of the two hosts."""
+        configs = tuple(SwitchConfig.model_validate({"buffer": "1MB", **keys}) for keys in ({}, first, second, {}))
+        ends = ((0, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1))
+        links = tuple(Link(a, b, 100 * GBPS, 0) for a, b in ends)
+        graph = Graph(hosts=2, switches=4, links=links, npu_host=(0, 1), switch_configs=configs)
+        return widest_way(graph, shortest_paths(graph), 0, 1).alike
+
+    assert alike({}, {})
+    assert alike({"cut_through": "64B"}, {"cut_through": "64B"})
+    assert not alike({"cut_through": "64B"}, {"cut_through": "128B"})
+    assert not alike({"cut_through": "64B"}, {})
 
 
 def dumbbell(link: int, bottleneck: int, transport: dict[str, Any] | None = None, **switch: Any) -> NetworkConfig:

@@ -15,6 +15,7 @@ from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.floor.carried import CarriedBytes, Launches
+from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.system.messages import message_schedule
@@ -50,6 +51,11 @@ def test_an_npu_sends_no_faster_than_its_line() -> None:
     plan = packets(star())
     assert found(plan, (0, 1, 1000), (0, 2, 1500), (3, 1, 500)) == (200_000, "the lines out of NPU 0")
     assert found(plan, (0, 1, 1000), (2, 1, 1500), (3, 0, 500)) == (200_000, "the lines into NPU 1")
+
+
+def test_a_switch_that_several_hosts_are_joined_to_is_none_of_theirs() -> None:
+    for cuts in cuts_of(packets(star()), carried((0, 1, 1000), (3, 2, 1000))):
+        assert cuts.bytes_per_ns.tolist() == [12.5] * 4
 
 
 def test_npus_of_one_host_share_its_line_and_talk_beside_it() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from support.small_run import small_network
 
+from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
@@ -112,6 +113,21 @@ def ring(npus: int = 4) -> AnalyticalNetwork:
 @pytest.mark.parametrize(("destination", "hops"), [(1, 1), (2, 2), (3, 1)])
 def test_by_the_formula_latency_of_each_hop_and_the_data_once(destination: int, hops: int) -> None:
     assert times(ring(), "analytical", [(0, destination, 1_000)]) == [1000 * (500 * hops + 20)]
+
+
+@pytest.mark.parametrize(
+    ("rules", "charged"),
+    [({}, (520, 1010)), ({"charge_lowest_dimension": True}, (520,)), ({"charge_highest_dimension": True}, (1010,))],
+)
+def test_by_the_formula_rules_charge_one_of_the_dimensions_that_ends_differ_in(
+    rules: dict[str, bool], charged: tuple[int, ...]
+) -> None:
+    inner = AnalyticalDimension(topology="ring", npus=4, bytes_per_ns=50.0, link_latency_ns=500.0)
+    outer = AnalyticalDimension(topology="ring", npus=2, bytes_per_ns=100.0, link_latency_ns=1000.0)
+    ideal = ideal_of(plan_network(AnalyticalNetwork(grid=(inner, outer))), "analytical", Compatibility(**rules))
+    assert ideal is not None
+    ends, sizes = np.array([[0, 0, 0], [1, 4, 5]], dtype=np.int32), np.full(3, 1000)
+    assert ideal(*ends, sizes).tolist() == [520_000, 1_010_000, 1000 * sum(charged)]
 
 
 @pytest.mark.parametrize(("destination", "hops"), [(1, 1), (2, 2), (3, 1)])

@@ -110,6 +110,7 @@ def test_those_in_step_go_on_together() -> None:
     assert stage.play(0) == [0]
     stage.done(0, [2, 0, 1, 3], 100)
     assert stage.sizes() == [4]
+    assert stage.totals(104) == [(104, 4, 100)] * 4
     assert stage.play(110) == [2]  # a timer for all of them, in the order in which they went on
     stage.done(1, [0, 1, 2, 3], 200)
     stage.play(210)

@@ -106,6 +106,12 @@ def test_a_trigger_of_many_shots_lets_one_go_for_each_delivery() -> None:
     assert starts == {0: 0, 1: 0, 2: took_ps(100), 3: took_ps(200)}
 
 
+def test_a_trigger_that_hears_of_more_than_wait_lets_none_of_another_s_go() -> None:
+    gates = FlowGates.of([[0, 1], [2]], [1, 1], [True, True])
+    starts = {flow: start for flow, _, _, _, start, _, _ in played(gated([NO_GATE] * 3 + [0, 1], gates), 5)}
+    assert starts == {0: 0, 1: 0, 2: 0, 3: took_ps(100), 4: took_ps(300)}
+
+
 def test_a_barrier_of_fewer_than_it_hears_opens_at_that_delivery() -> None:
     flows = gated([NO_GATE, NO_GATE, NO_GATE, 0], FlowGates.of([[0, 1, 2]], [2], [False]))
     starts = {flow: start for flow, _, _, _, start, _, _ in played(flows)}
@@ -187,6 +193,7 @@ def test_a_flow_that_is_not_delivered_overlaps_all_that_its_pair_starts_after_it
         ([5, 15, -1, -1, -1], 1),  # the fifth after the third
         ([50, 60, 70, 80, 950], 2),
         ([5, 15, 30, 25, 950], 0),
+        ([10, 20, 900, 25, 950], 0),  # each at the moment when the one before ends
     ):
         assert flow_totals(flows, starts, np.array(ends), unknown, ()).overlapping == found
 

@@ -132,6 +132,22 @@ def test_merged_intervals_cover_the_same_and_lie_apart(spans: list[tuple[int, in
     assert (low[1:] > high[:-1]).all()
 
 
+def test_a_value_that_falls_within_a_span_still_counts_there() -> None:
+    found = curves.Steps(100, 5)
+    found.add("port", np.array([20, 50]), np.array([9.0, 1.0]))
+    found.add("port", np.array([85]), np.array([3.0]))
+    assert found.curve("port").tolist() == pytest.approx([np.nan, 9.0, 9.0, 1.0, 3.0], nan_ok=True)
+
+
+def test_a_time_is_told_in_the_largest_unit_of_which_it_has_two() -> None:
+    assert [style.time_unit(time_ps)[1] for time_ps in (1_999_999, 2_000_000, 10**12, 2 * 10**12)] == [
+        "ns",
+        "us",
+        "ms",
+        "s",
+    ]
+
+
 def test_long_names_lose_what_they_have_in_common() -> None:
     names = [f"encoder.block_{place}.self_attention.weight" for place in range(12)]
     assert style.labels(names, 16)[10:] == ["enc…ock_10…", "enc…ock_11…"]

@@ -22,8 +22,9 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.memory import Available
 from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
-from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, Columns, RecordedTable
+from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, CONNECTIONS, Columns, RecordedTable
 from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables
@@ -148,6 +149,51 @@ def test_a_tenant_s_times_count_from_its_start_and_the_run_s_from_its_own() -> N
     ]
 
 
+def test_a_tenant_of_all_npus_begins_at_its_start() -> None:
+    all_npus = list(range(NPUS))
+    assert play(tenant("a", all_npus, start_ps=5 * US)).finish_ps == 5 * US + play(tenant("a", all_npus)).finish_ps
+
+
+class _Heard:
+    """A listener that keeps which phases it is told of."""
+
+    def __init__(self) -> None:
+        self.phases: list[tuple[int, int, int]] = []
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        self.phases.append((npu, instance, time_ps))
+
+    def heartbeat(self, time_ps: int, events: int) -> None: ...
+
+
+def test_a_tenant_s_clock_stands_at_0_before_its_start_and_it_hears_all_of_its_last_moment() -> None:
+    network, bits, heard = FakeBackend(NPUS), TenantBits(2), _Heard()
+    view = TenantNetwork(network, 1, [6, 7], 5 * US, bits)
+    view.listener = heard
+    assert view.now_ps() == 0
+    view.stop()
+    view.phase_done(7, bits.of(1, 3), 5 * US)
+    view.phase_done(7, bits.of(1, 4), 5 * US + 1)
+    assert heard.phases == [(1, 3, 0)]
+
+
+class _Going(TrainingDriver):
+    """A driver whose oldest collective is given."""
+
+    def __init__(self, words: str, time_ps: int) -> None:
+        self._oldest = words, time_ps
+
+    def oldest_collective(self) -> tuple[str, int] | None:
+        return self._oldest
+
+
+def test_the_oldest_collective_is_that_of_the_tenant_who_began_first() -> None:
+    network = FakeBackend(NPUS)
+    members = [Member(name, network, _Going("ALLREDUCE 1", begun)) for name, begun in (("a", 9), ("b", 4), ("c", 7))]
+    company = Company(network, members, TenantBits(3), lambda time_ps, events: None)
+    assert company.oldest_collective() == ("b: ALLREDUCE 1", 4)
+
+
 def test_what_others_do_after_its_end_leaves_a_tenant_s_records_as_they_are() -> None:
     result = play(tenant("short", [0, 1, 2, 3]), tenant("long", [4, 5, 6, 7], passes=5))
     short, own = result.tenants["short"], alone("short")
@@ -188,6 +234,11 @@ def test_seeds_of_tenants_differ_and_one_that_is_given_counts() -> None:
     assert finishes(None, None) == [one, other]
     assert finishes(None, None, seed=2) != [one, other]
     assert finishes(7, 7) == [alone("a", seed=7, system=jittery).finish_ps] * 2
+
+
+def test_a_seed_that_is_made_is_1_or_more_and_the_largest_seed_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("astra_ns3.scenario.tenant.LARGEST_SEED", 3)
+    assert {tenant("a", None).seed_in(seed) for seed in range(100)} == {1, 2, 3}
 
 
 def test_a_driver_plays_on_a_view_of_a_larger_network() -> None:
@@ -338,3 +389,15 @@ def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
     assert kept.column("b/accounts", ACCOUNTS, "instance") == [7, 9]
     assert kept.column("b/accounts", ACCOUNTS, "start_ps") == [0, 30]
     assert kept.column("a/accounts", ACCOUNTS, "start_ps") == [90]
+
+
+def test_a_connection_s_rows_go_to_its_ends_tenant_up_to_the_moment_of_its_end() -> None:
+    kept = _Kept()
+    tables = NetworkTables(kept, TenantBits(2), [("a", [0, 1], 0), ("b", [5, 4], 100)])
+    tables.end_ps = {0: 150, 1: 200}.get
+    tables.open(CONNECTIONS)
+    rows = {"source": [5, 0, 4, 1], "destination": [4, 1, 5, 0], "time_ps": [200, 150, 201, 151]}
+    tables.write("connections", _columns(CONNECTIONS, 4, **rows))
+    assert kept.column("a/connections", CONNECTIONS, "time_ps") == [150]
+    assert kept.column("b/connections", CONNECTIONS, "time_ps") == [100]
+    assert kept.column("b/connections", CONNECTIONS, "source") == [0]

@@ -21,7 +21,8 @@ from astra_ns3.report.foreseen_text import throughput_rows
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import figure_data
 from astra_ns3.studies.figures.kinds import written
-from astra_ns3.studies.measures import measures_of
+from astra_ns3.studies.means import mean_rows
+from astra_ns3.studies.measures import MEASURES, measures_of
 from astra_ns3.studies.page import page
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.task import PointOutcome
@@ -122,6 +123,15 @@ def test_each_backend_has_its_own_best_without_points_below_the_floor(tmp_path: 
         assert f"left out of the best on analytical: {why}" in text
         assert "best on analytical-queues: none, for every point is left out" in text
         assert "0.4: below the floor" in text
+
+
+def test_a_point_alone_is_no_best(tmp_path: Path) -> None:
+    assert study_result(tmp_path, (1,), (2.0,), seeds=2).best == {}
+
+
+def test_a_row_of_seeds_fits_only_if_each_of_them_does() -> None:
+    rows = [{**dict.fromkeys(MEASURES), "part": "one", "status": "done", "fits": fits} for fits in (True, False)]
+    assert [row["fits"] for row in mean_rows(rows, ())] == [False]
 
 
 @pytest.mark.parametrize(

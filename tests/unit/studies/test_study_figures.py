@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.report.alignment import number_text
 from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import AxisView, Cell, View, figure_data
+from astra_ns3.studies.figures.data import AxisView, Cell, Series, View, cell_of, figure_data
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS, drawn, written
 from astra_ns3.studies.figures.lines import numbers_of
 from astra_ns3.studies.figures.panels import worth_a_log
@@ -103,6 +104,13 @@ def test_a_ratio_is_to_the_row_with_else_the_same_coordinates() -> None:
 def test_what_has_no_reference_has_no_ratio() -> None:
     figure = config(x="system", relative_to={"system": "flat"})
     assert means(figure, view(SYSTEM, failed=(("flat", 1),))) == {("", ""): [None, None]}
+
+
+def test_what_is_compared_with_nothing_has_no_ratio() -> None:
+    of = view(SYSTEM)
+    rows = tuple({**row, "pauses": 0 if row["system"] == "flat" else 3} for row in of.rows)
+    figure = config(x="system", y="pauses", relative_to={"system": "flat"})
+    assert means(figure, replace(of, rows=rows)) == {("", ""): [None, None]}
 
 
 def test_where_each_axis_is_changed_alone_the_others_have_their_first_value() -> None:
@@ -216,6 +224,9 @@ def test_bars_get_a_logarithmic_scale_only_where_they_differ_ten_times() -> None
     assert not worth_a_log(near)  # 11 and 21
     far = figure_data(view(SYSTEM, SCALE), config(x="scale", y="finish_us", by="system")).panels[0].series
     assert worth_a_log(far)  # 2 to 21
+    for most, worth in ((29.9, False), (30.0, True)):
+        pair = tuple(cell_of({(): number}) for number in (3.0, most))
+        assert worth_a_log([Series("", "finish_us", pair)]) is worth
 
 
 @pytest.mark.parametrize("kind", ["bars", "lines"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+import numpy as np
 import pytest
 from support.transports import checked
 
@@ -14,6 +15,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.lossless import headroom_bytes, largest_wire_bytes, lossless_bytes, port_headroom_bytes
+from astra_ns3.transport.marking import queue_before_pause, with_marking
 from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
 from astra_ns3.transport.roce.check import longest_drain_ps
 from astra_ns3.transport.roce.parameters import (
@@ -295,6 +297,54 @@ def test_a_warning_that_holds_for_all_switches_stands_once() -> None:
     other = SwitchOutline(shape.switches[0].config, shape.switches[0].ports[:4])
     found = checked(network, NetworkOutline(HOSTS, 1, (*shape.switches, other), shape.host_ports, shape.path))
     assert len(found) == 1
+
+
+def test_the_frames_of_a_message_in_parts_are_those_of_each_part() -> None:
+    split = {"payload": 1000, "queue_pairs_per_pair": 4, "queue_pair_use": "split"}
+    network = config(split)
+    roce = transports_on(network, star(network))["roce"]
+    sizes = [1, 3, 4, 3999, 4000, 4001, 4002, 7999, 123_457]
+    for place, size in enumerate(sizes):
+        parts = [each for number in range(4) if (each := size // 4 + (number < size % 4))]
+        data = [min(1000, part - begin) for part in parts for begin in range(0, part, 1000)]
+        frames = [(int(count[place]), int(on_line[place])) for count, on_line in roce.frames(np.array(sizes))]
+        found = sorted(bytes for count, bytes in frames for _ in range(count))
+        assert found == sorted(max(each + 62, 64) + 20 for each in data)
+
+
+@pytest.mark.parametrize(
+    ("keys", "shared"),
+    [
+        ({}, True),
+        ({"queue_pairs_per_pair": 4}, False),
+        ({"queue_pairs_per_pair": 4, "queue_pair_use": "split"}, True),
+        ({"queue_pairs": "per-message"}, False),
+    ],
+)
+def test_flows_of_a_pair_share_what_all_of_them_go_over(keys: dict[str, Any], shared: bool) -> None:
+    network = config(keys)
+    assert (transports_on(network, star(network))["roce"].shared_by_flows() is not None) is shared
+
+
+def test_a_step_of_marks_is_at_most_at_half_of_what_a_queue_can_hold() -> None:
+    network = config({"congestion_control": "dctcp"}, {"buffer": "100KB"})
+    shape = star(network)
+    roce = transports_on(network, shape)["roce"]
+    most = queue_before_pause(shape.switches[0], 100 * GBPS, roce.largest_wire_bytes, roce.priority)
+    ecn = with_marking(shape.switches[0], roce, roce.largest_wire_bytes).ecn_of(100 * GBPS)
+    assert ecn is not None
+    assert ecn.kmin_bytes == ecn.kmax_bytes == most // 2 < 300_000
+
+
+def test_an_answer_crosses_the_switches_that_cut_through_in_the_other_order() -> None:
+    port = PortOutline(8 * GBPS, 0)  # a byte in a nanosecond
+    line = NetworkOutline(2, 1, (), (port,), (port,) * 3, cut_through=(80, 0))
+    # The first switch sends on after 100 bytes on the line, the other stores 1000: 100 + 1000 + 1000, and so back.
+    assert line.idle_round_trip_ps(1000, 1000) == 2 * 2100 * NS
+    fast = PortOutline(80 * GBPS, 0)
+    lines = NetworkOutline(2, 1, (), (port,), (port, port, fast), cut_through=(80, 0))
+    # Back the first switch stores after 100 ns, and the second sends on after 100 bytes.
+    assert lines.idle_round_trip_ps(1000, 1000) == (1200 + 100 + 1100) * NS
 
 
 def test_a_graph_in_outline() -> None:
