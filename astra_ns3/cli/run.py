@@ -34,7 +34,7 @@ _PARAMETERS = run_parameters(RunRequest, _SEEDS, _QUIET)
     params=_PARAMETERS,
     groups=groups_of(_PARAMETERS, RunRequest),
     examples=(
-        f"astra-ns3 run {_FILES} -o results/first",
+        f"astra-ns3 run {_FILES} -o results/micro",
         f"astra-ns3 run {_FILES} --set network.topology.link.rate=400Gbps --record flows -o results/faster",
     ),
 )
