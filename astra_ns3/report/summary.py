@@ -57,7 +57,7 @@ def run_text(metadata: RunDocument, folder: Path | None) -> str:
     completion = completion_text(metadata["flows"]) if "flows" in metadata else ""
     if completion:
         parts.append(f"time from start to delivery, and over the time alone on an idle network\n{completion}")
-    parts.append(aligned([("files", str(folder) if folder is not None else "none (name a folder with --path)")]))
+    parts.append(aligned([("files", str(folder) if folder is not None else "none (name a folder with --output)")]))
     return "\n".join(parts)
 
 
