@@ -105,7 +105,8 @@ class RunRequest(Options):
             "--record",
             metavar="TABLES",
             suggested=RECORDABLE,
-            help="Also write tables, one or several with commas: of messages (flows.parquet), of where their time went (accounts.parquet, "
+            help="Also write tables, one or several with commas: "
+            "of messages (flows.parquet), of where their time went (accounts.parquet, "
             "account_hops.parquet), of every role's layers (layers.parquet), of what every NPU does (timeline: "
             "operations.parquet, phases.parquet), of every node of graphs (nodes.parquet); or all. Needs --output.",
         ),
