@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, Len
 from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo, WithJsonSchema, model_validator
@@ -122,6 +122,7 @@ def _whole_bytes_per_ns(bandwidth: float) -> int:
 class SystemConfig(ConfigModel):
     """How each NPU runs its collectives. Times are nanoseconds (ASTRA-sim's cycles)."""
 
+    also_read: ClassVar[tuple[str, ...]] = (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)
     scheduling_policy: _Policy = Field(alias="scheduling-policy")
     endpoint_delay_ns: _Nanoseconds = Field(alias="endpoint-delay", default=10)
     start_jitter_ns: _Nanoseconds = Field(alias="start-jitter", default=0)

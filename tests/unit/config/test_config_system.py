@@ -134,6 +134,7 @@ def test_reductions_count_in_whole_bytes_of_the_memorys_bandwidth(tmp_path: Path
         ("rendezvous-protocol: 2", r":11: key 'rendezvous-protocol': "),
         ("inter-dimension-scheduling: ascendin", r":11: .*did you mean 'ascending'\?"),
         ("endpoint-dealy: 3", r":11: key 'endpoint-dealy': unknown key; .*did you mean 'endpoint-delay'\?"),
+        ("bost-mode: 0", r":11: key 'bost-mode': unknown key; .*did you mean 'boost-mode'\?"),
         ("endpoint-delay: 3", r":11: key 'endpoint-delay' stands twice \(first on line 2\)"),
         ("endpoint-delay 3", r":11: found 'endpoint-delay 3', expected 'key: value'"),
         ("L: 3 # lines", r":11: found 'L: 3 # lines', .* nothing behind it; YAML needs a file that ends in \.yaml"),
