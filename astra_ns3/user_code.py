@@ -59,7 +59,7 @@ def load_pure_part(part: UserPart, role: str) -> UserFunction:
     try:
         state = Path(part.file).stat()
     except (OSError, ValueError):
-        raise wrong(f"no such {role} file", part.file) from None
+        raise wrong(_missing(role, Path(part.file)), part.file) from None
     return _load_pure_part(part, role, Path(part.file).absolute(), state.st_mtime_ns, state.st_size)
 
 
@@ -98,7 +98,12 @@ def check_user_file(file: Path, role: str) -> None:
         there = file.is_file()
     except (OSError, ValueError):
         there = False
-    refuse(not there, f"no such {role} file", file)
+    if not there:
+        raise wrong(_missing(role, file), file)
+
+
+def _missing(role: str, file: Path) -> str:
+    return f"no such {role} file" if file.is_absolute() else f"no such {role} file; the path begins at {Path.cwd()}"
 
 
 def guarded(function: UserFunction, part: UserPart) -> UserFunction:

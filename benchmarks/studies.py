@@ -24,6 +24,7 @@ from astra_ns3.config.network.file import read_network_file
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.experiments.servers.pool import ServerPool
 from astra_ns3.experiments.servers.warm_server import WarmServer
 from astra_ns3.studies.play_point import play_point
 from astra_ns3.studies.playing import play_tasks

@@ -29,7 +29,7 @@ find_engine() {
     for candidate in ${1:-docker podman buildah}; do
         works "$candidate" && { engine=$candidate; return; }
     done
-    fail "${1:-none of docker, podman and buildah} works here; install one, such as Debian's package buildah"
+    fail "${1:-docker, podman and buildah}: not found or without an engine that answers; install one, such as Debian's package buildah"
 }
 
 find_engine "${1:-}"

@@ -22,5 +22,5 @@ def example_command(folder: Path) -> int:
 
     files = copy_examples(folder)
     words = " ".join(f"-{flag} {folder / name}" for flag, name in zip("wsn", EXAMPLE, strict=True))
-    show(f"{len(files)} files in {folder}; try\n    astra-ns3 run {words} -o results/first")
+    show(f"{len(files)} files in {folder}; try\n    astra-ns3 run {words} -o results/micro")
     return 0

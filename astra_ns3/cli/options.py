@@ -80,8 +80,6 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
     kind: Any = option.kind
     if flag.quantity is not None:
         kind = _quantity(flag.quantity)
-    elif flag.choices:
-        kind = click.Choice(flag.choices)
     more: dict[str, Any] = {}  # for click, a None that is given is one
     if option.made is None and not option.many and option.default is not None:
         more = {"default": option.default, "show_default": option.kind is not bool}
@@ -101,7 +99,7 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
 
 
 def _completed(flag: Flag) -> Complete | None:
-    """What a shell puts in the place of its word; None: what click does, choices."""
+    """What a shell puts in the place of its word; None: what click does."""
     if flag.folder:
         return folders
     if flag.endings is not None:

@@ -34,7 +34,7 @@ _PARAMETERS = run_parameters(RunRequest, _SEEDS, _QUIET)
     params=_PARAMETERS,
     groups=groups_of(_PARAMETERS, RunRequest),
     examples=(
-        f"astra-ns3 run {_FILES} -o results/first",
+        f"astra-ns3 run {_FILES} -o results/micro",
         f"astra-ns3 run {_FILES} --set network.topology.link.rate=400Gbps --record flows -o results/faster",
     ),
 )
@@ -49,7 +49,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
     live = not quiet and sys.stderr.isatty()
     progress = LiveLine(sys.stderr) if live else None
     request = RunRequest(**values(options_of(RunRequest), words), progress=progress, isolated=True)
-    refuse(bool(request.record and request.output is None), "--record needs an output folder: add --path DIR")
+    refuse(bool(request.record and request.output is None), "--record needs an output folder: add --output DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
     from astra_ns3.experiments.run import execute

@@ -11,7 +11,7 @@ import click
 
 from astra_ns3.cli.completion import files, folders
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_failure, print_json, show, tell
+from astra_ns3.cli.output import log_warning, print_failure, print_json, show, show_logs
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.config.core.plain import JsonObject
@@ -36,7 +36,7 @@ from astra_ns3.studies.workers.cluster import Security, tls_files
     groups={
         "Points": ("preset", "only", "retry_failed", "as_list"),
         "How they are played": ("jobs", "scheduler", "tls_ca_file", "tls_cert", "tls_key"),
-        "Output": ("output", "as_json", "quiet"),
+        "Output": ("output", "overwrite", "as_json", "quiet"),
     },
 )
 @click.argument("file", metavar="FILE", shell_complete=files(".yaml", ".yml"))
@@ -56,6 +56,7 @@ from astra_ns3.studies.workers.cluster import Security, tls_files
 @click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Points with this value; may be repeated.")
 @click.option("--list", "as_list", is_flag=True, help="Print the points, which are done, and a forecast; play nothing.")
 @click.option("--retry-failed", is_flag=True, help="Play failed points again.")
+@click.option("--overwrite", is_flag=True, help="Play into a folder that holds a run or another study.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 @click.option("--quiet", is_flag=True, help="No progress line.")
 def study_command(
@@ -70,6 +71,7 @@ def study_command(
     only: tuple[str, ...],
     as_list: bool,
     retry_failed: bool,
+    overwrite: bool,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -77,17 +79,26 @@ def study_command(
 
     Points that the folder has are not run again: a study that was stopped goes on where it was.
     """
+    show_logs("warning")
     expansion = expand(read_study(file), preset, only)
     folder = folder_of(expansion, output)
     for warning in expansion.warnings:
-        tell(f"astra-ns3: warning: {warning}")
+        log_warning(warning)
     if as_list:
         _list(expansion, known_outcomes(expansion, folder), as_json)
         return 0
     security = security_of(scheduler, tls_ca_file, tls_cert, tls_key)
     line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
     result = play_study(
-        expansion, folder, jobs, scheduler, only, security=security, retry_failed=retry_failed, progress=line
+        expansion,
+        folder,
+        jobs,
+        scheduler,
+        only,
+        security=security,
+        retry_failed=retry_failed,
+        overwrite=overwrite,
+        progress=line,
     )
     run_is_over()
     if not as_json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, Len
 from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo, WithJsonSchema, model_validator
@@ -48,6 +48,13 @@ def _whole_number(value: object) -> object:
     return int(value) if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value) else value
 
 
+def _without_unit(value: object) -> object:
+    """``value``, unless it is text that is no number: a time with a unit, say."""
+    if isinstance(_whole_number(value), str):
+        raise ValueError(f"found {shown(value)}, expected a whole number of ns, without a unit")
+    return value
+
+
 def _decimal(value: object) -> object:
     """Text of a number with or without a fraction, as text files have it, to that number."""
     return float(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}(\.[0-9]{1,19})?", value) else value
@@ -83,6 +90,7 @@ def policy_name(value: object, info: ValidationInfo) -> object:
 
 _Whole = BeforeValidator(_whole_number)
 _Number = Annotated[int, Strict(), Ge(0), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
+_Nanoseconds = Annotated[_Number, BeforeValidator(_without_unit)]
 _Positive = Annotated[int, Strict(), Ge(1), Le(LARGEST_INTEGER // PS_PER_NS), _Whole]
 MOST_SPLITS = 1 << 24
 """Chunks that the number of a phase's instance has room for (network/instance.py)."""
@@ -114,9 +122,10 @@ def _whole_bytes_per_ns(bandwidth: float) -> int:
 class SystemConfig(ConfigModel):
     """How each NPU runs its collectives. Times are nanoseconds (ASTRA-sim's cycles)."""
 
+    also_read: ClassVar[tuple[str, ...]] = (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)
     scheduling_policy: _Policy = Field(alias="scheduling-policy")
-    endpoint_delay_ns: _Number = Field(alias="endpoint-delay", default=10)
-    start_jitter_ns: _Number = Field(alias="start-jitter", default=0)
+    endpoint_delay_ns: _Nanoseconds = Field(alias="endpoint-delay", default=10)
+    start_jitter_ns: _Nanoseconds = Field(alias="start-jitter", default=0)
     """Up to so long an NPU waits before it starts a phase, at random; ours."""
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
     preferred_dataset_splits: _Splits = Field(alias="preferred-dataset-splits")

@@ -34,4 +34,7 @@ def copy_examples(folder: Path) -> list[Path]:
     source = examples_folder()
     with failing(OSError, "can't be written", folder):
         shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in (folder / "extending").iterdir():  # what these name begins at the working folder
+            text = path.read_text(encoding="utf-8")
+            path.write_text(text.replace("inputs/extending", f"{folder}/extending"), encoding="utf-8")
     return sorted(path for path in folder.rglob("*") if path.is_file())

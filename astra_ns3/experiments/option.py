@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 class Flag:
     """How the command line asks for an option, or for a part of one; plain data.
 
-    ``names``: all of it, with blanks between them. ``choices``: the words there are. ``quantity``: reads a number with
+    ``names``: all of it, with blanks between them. ``quantity``: reads a number with
     a unit, which has to be above 0. ``valued``: a switch that may have ``=true`` or ``=false`` behind it. ``many``: it
     may be given again, and its option is made of all its words. For a shell that completes: ``suggested`` words, files
     with some ``endings`` (none: any), a ``folder``.
@@ -38,7 +38,6 @@ class Flag:
     names: str
     help: str
     metavar: str | None = None
-    choices: tuple[str, ...] = ()
     quantity: Callable[[str | int], int] | None = None
     valued: bool = False
     many: bool = False

@@ -35,6 +35,7 @@ from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import check_user_file
 
 _POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
+_PRESETS = ", ".join(PRESETS)
 _JSON = (".json",)
 _DOCUMENTS = (".yaml", ".yml", *_JSON)
 _NAMES = ("str", "str | None")
@@ -74,12 +75,11 @@ class Options:
     )
     compat: str = option(
         "none",
-        'a preset of another simulator\'s rules: "none", "astra-sim-1.0" or "astra-network-ns3", which a config.txt '
-        "as network brings with it.",
+        f"a preset of another simulator's rules: {_PRESETS}. A config.txt as network brings astra-network-ns3 with it.",
         Flag(
             "--compat",
             suggested=tuple(PRESETS),
-            help="Whose rules: none (ours), astra-sim-1.0, astra-sim-2, astra-network-ns3, simai.",
+            help=f"Whose rules: {_PRESETS}; none: ours.",
         ),
         group=RULES,
     )

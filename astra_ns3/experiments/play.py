@@ -14,6 +14,7 @@ from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted,
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
+from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
@@ -299,7 +300,8 @@ def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> st
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith((ours, "<")):
             return f"{frame.filename}:{frame.lineno}: the hook's code"
-    return "the hook's code"
+    file = f"{request.on_built.path}: " if isinstance(request.on_built, HookFile) else ""
+    return f"{file}the hook's code"
 
 
 def _own_control(inputs: Inputs) -> str | None:

@@ -39,6 +39,11 @@ def _limits(simulated_ps: int | None, wall_ps: int | None, memory_bytes: int | N
     return Limits(simulated_ps, None if wall_ps is None else wall_ps / PS_PER_SECOND, memory_bytes)
 
 
+def _names(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of tables that the command line gives, one or several with commas each time."""
+    return tuple(name.strip() for words in given for name in words.split(","))
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRequest(Options):
     """Everything about one run. A field is an option of :func:`astra_ns3.run`, and of the command line if it has flags.
@@ -70,7 +75,7 @@ class RunRequest(Options):
     output: FilePath | None = option(
         None,
         "folder for the results; None writes none.",
-        Flag("-o --path", metavar="DIR", folder=True, help="Folder for the results; without it only a table is shown."),
+        Flag("-o --output --path", metavar="DIR", folder=True, help="Folder for the results; none: a table is shown."),
         group=OUTPUT,
     )
     overwrite: bool = option(
@@ -98,11 +103,14 @@ class RunRequest(Options):
         "that there are.",
         Flag(
             "--record",
-            choices=RECORDABLE,
-            help="Also write tables: of messages (flows.parquet), of where their time went (accounts.parquet, "
+            metavar="TABLES",
+            suggested=RECORDABLE,
+            help="Also write tables, one or several with commas: "
+            "of messages (flows.parquet), of where their time went (accounts.parquet, "
             "account_hops.parquet), of every role's layers (layers.parquet), of what every NPU does (timeline: "
-            "operations.parquet, phases.parquet), of every node of graphs (nodes.parquet); or all. Needs --path.",
+            "operations.parquet, phases.parquet), of every node of graphs (nodes.parquet); or all. Needs --output.",
         ),
+        made=_names,
         group=RECORDS,
     )
     on_built: UserFunction | None = option(

@@ -38,6 +38,8 @@ SCENARIO_FORMAT = "astra-ns3 scenario"
 """What it says where it tells of several tenants, whose results lie in folders beside it."""
 SEEDS_FORMAT = "astra-ns3 seeds"
 """What it says where it tells of the runs of several seeds, which lie in folders beside it."""
+STUDY_MARK = ".study.json"
+"""The file that a study's folder has."""
 RESULT_FILES = (
     END_TO_END,
     DETAILED,
@@ -155,6 +157,11 @@ class RunFolder:
         refuse(
             bool(self.path.is_dir() and not self._overwrite and holds_run(self.path)),
             "the folder holds a run; name another one or use --overwrite (overwrite=True)",
+            self.path,
+        )
+        refuse(
+            not self._overwrite and (self.path / STUDY_MARK).exists(),
+            "the folder holds a study; name another one or use --overwrite (overwrite=True)",
             self.path,
         )
         nearest = next(folder for folder in (self.path, *self.path.parents) if folder.exists())

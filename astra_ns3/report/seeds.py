@@ -35,7 +35,7 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         parts.append("failed\n" + aligned(why, indent="  "))
     if document["not_run"]:
         parts.append(aligned([("not run", f"seeds {document['not_run'][0]} to {document['not_run'][-1]}")]))
-    parts.append(aligned([("files", "none (name a folder with --path)" if folder is None else str(folder))]))
+    parts.append(aligned([("files", "none (name a folder with --output)" if folder is None else str(folder))]))
     return "\n".join(parts)
 
 

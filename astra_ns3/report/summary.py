@@ -57,7 +57,7 @@ def run_text(metadata: RunDocument, folder: Path | None) -> str:
     completion = completion_text(metadata["flows"]) if "flows" in metadata else ""
     if completion:
         parts.append(f"time from start to delivery, and over the time alone on an idle network\n{completion}")
-    parts.append(aligned([("files", str(folder) if folder is not None else "none (name a folder with --path)")]))
+    parts.append(aligned([("files", str(folder) if folder is not None else "none (name a folder with --output)")]))
     return "\n".join(parts)
 
 
@@ -80,7 +80,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         rows += [
             ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
             ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
-            ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks"),
+            ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks{_left(metadata)}"),
             *foreseen_rows(metadata),
             *throughput_rows(metadata),
         ]
@@ -95,6 +95,12 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),
         ("peak memory", f"{above} above the {idle} of the idle program"),
     ]
+
+
+def _left(metadata: RunDocument) -> str:
+    """Collectives that the programs of a finished run did not wait for."""
+    left = metadata["collectives"] - metadata["collectives_ended"]
+    return f"; {left:,} had not ended when the loop did" if metadata["complete"] and left else ""
 
 
 def _share(part_ps: int, whole_ps: int, npu: int) -> str:

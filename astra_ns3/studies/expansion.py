@@ -9,7 +9,7 @@ from typing import Any
 from astra_ns3.config.compute_slowdown import slowdown_of
 from astra_ns3.config.core.placing import placed
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import InputError, nearest, refuse, wrong
+from astra_ns3.errors import InputError, refuse, unknown, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
@@ -149,8 +149,8 @@ def _preset(study: Study, name: str) -> tuple[str, PresetConfig]:
     if name in presets:
         return name, presets[name]
     if name != USUAL_PRESET:
-        allowed = ", ".join(presets) or "none: the file has no presets"
-        raise wrong(f"preset '{name}' is not one of {allowed}{nearest(name, presets)}", study.document.source)
+        refuse(not presets, f"there is no preset '{name}': the file has no presets", study.document.source)
+        raise unknown("preset", name, presets, study.document.source)
     return "", PresetConfig()
 
 

@@ -15,6 +15,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.tables import inert
+from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.figures.kinds import written
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Given = str | os.PathLike[str] | Mapping[str, Json]
 _RESULTS = Path("results")
 _LOG = logging.getLogger(__name__)
+_WITHOUT_FIGURES = "matplotlib is not installed: the study has tables but no figures; 'pip install matplotlib' gives it"
 
 
 STUDY_TABLE, STUDY_PARQUET, LAYER_TABLE, MEAN_TABLE = "study.csv", "study.parquet", "layers.csv", "means.csv"
@@ -51,6 +53,7 @@ def study(
     *,
     security: Security = None,
     retry_failed: bool = False,
+    overwrite: bool = False,
 ) -> StudyResult:
     """Play the points of a study that its folder hasn't, and write its tables, figures and page.
 
@@ -64,6 +67,7 @@ def study(
         security: how to prove to the scheduler who you are, as ``distributed.Client`` takes it: a ``Security``, or
             None for what Dask's own configuration says.
         retry_failed: play failed points again.
+        overwrite: also into a folder that holds a run or another study. Tables and the page are replaced.
 
     Raises:
         InputError: something in the file is wrong; nothing was played or written.
@@ -71,7 +75,16 @@ def study(
     """
     expansion = expand(read_study(file), preset, list(only))
     folder = folder_of(expansion, output)
-    return play_study(expansion, folder, jobs, scheduler, list(only), security=security, retry_failed=retry_failed)
+    return play_study(
+        expansion,
+        folder,
+        jobs,
+        scheduler,
+        list(only),
+        security=security,
+        retry_failed=retry_failed,
+        overwrite=overwrite,
+    )
 
 
 def folder_of(expansion: Expansion, output: str | os.PathLike[str] | None) -> Path:
@@ -90,12 +103,17 @@ def play_study(
     *,
     security: Security = None,
     retry_failed: bool = False,
+    overwrite: bool = False,
     progress: StudyProgressSink | None = None,
 ) -> StudyResult:
     """As :func:`study`, of known points; ``progress`` hears how far it is."""
+    store = Store(folder, expansion.study.name)
+    if not overwrite:
+        store.check_free()
+    if not with_matplotlib.is_installed():
+        _LOG.warning(_WITHOUT_FIGURES)
     there = known_outcomes(expansion, folder)
     check_points(point for point in expansion.points if point.address not in there)
-    store = Store(folder)
     outcomes = play_tasks(
         expansion.tasks(os.fspath(store.folder)),
         store=store,
@@ -210,8 +228,10 @@ def _csv(frame: pd.DataFrame) -> str:
 
 
 def _figures(result: StudyResult) -> list[Picture]:
-    """Write each figure of each part as a file; what they are called, and as SVG."""
-    pictures = []
+    """Write each figure of each part as a file, and return them as SVG; none without matplotlib."""
+    pictures: list[Picture] = []
+    if not with_matplotlib.is_installed():
+        return pictures
     for part in result.expansion.parts:
         view = result.view(part)
         for name, figure in part.config.figures.items():

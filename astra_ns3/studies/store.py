@@ -23,6 +23,7 @@ from pathlib import Path
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import failing, wrong
+from astra_ns3.experiments.store import STUDY_MARK, holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
 
@@ -32,18 +33,25 @@ ADDRESS_LETTERS = 20
 """So much of a point's address names its folder."""
 _POINTS = "points"
 _LOCKS = "locks"
-_STUDY_FILE = ".study.json"
 _WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 """What file systems say that can't lock files."""
 _LOOK_SECONDS = 0.1
 
 
 class Store:
-    """The folder of one study."""
+    """The folder of one study, which has the name of its file."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], name: str = "") -> None:
         self.folder = Path(folder).expanduser().absolute()
+        self.name = name
         self.journal = Journal(self.folder / "journal")
+
+    def check_free(self) -> None:
+        """Raise InputError if the folder holds a run or a study of another name."""
+        other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
+        found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
+        if found:
+            raise wrong(f"the folder holds {found}; name another one or use --overwrite (overwrite=True)", self.folder)
 
     @property
     def points(self) -> Path:
@@ -107,7 +115,7 @@ class Store:
         """
         with failing(OSError, "cannot write here", self.folder):
             self.points.mkdir(parents=True, exist_ok=True)
-            file = os.open(self.folder / _STUDY_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+            file = os.open(self.folder / STUDY_MARK, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,7 +127,7 @@ class Store:
                 else:
                     raise wrong(f"cannot be locked: {error.strerror}", self.folder) from error
             mark = uuid.uuid4().hex
-            text = json.dumps({"study": mark, "host": socket.gethostname(), "pid": os.getpid()})
+            text = json.dumps({"study": mark, "name": self.name, "host": socket.gethostname(), "pid": os.getpid()})
             os.ftruncate(file, 0)
             os.pwrite(file, text.encode(), 0)
             yield mark
@@ -128,7 +136,7 @@ class Store:
 
     def is_of_study(self, mark: str) -> bool:
         """Whether the folder, as this process sees it, is the one in which the study ``mark`` plays."""
-        return _study_document(self.folder / _STUDY_FILE).get("study") == mark
+        return _study_document(self.folder / STUDY_MARK).get("study") == mark
 
     def finished_folders(self) -> dict[str, int]:
         """The folders with a finished point, by name, each with the time of its ``point.json`` in nanoseconds."""

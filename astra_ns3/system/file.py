@@ -64,7 +64,8 @@ def _parse_text(text: str, source: str) -> Document:
         key, colon, value = (part.strip() for part in line.partition(":"))
         refuse(
             not colon or not key or not value or len(value.split()) != 1,
-            f"found {shown(line.strip())}, expected 'key: value'",
+            f"found {shown(line.strip())}, expected 'key: value' and nothing "
+            "behind it; YAML needs a file that ends in .yaml",
             Where(source, number),
         )
         if key in data:

@@ -34,6 +34,7 @@ def resolve_port(graph: Graph, name: str) -> tuple[int, int]:
     match = _NAME.fullmatch(name)
     if match is None or (match[1] == "switch" and match[3] is None):
         raise wrong(f"'{name}' is not a port: write 'host3' (a host's NIC) or 'switch0:3' (port 3 of switch 0)")
+    refuse(not any(graph.ports), f"port '{name}': the network has no ports, as each analytical one")
     kind, number, port = match[1], int(match[2]), int(match[3] or 0)
     nodes, first = (graph.hosts, 0) if kind == "host" else (graph.switches, graph.hosts)
     refuse(number >= nodes, f"port '{name}': there is no {kind} {number}, expected 0 to {nodes - 1}")

@@ -20,6 +20,19 @@ def test_the_examples_are_copied_and_the_printed_command_is_one_that_is_valid(tm
     assert run_command("validate", *options[: options.index("-o")], folder=tmp_path).returncode == 0
 
 
+def test_the_copied_parts_of_ones_own_are_found(tmp_path: Path) -> None:
+    run_command("example", "mine", folder=tmp_path)
+    words = "-w mine/extending/accumulate.txt -s mine/system/flat.yaml -n mine/extending/hypercube.yaml"
+    done = run_command("validate", *words.split(), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "mine" / "extending" / "accumulate.py").unlink()
+    gone = run_command("validate", *words.split(), folder=tmp_path).stderr
+    assert "accumulate.txt: mine/extending/accumulate.py: no such training loop file; the path begins at /" in gone
+    (tmp_path / "mine" / "extending" / "hypercube.py").unlink()
+    gone = run_command("validate", *words.split(), folder=tmp_path).stderr
+    assert "hypercube.yaml:3: key 'topology.kind': mine/extending/hypercube.py: no such topology file" in gone
+
+
 def test_a_folder_with_something_in_it_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")

@@ -71,6 +71,12 @@ def test_a_failing_callback_of_a_hook_is_status_2_and_what_was_done_is_saved(
     assert json.loads((tmp_path / "out" / "run.json").read_text())["complete"] is False
 
 
+def test_a_callback_of_a_hook_that_takes_other_arguments_is_told_with_the_file(tmp_path: Path) -> None:
+    finished = run(tmp_path, "def on_built(context):\n    context.schedule(2_000_000, lambda number: None)\n")
+    assert finished.returncode == 2
+    assert "hook.py: the hook's code failed: TypeError: " in finished.stderr
+
+
 def test_a_hook_that_stops_the_simulation_is_named(tmp_path: Path) -> None:
     finished = run(
         tmp_path, "def on_built(context):\n    context.schedule(2_000_000, lambda: context.ns.Simulator.Stop())\n"

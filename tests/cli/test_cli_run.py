@@ -27,7 +27,7 @@ def test_without_a_folder_nothing_is_written(command: Command, words: list[str],
     before = sorted(tmp_path.rglob("*"))
     finished = command("run", *words, "--backend", "fake")
     assert finished.status == 0
-    assert "--path" in finished.out
+    assert "--output" in finished.out
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -121,6 +121,8 @@ def test_a_run_that_stops_early_has_its_exit_status_and_its_files(
         (["--limit-simulated-time", "-1ms"], "is not a time"),
         (["--backend", "fakes"], "did you mean 'fake'"),
         (["--record", "flows"], "--record needs an output folder"),
+        (["--record", "flows,layers", "--output", "out", "--seed", "0"], "seed is 0"),
+        (["--record", "flows,layer", "--output", "out"], "record 'layer' is not one of"),
         (["--hook", "nowhere.py"], "nowhere.py: no such hook file"),
         (["--outptu", "x"], "No such option"),
     ],

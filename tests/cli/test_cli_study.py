@@ -82,6 +82,18 @@ def test_a_study_writes_its_tables_figures_and_page_and_plays_nothing_twice(fold
     assert table(folder) == rows
 
 
+def test_without_matplotlib_a_study_says_so_and_writes_all_but_its_figures(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    astra_ns3.study(small_study(), output="out", jobs=1)
+    assert "matplotlib is not installed: the study has tables but no figures" in caplog.text
+    assert len(table(folder)) == 2
+    assert "<svg" not in (folder / "out" / "index.html").read_text(encoding="utf-8")
+    assert not list((folder / "out" / "figures").iterdir())
+
+
 def test_a_point_that_fails_is_told_and_the_rest_is_done(folder: Path) -> None:
     done = study(folder, small_study(limits={"simulated_time": "33us"}), "--json")
     document = json.loads(done.stdout)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import (
@@ -40,6 +40,9 @@ class ConfigModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, defer_build=True, extra="forbid", allow_inf_nan=False)
 
+    also_read: ClassVar[tuple[str, ...]] = ()
+    """Keys that :meth:`prepare` reads besides the fields."""
+
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
         """Hook: change or refuse keys before they are checked against the fields."""
@@ -56,8 +59,9 @@ class ConfigModel(BaseModel):
         allowed = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in prepared if key not in allowed]
         if unknown:
+            known = [*allowed, *cls.also_read]
             others = f", so {'is' if len(unknown) == 2 else 'are'} {_listed(unknown[1:])}" if unknown[1:] else ""
-            words = f"unknown key{others}; allowed: {', '.join(allowed)}{_nearest_of(unknown, allowed)}"
+            words = f"unknown key{others}; allowed: {', '.join(known)}{_nearest_of(unknown, known)}"
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
         for key, field in zip(allowed, cls.model_fields.values(), strict=True):

@@ -18,13 +18,15 @@ class Row:
 
     def error(self, message: str) -> InputError:
         """What is wrong, behind file and line."""
-        return wrong(f"{message}", Where(self.source, self.number))
+        comments = "; this format has no comments" if any(word.startswith("#") for word in self.words) else ""
+        return wrong(f"{message}{comments}", Where(self.source, self.number))
 
-    def integer(self, column: int, what: str, smallest: int, largest: int) -> int:
-        """The whole number in ``column``; 19 digits hold every allowed one."""
+    def integer(self, column: int, what: str, smallest: int, largest: int, unit: str = "") -> int:
+        """The whole number in ``column``; 19 digits hold every allowed one. ``unit``: what it counts."""
         word = self.words[column]
         if not re.fullmatch(r"-?[0-9]{1,19}", word, re.ASCII) or not smallest <= int(word) <= largest:
-            raise self.error(f"{what} is '{word[:40]}', expected a whole number from {smallest} to {largest}")
+            of_unit = f" of {unit}" if unit else ""
+            raise self.error(f"{what} is '{word[:40]}', expected a whole number{of_unit} from {smallest} to {largest}")
         return int(word)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
-from astra_ns3.config.core.model import shown
+from astra_ns3.config.core.model import as_value_error, shown
 from astra_ns3.config.topology.base import TopologyBase
-from astra_ns3.errors import InputError, wrong
+from astra_ns3.errors import InputError, required, wrong
 from astra_ns3.units import parse_any
-from astra_ns3.user_code import FORM, UserPart, a_kind_of, describe_failure, load_pure_part, user_part
+from astra_ns3.user_code import FORM, UserPart, a_kind_of, check_user_file, describe_failure, load_pure_part, user_part
 
 
 class HostLink(Protocol):
@@ -55,8 +56,8 @@ class BuiltGraph(Protocol):
 
 
 def _own_kind(value: str) -> str:
-    if user_part(value) is None:
-        raise ValueError(f"found {shown(value)}, expected {FORM}")
+    part = required(user_part(value), f"found {shown(value)}, expected {FORM}")
+    check_user_file(Path(part.file), "topology")
     return value
 
 
@@ -87,7 +88,7 @@ _PARAMETERS = WithJsonSchema(
 class OwnTopology(TopologyBase):
     """A graph that a function of the user's gives, ``FILE.py:name``, called once with the parameters."""
 
-    kind: Annotated[str, AfterValidator(_own_kind), _KIND]
+    kind: Annotated[str, AfterValidator(as_value_error(_own_kind)), _KIND]
     parameters: Annotated[dict[str, object], BeforeValidator(_plain), _PARAMETERS] = Field(default_factory=dict)
     """The function's arguments by name; quantities become bits per second, picoseconds or bytes."""
     _graph: BuiltGraph | None = PrivateAttr(default=None)

@@ -32,7 +32,8 @@ from astra_ns3.config.core.model import (
 )
 from astra_ns3.config.topology.switch import Priority
 from astra_ns3.config.transports.base import Joined, TransportKeys
-from astra_ns3.config.transports.roce_control import NoControl, OwnControl, RoceControlConfig
+from astra_ns3.config.transports.roce_control import KINDS, NoControl, OwnControl, RoceControlConfig
+from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 from astra_ns3.units import PS_PER_MS, parse_bytes
 
 LARGEST_PAYLOAD_BYTES = 65_000
@@ -88,6 +89,13 @@ class Reliability(ConfigModel):
             f"has no effect with {self.kind}; it is for selective-repeat",
         )
         return self
+
+
+def _not_of_tcp(value: object) -> object:
+    known = {name.lower() for name in CONGESTION_CONTROLS} - {*KINDS}
+    if isinstance(value, str) and value.lower() in known:
+        raise ValueError(f"found '{value}', a control of 'kind: tcp', allowed: {', '.join(KINDS)}")
+    return value
 
 
 class RoceTransport(TransportKeys):
@@ -149,7 +157,7 @@ class RoceTransport(TransportKeys):
     """Each transmission time is rounded to the nearest multiple of this; 0: exact to the picosecond."""
     ecmp: Literal["flow-hash", "per-message-port"] = "flow-hash"
     """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
-    congestion_control: RoceControlConfig = NoControl()
+    congestion_control: Annotated[RoceControlConfig, BeforeValidator(_not_of_tcp)] = NoControl()
 
     @property
     def own_control(self) -> OwnControl | None:

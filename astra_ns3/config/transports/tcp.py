@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from astra_ns3.config.core.model import Count, OnOff, PositiveBytes, PositiveTimePs
 from astra_ns3.config.transports.base import Joined, TransportKeys
+from astra_ns3.config.transports.roce_control import KINDS
 from astra_ns3.errors import nearest
 from astra_ns3.units import PS_PER_MS, PS_PER_US
 
@@ -50,8 +51,9 @@ LARGEST_WINDOW_BYTES = 65_535 << 14
 def _congestion_control(value: object) -> str:
     by_lower = {name.lower(): name for name in CONGESTION_CONTROLS}
     if not isinstance(value, str) or value.lower() not in by_lower:
-        hint = nearest(str(value), CONGESTION_CONTROLS)
-        raise ValueError(f"found {value!r}, allowed: {', '.join(CONGESTION_CONTROLS)}{hint}")
+        of_roce = ", a control of 'kind: roce'" if value in KINDS else ""
+        hint = "" if of_roce else nearest(str(value), CONGESTION_CONTROLS)
+        raise ValueError(f"found {value!r}{of_roce}, allowed: {', '.join(CONGESTION_CONTROLS)}{hint}")
     return by_lower[value.lower()]
 
 

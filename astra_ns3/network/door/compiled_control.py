@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.network.door.library import load
 
 _CONTROL_FACTORY = """
@@ -46,7 +47,9 @@ def _compile(path: Path, name: str, source: str) -> None:
         cppyy.cppdef(source)
     except SyntaxError as error:
         reason = next((line for line in str(error).splitlines() if "error:" in line), str(error).strip())
-        raise wrong(f"class {name} can't be compiled: {reason.strip()}", path) from error
+        classes = re.findall(r"\b(?:class|struct)\s+(\w+)", read_text(path))
+        meant = "" if name.split("::")[-1] in classes else nearest(name, classes)
+        raise wrong(f"class {name} can't be compiled: {reason.strip()}{meant}", path) from error
     except Exception as error:
         # What it has at namespace scope is made at once, and that may throw.
         reason = str(error).strip().splitlines()[-1].strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from astra_ns3.config.transports.roce_control import OwnControl
@@ -21,6 +22,8 @@ TELEMETRY = ("NONE", "HOPS", "PATH")
 Made = Callable[[Mapping[str, float]], object]
 """A Python class, which is called with the control's parameters."""
 _LAST_TIMER = 3
+_CLOSE = 0.85
+"""How alike the name of a method is to one that is called, if it is a slip: the ratio of difflib."""
 _MOST = 2**63 - 1
 """Of bytes and picoseconds, in 64 bits with a sign."""
 
@@ -66,6 +69,15 @@ def control_class(path: Path, name: str) -> Made:
         str(telemetry).upper() not in TELEMETRY,
         f"{name}.telemetry is {telemetry!r}, expected 'none', 'hops' or 'path'",
         path,
+    )
+    known = [method for method in METHODS if callable(getattr(found, method, None))]
+    others = [each for each, value in vars(found).items() if not each.startswith("_") and callable(value)]
+    others = [each for each in others if each not in METHODS]
+    for method in others:
+        for meant in get_close_matches(method, set(METHODS) - {*known}, n=1, cutoff=_CLOSE):
+            raise wrong(f"{name} has '{method}', which is never called; did you mean '{meant}'?", path)
+    refuse(
+        bool(others) and not known, f"{name} has no method that is called, expected some of {', '.join(METHODS)}", path
     )
     return found
 

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.errors import located, nearest, refuse, wrong
 from astra_ns3.playing.loops.simai_loop import simai_transformer, stages
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 from astra_ns3.playing.programs.operations import Operation, Program
 from astra_ns3.playing.programs.roles import Role, RolesOf, one_role
-from astra_ns3.user_code import FORM, UserFunction, UserPart, a_kind_of, load_pure_part, told, user_part
+from astra_ns3.user_code import (
+    FORM,
+    UserFunction,
+    UserPart,
+    a_kind_of,
+    check_user_file,
+    load_pure_part,
+    told,
+    user_part,
+)
 from astra_ns3.workload.loops.loop_kinds import LOOPS, check_loop
 
 MOST_OWN_PASSES = 100_000
@@ -141,6 +151,9 @@ PLAYED_LOOPS: Mapping[str, Loop] = {
 def loop_of(workload: Workload, passes: int) -> Loop:
     """The training loop of a workload; raises InputError if we don't have it, or it can't go with what is given."""
     own = user_part(workload.loop)
+    if own is not None:
+        with located(workload.source):
+            check_user_file(Path(own.file), "training loop")
     loop = PLAYED_LOOPS.get(workload.loop) if own is None else _own_loop(own)
     if loop is None:
         raise wrong(

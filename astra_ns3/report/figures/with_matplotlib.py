@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterable
 from textwrap import fill
@@ -85,6 +86,11 @@ SETTINGS: Any = {
     "svg.hashsalt": "astra-ns3",
     "pdf.fonttype": 42,
 }
+
+
+def is_installed() -> bool:
+    """Whether matplotlib is installed; it is not loaded."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:

@@ -93,7 +93,7 @@ def _layer(row: Row, loop: str) -> Layer:
         forward=_pass(row, 2),
         input_gradient=_pass(row, 5),
         weight_gradient=_pass(row, 8),
-        update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS),
+        update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS, "ns"),
         policy=layer_policy(row) if has_policy else None,
     )
 
@@ -108,7 +108,7 @@ def layer_policy(row: Row) -> str:
 
 
 def _pass(row: Row, column: int) -> Pass:
-    compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS)
+    compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS, "ns")
     word, size = row.words[column + 1], row.integer(column + 2, COLUMNS[column + 2], 0, LARGEST_INTEGER)
     if word == "NONE":
         if size:

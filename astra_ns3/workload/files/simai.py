@@ -119,12 +119,12 @@ class _LayerReader:
             forward=self._pass(row, 2),
             input_gradient=self._pass(row, 5),
             weight_gradient=self._pass(row, 8),
-            update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS),
+            update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS, "ns"),
             policy=layer_policy(row) if self._has_policy else None,
         )
 
     def _pass(self, row: Row, column: int) -> Pass:
-        compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS)
+        compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS, "ns")
         bytes = row.integer(column + 2, COLUMNS[column + 2], 0, LARGEST_INTEGER)
         word = row.words[column + 1]
         if word == "NONE":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,3 +195,23 @@ def test_what_a_control_raises_is_one_line_with_file_and_line(tmp_path: Path) ->
         (InputError, f"{file}:11: Late failed: KeyError: 'late'"),
         (InputError, f"{file}:15: Late failed: ValueError: no alpha"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        (("start", "ack_recieved"), "Mine has 'ack_recieved', which is never called; did you mean 'ack_received'?"),
+        (("acknowledged",), "Mine has no method that is called, expected some of start, ack_received"),
+        (("start", "restart", "starts"), ""),
+    ],
+)
+def test_a_control_with_a_misspelt_method_or_with_none_is_refused(
+    tmp_path: Path, methods: tuple[str, ...], message: str
+) -> None:
+    file = tmp_path / "control.py"
+    file.write_text("class Mine:\n" + "".join(f"    def {name}(self, *given): ...\n" for name in methods))
+    if not message:
+        control_class(file, "Mine")
+        return
+    with pytest.raises(InputError, match=re.escape(message)):
+        control_class(file, "Mine")

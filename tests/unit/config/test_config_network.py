@@ -126,6 +126,11 @@ def test_models_are_frozen(tmp_path: Path) -> None:
             r":12: key 'transport\.kind': found 'rocce', allowed: tcp, roce; did you mean 'roce'",
         ),
         ("cubic", "cubik", r":13: key 'transport\.congestion_control': found 'cubik', .*did you mean 'Cubic'\?"),
+        (
+            "cubic",
+            "dcqcn",
+            r":13: key 'transport\.congestion_control': found 'dcqcn', a control of 'kind: roce', allowed",
+        ),
         ("window: 0.5MB", "window: 0", r":14: key 'transport\.window': found 0, expected greater than 0"),
         ("window: 0.5MB", "window: 1GiB", r":14: key 'transport\.window': .*1073725440"),
         ("window: 0.5MB", "mtu: 67", r":14: key 'transport\.mtu': found 67"),

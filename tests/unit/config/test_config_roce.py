@@ -293,3 +293,8 @@ def test_the_command_line_takes_the_option() -> None:
     assert done.exception is None
     wrong = CliRunner().invoke(cli, ["validate", *paths, "--congestion-control", "timeli"], standalone_mode=False)
     assert isinstance(wrong.exception, InputError)
+
+
+def test_a_control_of_tcp_is_named_as_such() -> None:
+    with pytest.raises(InputError, match="found 'Cubic', a control of 'kind: tcp', allowed: none, static-window"):
+        roce(congestion_control="Cubic")

@@ -134,8 +134,10 @@ def test_reductions_count_in_whole_bytes_of_the_memorys_bandwidth(tmp_path: Path
         ("rendezvous-protocol: 2", r":11: key 'rendezvous-protocol': "),
         ("inter-dimension-scheduling: ascendin", r":11: .*did you mean 'ascending'\?"),
         ("endpoint-dealy: 3", r":11: key 'endpoint-dealy': unknown key; .*did you mean 'endpoint-delay'\?"),
+        ("bost-mode: 0", r":11: key 'bost-mode': unknown key; .*did you mean 'boost-mode'\?"),
         ("endpoint-delay: 3", r":11: key 'endpoint-delay' stands twice \(first on line 2\)"),
         ("endpoint-delay 3", r":11: found 'endpoint-delay 3', expected 'key: value'"),
+        ("L: 3 # lines", r":11: found 'L: 3 # lines', .* nothing behind it; YAML needs a file that ends in \.yaml"),
         ("reduction-bytes-per-ns: 0", r":11: key 'reduction-bytes-per-ns': found '?0'?"),
         ("local-mem-bw: 0", r":11: key 'local-mem-bw': found 0.0, expected greater than or equal to 0.000000001"),
         ("local-mem-bw: 0.5", r":11: key 'local-mem-bw': found 0.5, but reductions count whole bytes per ns"),
@@ -151,6 +153,7 @@ def test_a_wrong_line_is_told(tmp_path: Path, line: str, message: str) -> None:
     ("before", "after", "message"),
     [
         ("LIFO", "lifo", r":1: key 'scheduling-policy': found 'lifo', allowed: LIFO, FIFO, .*did you mean 'LIFO'\?"),
+        ("endpoint-delay: 10", "endpoint-delay: 10us", r":2: .*found '10us', expected a whole number of ns, without"),
         ("endpoint-delay: 10", "endpoint-delay: -10", r":2: key 'endpoint-delay': "),
         ("endpoint-delay: 10", "endpoint-delay: 1.5", r":2: key 'endpoint-delay': found '1\.5'"),
         ("splits: 4", "splits: 0", r":4: key 'preferred-dataset-splits': "),

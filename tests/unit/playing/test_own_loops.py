@@ -16,6 +16,7 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
 from astra_ns3.playing.dry_run.counting import collective_requests, counted_requests
 from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.report.summary import run_text
 from astra_ns3.workload.files.astra_sim import format_workload, parse_workload, read_workload
 from astra_ns3.workload.loops.parallelism import parallelism_of
 
@@ -48,6 +49,13 @@ def test_a_loop_that_does_as_ours_runs_as_ours(mine: Path) -> None:
     assert own.finish_ps == ours.finish_ps
     assert own.collectives.equals(ours.collectives)
     assert len(own.collectives) == 6
+
+
+def test_collectives_that_a_loop_does_not_wait_for_are_told(mine: Path) -> None:
+    issues = f"{HEAD}def loop(steps, role):\n    yield from steps.issue(0, 0, WEIGHT_GRADIENT)\n"
+    for more, told in (("    yield from steps.drain()\n", False), ("", True)):
+        mine.write_text(issues + more)
+        assert ("; 1 had not ended when the loop did" in run_text(play(workload(), 1).metadata, None)) is told
 
 
 @pytest.mark.parametrize(("passes", "exchanges"), [(1, 1), (4, 1), (5, 2), (8, 2), (10, 3)])

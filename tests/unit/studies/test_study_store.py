@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.store import RunFolder
 from astra_ns3.studies.index import INDEX_FILE, Index
 from astra_ns3.studies.store import POINT_FILE, Store
 from astra_ns3.studies.task import PointOutcome
@@ -163,3 +164,16 @@ def test_the_journal_tells_what_each_process_tried(tmp_path: Path) -> None:
     assert store.journal.attempts() == {ADDRESS: 2}
     (file,) = (tmp_path / "journal").iterdir()
     assert json.loads(file.read_text(encoding="utf-8").splitlines()[0])["address"] == ADDRESS
+
+
+def test_a_folder_of_a_run_or_of_another_study_is_refused_and_a_run_refuses_one_of_a_study(tmp_path: Path) -> None:
+    with Store(tmp_path / "study", "first").study():
+        Store(tmp_path / "study", "first").check_free()
+    with pytest.raises(InputError, match="the folder holds the study 'first'; name another one or use --overwrite"):
+        Store(tmp_path / "study", "degrees").check_free()
+    with pytest.raises(InputError, match="the folder holds a study; name another one or use --overwrite"):
+        RunFolder(tmp_path / "study")
+    RunFolder(tmp_path / "study", overwrite=True)
+    (tmp_path / "run.json").touch()
+    with pytest.raises(InputError, match="the folder holds a run; name another one or use --overwrite"):
+        Store(tmp_path, "first").check_free()

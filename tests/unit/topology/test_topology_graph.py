@@ -69,6 +69,11 @@ def test_a_port_that_is_not_there_is_refused(name: str, message: str) -> None:
         ports.resolve_port(single(4, 1), name)
 
 
+def test_a_graph_without_lines_has_no_ports() -> None:
+    with pytest.raises(InputError, match="port 'host0': the network has no ports, as each analytical one"):
+        ports.resolve_port(Graph(4, 0, (), (0, 1, 2, 3)), "host0")
+
+
 @pytest.mark.parametrize(
     ("links", "npu_host", "buffers"),
     [
