@@ -18,8 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from astra_ns3.studies.workers.pool import ServerPool
-
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result

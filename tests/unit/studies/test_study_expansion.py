@@ -254,7 +254,11 @@ def test_a_preset_that_isn_t_there_is_refused_but_for_the_usual_one() -> None:
 
 
 def test_only_takes_the_longest_axis_that_its_word_begins_with() -> None:
-    points: list[dict[str, str | int | float]] = [{"a": "b=1", "a=b": 1}, {"a": "b=2", "a=b": 2}, {"a": "b=1", "a=b": 2}]
+    points: list[dict[str, str | int | float]] = [
+        {"a": "b=1", "a=b": 1},
+        {"a": "b=2", "a=b": 2},
+        {"a": "b=1", "a=b": 2},
+    ]
     assert list(map(chosen_by("a=b=1", points, {}), points)) == [True, False, False]
 
 
