@@ -47,7 +47,7 @@ def _memory(memory: MemoryDocument) -> str:
     on = f" on {_where(fullest['stage'])}" if len(memory["stages"]) > 1 else ""
     capacity = memory["capacity_bytes"]
     over = "" if capacity is None or fullest["peak_bytes"] <= capacity else "doesn't fit: "
-    return f"{over}{format_bytes(fullest['peak_bytes'])}{has} at most{on}: {_largest(fullest)}"
+    return f"{over}at most {format_bytes(fullest['peak_bytes'])}{has}{on}: {_largest(fullest)}"
 
 
 def _largest(stage: StageDocument) -> str:

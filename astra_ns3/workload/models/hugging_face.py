@@ -24,8 +24,8 @@ class ReadModel(NamedTuple):
         if any(key.startswith(("training", "parallel")) for key in settings):
             return ()
         sequence = self.workload.file.training.document()["sequence"]
-        words = f"training.sequence is {sequence} and all degrees of parallel are 1 by default; --set changes them"
-        return (f"{self.workload.source}: {words}",)
+        words = f"training.sequence is {sequence}, all degrees of parallel are 1 and compute is an H100's by default"
+        return (f"{self.workload.source}: {words}; --set changes them",)
 
 
 def read_as_model(path: str | os.PathLike[str]) -> ReadModel | None:
