@@ -126,8 +126,8 @@ def test_by_the_formula_rules_charge_one_of_the_dimensions_that_ends_differ_in(
     outer = AnalyticalDimension(topology="ring", npus=2, bytes_per_ns=100.0, link_latency_ns=1000.0)
     ideal = ideal_of(plan_network(AnalyticalNetwork(grid=(inner, outer))), "analytical", Compatibility(**rules))
     assert ideal is not None
-    ends, sizes = np.array([[0, 0, 0], [1, 4, 5]], dtype=np.int32), np.full(3, 1000)
-    assert ideal(*ends, sizes).tolist() == [520_000, 1_010_000, 1000 * sum(charged)]
+    sources, destinations = np.zeros(3, dtype=np.int32), np.array([1, 4, 5], dtype=np.int32)
+    assert ideal(sources, destinations, np.full(3, 1000)).tolist() == [520_000, 1_010_000, 1000 * sum(charged)]
 
 
 @pytest.mark.parametrize(("destination", "hops"), [(1, 1), (2, 2), (3, 1)])

@@ -133,7 +133,7 @@ def test_merged_intervals_cover_the_same_and_lie_apart(spans: list[tuple[int, in
 
 
 def test_a_value_that_falls_within_a_span_still_counts_there() -> None:
-    found = curves.Steps(100, 5)
+    found: curves.Steps[str] = curves.Steps(100, 5)
     found.add("port", np.array([20, 50]), np.array([9.0, 1.0]))
     found.add("port", np.array([85]), np.array([3.0]))
     assert found.curve("port").tolist() == pytest.approx([np.nan, 9.0, 9.0, 1.0, 3.0], nan_ok=True)

@@ -16,7 +16,7 @@ from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.studies.columns import columns_of
 from astra_ns3.studies.expansion import Point, expand
 from astra_ns3.studies.file import StudyConfig, read_study
-from astra_ns3.studies.only import chosen_by
+from astra_ns3.studies.only import Coordinates, chosen_by
 
 CONTROL = "network.transport.congestion_control"
 BUFFER = "network.topology.switch.buffer"
@@ -254,7 +254,7 @@ def test_a_preset_that_isn_t_there_is_refused_but_for_the_usual_one() -> None:
 
 
 def test_only_takes_the_longest_axis_that_its_word_begins_with() -> None:
-    points = [{"a": "b=1", "a=b": 1}, {"a": "b=2", "a=b": 2}, {"a": "b=1", "a=b": 2}]
+    points: list[Coordinates] = [{"a": "b=1", "a=b": 1}, {"a": "b=2", "a=b": 2}, {"a": "b=1", "a=b": 2}]
     assert list(map(chosen_by("a=b=1", points, {}), points)) == [True, False, False]
 
 
