@@ -245,19 +245,19 @@ def throughput_document(work: IterationWork, npus: int, finish_ps: int, passes: 
     Definitions and sources are those of :mod:`astra_ns3.workload.models.work`.
 
     The time of an iteration is ``finish_ps`` over ``passes``. ``tokens_per_second`` is None where a sample has no
-    tokens, ``model_flop_utilisation`` (0 to 1) where no peak is known.
+    tokens, ``model_flop_utilisation`` (0 to 1) where no peak is known, ``dropped_share`` where experts are alike.
     """
     per_second = work.samples * passes * PS_PER_SECOND / finish_ps
-    flops = work.flops * work.samples
     peak = work.peak_flops
-    used = None if peak is None else _short(flops * passes * PS_PER_SECOND / (npus * peak * finish_ps))
+    used = None if peak is None else _short(work.flops * passes * PS_PER_SECOND / (npus * peak * finish_ps))
     return {
         "sample": work.sample,
         "samples_per_iteration": work.samples,
         "iteration_ps": finish_ps // passes,
         "samples_per_second": _short(per_second),
         "tokens_per_second": _short(per_second * work.tokens) if work.tokens > 1 else None,
-        "model_flops_per_iteration": flops,
+        "dropped_share": work.dropped_share if work.dropped_share is None else _short(work.dropped_share),
+        "model_flops_per_iteration": work.flops,
         "peak_flops_per_npu": peak,
         "model_flop_utilisation": used,
     }

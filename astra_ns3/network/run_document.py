@@ -120,6 +120,7 @@ class ThroughputDocument(TypedDict):
     iteration_ps: int
     samples_per_second: float
     tokens_per_second: float | None
+    dropped_share: float | None
     model_flops_per_iteration: int
     peak_flops_per_npu: int | None
     model_flop_utilisation: float | None

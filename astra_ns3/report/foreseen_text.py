@@ -103,10 +103,14 @@ def throughput_numbers(metadata: RunDocument) -> list[tuple[str, str, str]]:
             (
                 "tokens a second",
                 number_text(found["tokens_per_second"]),
-                f"in samples of one {found['sample']}: {samples}",
+                f"in samples of one {found['sample']}: {samples}{_dropped(found['dropped_share'])}",
             )
         ]
     used = found["model_flop_utilisation"]
     if used is not None:
         rows.append(("model FLOP utilisation", f"{100 * used:.1f}%", "of the devices' peak"))
     return rows
+
+
+def _dropped(share: float | None) -> str:
+    return f"; {share:.1%} of their choices of experts dropped, which no FLOPs are counted for" if share else ""

@@ -121,5 +121,6 @@ def _unlike(own: Sequence[tuple[Point, Row]]) -> list[str]:
             found["datatype"].add(file.training.datatype)
             found["optimizer"].add(file.training.optimizer)
         if row["status"] == DONE:
-            found["samples_per_iteration"].add(repr(row.get("samples_per_iteration")))
+            for name in ("samples_per_iteration", "dropped_share"):
+                found[name].add(repr(row.get(name)))
     return [name for name, values in found.items() if len(values) > 1]

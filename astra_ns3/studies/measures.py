@@ -162,9 +162,14 @@ MEASURES: Mapping[str, MeasureKind] = {
     "samples_per_iteration": MeasureKind(
         "samples of an iteration over all copies of a model", "", _number("throughput.samples_per_iteration")
     ),
+    "dropped_share": MeasureKind(
+        "share of tokens' choices of experts that capacities drop; empty where experts are chosen alike",
+        "",
+        _number("throughput.dropped_share"),
+    ),
     "model_flop_utilisation_percent": MeasureKind(
-        "model FLOPs of an iteration, without what is computed again, over NPUs x peak of the device x time of the "
-        "iteration; empty without a peak",
+        "model FLOPs of an iteration, without what is computed again or dropped, over NPUs x peak of the device x time "
+        "of the iteration; empty without a peak",
         "%",
         _number("throughput.model_flop_utilisation", times=100),
     ),

@@ -16,6 +16,7 @@ _OF_MODELS = (
     "tokens_per_second",
     "samples_per_second",
     "samples_per_iteration",
+    "dropped_share",
     "model_flop_utilisation_percent",
     "npu_memory_bytes",
     "fits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from astra_ns3.config.training_plan import Block, ExpertLoad, TrainingPlan
 
@@ -24,6 +25,11 @@ class LayerSkew:
     def most_over_mean(self) -> float:
         """Rows of the busiest place over the mean; 1 where all have as many, or nothing."""
         return self.most_rows * self.places / self.rows if self.rows else 1.0
+
+    @property
+    def dropped_share(self) -> Fraction:
+        """Return what part of the tokens' choices is dropped."""
+        return Fraction(self.dropped, self.rows + self.dropped)
 
 
 def expert_skew(plan: TrainingPlan) -> tuple[LayerSkew, ...]:

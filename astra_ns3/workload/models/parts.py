@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from astra_ns3.config.training_plan import Block
 
+BACKWARD_TOO = 3
+"""Times the products of a forward pass: a backward pass has two for each."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -30,7 +33,7 @@ class Totals:
 
     ``active_parameters``: that a sample's token uses; fewer than all with experts. ``forward_flops``: of one sample's
     products. ``layers``: without embedding and head. ``sample``: what a sample is; ``tokens``: of one (1 where there
-    are none).
+    are none). ``routed_flops``: of a sample's forward products in one layer with experts, those of the chosen experts.
     """
 
     parameters: int
@@ -39,8 +42,9 @@ class Totals:
     layers: int
     sample: str
     tokens: int = 1
+    routed_flops: int = 0
 
     @property
     def training_flops(self) -> int:
         """Of one sample, forward and backward, without what is computed again."""
-        return 3 * self.forward_flops
+        return BACKWARD_TOO * self.forward_flops

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from astra_ns3.config.model.compute import AnyCompute, Given, Systolic
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.workload.experts.skew import expert_skew
+from astra_ns3.workload.models.parts import BACKWARD_TOO
 from astra_ns3.workload.models.workload import ModelWorkload
 
 _FLOPS_OF_A_CELL = 2
@@ -21,8 +23,9 @@ _FLOPS_OF_A_CELL = 2
 class IterationWork:
     """An iteration on all NPUs. ``sample``: what a sample is; ``tokens``: of one sample (1: it has none).
 
-    ``flops``: of one sample, forward and backward, without what is computed again. ``peak_flops``: of a device, per
-    second (None: no device is named, or it has no peak for the datatype).
+    ``flops``: of all samples, forward and backward, without what is computed again or dropped. ``peak_flops``: of a
+    device, per second (None: no device is named, or it has no peak for the datatype). ``dropped_share``: of the tokens'
+    choices of experts, those above a capacity (None: experts are chosen alike, or there are none).
     """
 
     sample: str
@@ -30,6 +33,7 @@ class IterationWork:
     tokens: int
     flops: int
     peak_flops: int | None
+    dropped_share: float | None = None
 
 
 def iteration_work(workload: ModelWorkload, plan: TrainingPlan) -> IterationWork:
@@ -37,7 +41,11 @@ def iteration_work(workload: ModelWorkload, plan: TrainingPlan) -> IterationWork
     file, totals = workload.file, workload.totals()
     samples = plan.micro_batches * file.training.micro_batch * plan.degrees.data
     peak = _peak_flops(file.compute, file.training.datatype)
-    return IterationWork(totals.sample, samples, totals.tokens, totals.training_flops, peak)
+    layers = expert_skew(plan)
+    dropped = sum(layer.dropped_share for layer in layers)
+    flops = samples * totals.training_flops - int(samples * BACKWARD_TOO * totals.routed_flops * dropped)
+    share = float(dropped / len(layers)) if layers else None
+    return IterationWork(totals.sample, samples, totals.tokens, flops, peak, share)
 
 
 def _peak_flops(compute: AnyCompute, datatype: str) -> int | None:

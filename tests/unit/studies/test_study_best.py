@@ -143,6 +143,7 @@ def test_a_row_of_seeds_fits_only_if_each_of_them_does() -> None:
         ("workload.training.optimizer", ["adam", "sgd"], "optimizer"),
         ("compute_slowdown", [{}, {"stragglers": [{"factor": 0.1}]}], "compute_slowdown"),
         ("workload.training.micro_batches", [1, 4], "samples_per_iteration"),
+        ("workload.training.recompute", ["none", "full"], "dropped_share"),
     ],
 )
 def test_points_that_do_unlike_work_have_no_best(key: str, values: list[Any], reason: str, tmp_path: Path) -> None:
@@ -152,11 +153,13 @@ def test_points_that_do_unlike_work_have_no_best(key: str, values: list[Any], re
     for number, point in enumerate(expansion.points):
         played = done(point.address, 1.0, 1)
         batch = 16 * (number + 1) if reason == "samples_per_iteration" else 16
-        outcomes[point.address] = replace(played, measures={**played.measures, "samples_per_iteration": batch})
+        dropped = number / 4 if reason == "dropped_share" else 0
+        more = {"samples_per_iteration": batch, "dropped_share": dropped}
+        outcomes[point.address] = replace(played, measures={**played.measures, **more})
     result = StudyResult(expansion, outcomes, tmp_path)
     assert (result.best["one"].point, result.best["one"].value) == (None, None)
     assert f"best: none, for points differ in {reason}" in study_text(result)
-    assert "samples_per_iteration" in study_text(result)
+    assert all(name in study_text(result) for name in more)
 
 
 def test_how_points_compute_the_same_work_leaves_them_comparable(tmp_path: Path) -> None:
@@ -181,7 +184,7 @@ def test_points_that_differ_in_their_seed_are_one_row_with_mean_and_deviation(tm
 
 def test_throughput_is_that_of_its_definition() -> None:
     # 12 samples of 2,000 tokens in 3 s: 4 a second. 12 x 5e15 FLOPs over 8 NPUs x 1e16 a second x 3 s: a quarter.
-    work = IterationWork("sequence", 12, 2000, 5 * 10**15, 10**16)
+    work = IterationWork("sequence", 12, 2000, 60 * 10**15, 10**16)
     found = throughput_document(work, 8, 6 * 10**12, 2)
     assert (found["samples_per_second"], found["tokens_per_second"], found["iteration_ps"]) == (4.0, 8000.0, 3 * 10**12)
     assert found["model_flop_utilisation"] == 0.25
@@ -237,6 +240,12 @@ def test_only_a_device_with_a_peak_has_a_utilisation() -> None:
     assert peak(systolic) == 2 * 128 * 64 * 2 * 10**9
     assert peak(Given(kind="given")) is None
     assert peak(Roofline(device=device_named("V100"))) is None  # no bfloat16
+
+
+def test_what_experts_drop_stands_beside_tokens_a_second() -> None:
+    found = throughput_document(IterationWork("sequence", 1, 2000, 1, None, 0.25), 8, 10**12, 1)
+    said = "in samples of one sequence: 1; 25.0% of their choices of experts dropped, which no FLOPs are counted for"
+    assert throughput_rows({"throughput": found}) == [("tokens a second", f"2,000  ({said})")]
 
 
 def test_measures_of_memory_and_throughput_are_those_of_run_json(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.models import flops
 from support.training import play
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -13,6 +14,8 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, TrainingPlan, Uneven
 from astra_ns3.errors import InputError
+from astra_ns3.workload.experts.skew import expert_skew
+from astra_ns3.workload.models.work import iteration_work
 from astra_ns3.workload.models.workload import ModelWorkload
 
 HIDDEN, WIDTH, COUNT, ACTIVE, SEQUENCE, PLACES = 512, 1024, 16, 2, 256, 4
@@ -184,3 +187,23 @@ def _update_ps(plan: TrainingPlan, stage: int) -> int:
     """Gradients are read, weights and states both ways: 2 + 2 (2 + 12) bytes of each parameter."""
     blocks = [block for chunk in plan.stage(stage) for block in chunk]
     return 30 * sum(block.parameters + block.expert_parameters for block in blocks)
+
+
+def computed(found: ModelWorkload) -> int:
+    """FLOPs of an iteration as its plan has them, on all places, for all micro-batches."""
+    plan = found.plan(PLACES)
+    passes = [(block.forward, block.input_gradient, block.weight_gradient) for chunk in plan.chunks for block in chunk]
+    items = tuple(item for block in passes for each in block for item in each)
+    done = (item.operations[place] if isinstance(item, Uneven) else item for place in range(PLACES) for item in items)
+    return plan.micro_batches * flops(tuple(done))
+
+
+@pytest.mark.parametrize("capacity", [1.25, 0.25])
+def test_model_flops_leave_out_what_capacities_drop(capacity: float) -> None:
+    every, capped = (workload(routing="zipf", skew=1.2, capacity=most) for most in (None, capacity))
+    work = iteration_work(capped, capped.plan(PLACES))
+    left_out = computed(every) - computed(capped)
+    assert iteration_work(every, every.plan(PLACES)).flops - work.flops == left_out > 0
+    layers = expert_skew(capped.plan(PLACES))
+    dropped = sum(layer.dropped for layer in layers)
+    assert work.dropped_share == dropped / (len(layers) * PLACES * SEQUENCE * ACTIVE)

@@ -27,7 +27,9 @@ def transformer_totals(file: TransformerFile) -> Totals:
     logits = 2 * predicted * shape.hidden * shape.vocabulary
     pooled = 2 * shape.hidden * shape.hidden if shape.pooler else 0
     forward = 2 * sequence * products + scores + logits + pooled
-    return Totals(stored, active, forward, shape.layers, "sequence", sequence)
+    experts = shape.experts
+    routed = 0 if experts is None else experts.active * _one_network(shape, experts.feed_forward)[0]
+    return Totals(stored, active, forward, shape.layers, "sequence", sequence, 2 * sequence * routed)
 
 
 def _norm(shape: TransformerShape) -> int:
