@@ -103,16 +103,21 @@ def study_command(
     run_is_over()
     if not as_json:
         show(study_text(result))
-    failures = result.failures
-    if failures:
-        names = "; ".join(f"{name}: {outcome.message}" for name, outcome in failures[:3])
-        more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
-        said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}{more}"
-        print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
-        return PointsFailed.exit_status
+    if result.failures:
+        return _tell_failures(result, as_json)
     if as_json:
         print_json({**_document(result), "exit_status": 0})
     return 0
+
+
+def _tell_failures(result: StudyResult, as_json: bool) -> int:
+    """Say which points failed, and return the exit status."""
+    failures = result.failures
+    names = "; ".join(f"{name}: {outcome.message}" for name, outcome in failures[:3])
+    more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
+    said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}{more}"
+    print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
+    return PointsFailed.exit_status
 
 
 def security_of(scheduler: str | None, ca_file: str | None, certificate: str | None, key: str | None) -> Security:

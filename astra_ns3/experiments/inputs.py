@@ -44,7 +44,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
-from astra_ns3.user_code import user_part
+from astra_ns3.user_code import a_kind_of, user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
@@ -165,8 +165,8 @@ def _read_files(
     """Return the three files with the changes and groups that the options name."""
     _check_paths(options)
     files = RunFiles(
-        _given(workload, tuple(JOBS), read_workload),
-        _given(system, (SystemConfig,), read_system),
+        _given("workload", workload, tuple(JOBS), read_workload),
+        _given("system", system, (SystemConfig,), read_system),
         _network_file(network),
         {file: place_of(given, file) for file, given in zip(FILES, (workload, system, network), strict=True)},
         _flags(options),
@@ -251,7 +251,7 @@ def _own_places(job: Job) -> tuple[str, ...]:
 def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
     """What a file says, or a network without anything beside it."""
     models: tuple[type[AnyNetwork], ...] = (NetworkConfig, AnalyticalNetwork)
-    found = _given(network, models, read_network_file)
+    found = _given("network", network, models, read_network_file)
     return found if isinstance(found, NetworkFile) else NetworkFile(found)
 
 
@@ -353,13 +353,14 @@ def endpoint_model(system: SystemConfig) -> EndpointModel:
     )
 
 
-def _given(value: object, models: tuple[type[Given], ...], read: Callable[[FilePath], Read]) -> Given | Read:
+def _given(name: str, value: object, models: tuple[type[Given], ...], read: Callable[[FilePath], Read]) -> Given | Read:
     """``value`` itself if it is one of ``models``, else what the file that it names holds."""
     if isinstance(value, (str, os.PathLike)):
         return read(value)
     if not isinstance(value, models):
         names = " or ".join(model.__name__ for model in models)
-        raise wrong(f"found a {type(value).__name__}, expected the path of a file or a {names}")
+        made = f", which parse_{name}() makes of a mapping" if isinstance(value, dict) and name != "workload" else ""
+        raise wrong(f"{name}: found {a_kind_of(value)}, expected the path of a file or a {names}{made}")
     return value
 
 

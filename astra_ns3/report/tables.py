@@ -12,9 +12,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.errors import InputError, wrong
+from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import RunDocument
+from astra_ns3.user_code import a_kind_of
 
 Numbers = npt.NDArray[np.int64]
 
@@ -37,6 +38,13 @@ HOW_TO_RECORD: Mapping[str, str] = {
 
 _OF_PACKETS = ("accounts", "account_hops", "connections", "queue_pairs", "queues", "pauses", "utilisation")
 """Tables of packets, ports and connections, which an analytical network has none of."""
+
+
+def check_results(*given: object) -> None:
+    """Raise InputError for what is no result: the path of one, say."""
+    for one in given:
+        words = f"found {a_kind_of(one)}, expected a Result, such as astra_ns3.Result.load(FOLDER)"
+        refuse(not hasattr(one, "metadata"), words)
 
 
 class Records(Protocol):

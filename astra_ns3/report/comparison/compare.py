@@ -10,7 +10,7 @@ from astra_ns3.report.comparison.quantities import GROUPS, OF_FLOWS, Quantities
 from astra_ns3.report.comparison.settings import settings
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
-from astra_ns3.report.tables import Records, how_to_record, is_of_flows
+from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
 
 OVER_SEEDS = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
 """What is said to whoever compares seeds one by one."""
@@ -23,6 +23,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
 
     Raises :class:`~astra_ns3.errors.InputError` if a table of theirs can't be read.
     """
+    check_results(a, b)
     keys_a, keys_b = settings(a.metadata), settings(b.metadata)
     pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
     differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]

@@ -24,7 +24,7 @@ from astra_ns3.report.explanation.run_tables import Columns, Tables, has_account
 from astra_ns3.report.explanation.what_ifs import Lines, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
-from astra_ns3.report.tables import Records, how_to_record, is_of_flows
+from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
 
 TOP = 10
 _ALIKE = ("collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
@@ -44,6 +44,7 @@ def explain(
     ``top``: so many messages, links and NPUs. What was not recorded is left out, and named. Raises InputError for an
     iteration or collective that is not there, or that the tables don't tell of.
     """
+    check_results(run)
     metadata = run.metadata
     names = _names(run)
     missing = []

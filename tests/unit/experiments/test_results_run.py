@@ -180,7 +180,8 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         ({"backend": "ns4"}, "backend 'ns4' is not one of ns3, analytical, analytical-queues; did you mean 'ns3'"),
         ({"backend": FakeBackend(3)}, "the backend has 3 NPUs, the network 4"),
         ({"limits": Limits(wall_seconds=0)}, "the limit on wall time is 0"),
-        ({"system": 5}, "found a int, expected the path of a file or a SystemConfig"),
+        ({"system": 5}, "system: found an int, expected the path of a file or a SystemConfig"),
+        ({"system": {}}, "a SystemConfig, which parse_system() makes of a mapping"),
         ({"workload": "nowhere.txt"}, "nowhere.txt: no such file"),
         ({"system": small_system(**{"all-reduce-implementation": "ring_ring"})}, "found 2 algorithms"),
     ],
@@ -378,8 +379,8 @@ class HalfABackend:
         ("backend", lambda: 1, r"which can't be called with \(network plan, seed"),
         ("backend", int, r"which can't be called with \(network plan"),
         ("backend", lambda *_: None, "what the backend function returned is None, which is no NetworkBackend"),
-        ("workload", 5, "found a int, expected the path of a file or a Workload"),
-        ("network", [], "found a list, expected the path of a file or a NetworkConfig or AnalyticalNetwork"),
+        ("workload", 5, "workload: found an int, expected the path of a file or a Workload"),
+        ("network", [], "network: found a list, expected the path of a file or a NetworkConfig or AnalyticalNetwork"),
         ("progress", 5, "progress is 5, which is no ProgressSink: it has no update"),
         ("on_built", 5, "on_built is 5, expected a function"),
         ("limits", 5, "limits is 5, expected a Limits"),
@@ -402,3 +403,10 @@ def test_a_folder_of_runs_says_what_to_name(tmp_path: Path) -> None:
         astra_ns3.run(**small_run(), output=tmp_path / name)
     with pytest.raises(InputError, match=r"no run\.json; runs lie in it: name one, as .*/a \(astra-ns3 runs .* 2\)"):
         astra_ns3.Result.load(tmp_path)
+
+
+def test_a_folder_is_no_result(tmp_path: Path) -> None:
+    folder: Any = str(tmp_path)
+    for wrong_call in (lambda: astra_ns3.explain(folder), lambda: astra_ns3.compare(folder, folder)):
+        with pytest.raises(InputError, match="found a str, expected a Result, such as"):
+            wrong_call()
