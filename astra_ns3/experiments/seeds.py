@@ -116,11 +116,13 @@ def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | Non
     """What is said of one run; one that had not begun has no times."""
     metadata: RunDocument = {} if outcome is None else outcome.result.metadata
     folder = None if outcome is None else outcome.result.folder
+    floor = metadata.get("floor")
     return {
         "seed": seed,
         "complete": bool(metadata.get("complete", False)),
         "finish_ps": metadata.get("finish_ps"),
         "exposed_ps": metadata.get("exposed_ps"),
+        "of_floor": None if floor is None else floor["share"],
         "folder": None if folder is None else folder.name,
         "stopped": stop_document(error),
     }

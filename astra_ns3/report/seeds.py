@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from astra_ns3.network.floor.floor import is_below
 from astra_ns3.network.run_document import SeedsDocument
 from astra_ns3.report.alignment import aligned, clock
 from astra_ns3.units import format_time
@@ -24,6 +25,7 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         ("seeds", f"{first} to {last}  ({document['seeds_complete']} of {document['seeds']} complete)"),
         *(("held fixed", what) for what in document["held_fixed"]),
         ("finish", _spread_text(document["finish"])),
+        *_below_floor(document),
         ("exposed communication", _spread_text(document["exposed"])),
         *([("held fixed", "nothing is drawn: all seeds gave the same")] if _all_alike(document) else []),
         ("wall time", clock(document["timing"]["wall_seconds"])),
@@ -37,6 +39,14 @@ def seeds_text(document: SeedsDocument, folder: Path | None) -> str:
         parts.append(aligned([("not run", f"seeds {document['not_run'][0]} to {document['not_run'][-1]}")]))
     parts.append(aligned([("files", "none (name a folder with --path)" if folder is None else str(folder))]))
     return "\n".join(parts)
+
+
+def _below_floor(document: SeedsDocument) -> list[tuple[str, str]]:
+    """Return a row that says how many complete runs are faster than their lines allow; none where no run is."""
+    shares = [run["of_floor"] for run in document["runs"] if run["complete"]]
+    below = [share for share in shares if is_below(share)]
+    words = f"{len(below)} of {len(shares)} runs; the fastest takes {min(below, default=1):.2g} of what its lines need"
+    return [("below the floor", words)] if below else []
 
 
 def _all_alike(document: SeedsDocument) -> bool:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from astra_ns3.config.core.plain import Json, dotted_keys
 from astra_ns3.errors import nearest, wrong
 from astra_ns3.experiments.listing.finding import FoundRun
+from astra_ns3.network.floor.floor import is_below
 from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
 
 _UNITS: Mapping[str, Callable[[int], str]] = {"_ps": format_time, "_bytes": format_bytes, "_bps": format_rate}
@@ -39,10 +40,16 @@ class Column:
             return "-"
         if form is not None and isinstance(value, int) and not isinstance(value, bool):
             try:
-                return form(value)
+                return f"{form(value)}{self._mark(run)}"
             except (OverflowError, ValueError):  # of a damaged file
                 return str(value)[:_MOST_TOLD]
         return printable(plain(value))
+
+    def _mark(self, run: FoundRun) -> str:
+        """Return what stands beside the end of a run that no network with its lines can reach."""
+        share = at(run.metadata, "floor.share")
+        below = self.key == "finish_ps" and isinstance(share, (int, float)) and is_below(share)
+        return " (below the floor)" if below else ""
 
 
 def printable(text: str) -> str:
@@ -129,6 +136,7 @@ COLUMNS: Mapping[str, Column] = {
         _key("passes", "passes"),
         Column("state", "state", _state),
         _key("finish", "finish_ps", "finish_ps"),
+        _key("of_floor", "floor.share"),
         _key("compute", "compute_ps", "compute_ps"),
         _key("exposed", "exposed_ps", "exposed_ps"),
         _key("messages", "statistics.messages"),

@@ -101,6 +101,7 @@ def explain(
         metadata["flows"] if of_flows else None,
         int(metadata["report_npu"]),
         remedy,
+        metadata.get("floor"),
     )
 
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.network.run_document import FlowsDocument
+from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.what_ifs import WhatIf
+from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.units import format_bytes, format_time
 
@@ -66,7 +67,7 @@ class Explanation:
     tables of the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``:
     exposed time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``: the NPU that
     ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages
-    waited for; empty if it was.
+    waited for; empty if it was. ``floor``: of the run, which is told if the run lies below it.
     """
 
     subject: str
@@ -87,6 +88,7 @@ class Explanation:
     flows: FlowsDocument | None = None
     report_npu: int = 0
     remedy: str = ""
+    floor: FloorDocument | None = None
 
     def text(self) -> str:
         """For people."""
@@ -108,6 +110,8 @@ class Explanation:
 
 def _head(found: Explanation) -> str:
     rows = [("explained", f"{found.subject}: {format_time(found.time_ps)}")]
+    if found.subject.startswith("run"):
+        rows += floor_rows({"floor": found.floor})
     if found.flows is not None:
         completion = completion_text(found.flows)
         head = aligned([*rows, *flow_rows(found.flows)])

@@ -213,3 +213,13 @@ def test_seeds_that_draw_nothing_say_so() -> None:
     assert said in seeds_text(seeds(3, lambda _: FakeBackend(NPUS)).document, None)
     assert said not in seeds_text(seeds(3).document, None)
     assert said not in seeds_text(seeds(1).document, None)
+
+
+def test_seeds_below_the_floor_are_marked() -> None:
+    document = seeds(3).document
+    for run, share in zip(document["runs"], (0.5, 1.5, 0.25), strict=True):
+        run["of_floor"] = share
+    said = "below the floor        2 of 3 runs; the fastest takes 0.25 of what its lines need"
+    assert said in seeds_text(document, None)
+    document["runs"][0]["of_floor"] = document["runs"][2]["of_floor"] = 1.0
+    assert "below the floor" not in seeds_text(document, None)

@@ -91,6 +91,17 @@ def test_every_run_below_a_folder_is_a_row_a_study_s_points_too(results: Path) -
     assert "LimitReached" in lines[2]
 
 
+def test_a_run_below_its_floor_is_marked_and_can_be_left_out(tmp_path: Path) -> None:
+    for name, share in (("below", 0.25), ("above", 1.5), ("damaged", "x"), ("none", None)):
+        put(tmp_path / name, run_json(name, 2_000_000, floor={"share": share}))
+    marked = [line.split()[0] for line in runs(str(tmp_path)).stdout.splitlines() if "2 us (below the floor)" in line]
+    assert marked == ["below"]
+    assert cells(tmp_path, "--columns", "name,finish,of_floor", "--where", "of_floor>=1") == [
+        ["name", "finish_ps", "of_floor"],
+        ["above", "2000000", "1.5"],
+    ]
+
+
 def test_columns_are_short_names_or_any_key_and_numbers_bare_in_csv(results: Path) -> None:
     rows = cells(results, "--columns", "name,finish,network.topology.link.rate,workload.layers.top.update-ns,wall")
     assert rows[0] == [

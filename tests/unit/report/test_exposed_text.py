@@ -11,7 +11,7 @@ from support.small_run import NPUS, InterruptedBackend, small_run
 from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
-from astra_ns3.network.run_document import ExposedDocument, RunDocument
+from astra_ns3.network.run_document import ExposedDocument, FloorDocument, RunDocument
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
@@ -145,3 +145,20 @@ def test_ports_without_trouble_are_left_out_and_none_is_said() -> None:
         .text()
         .endswith("ports with most trouble: none dropped, lost, paused or marked a frame, or had a long queue")
     )
+
+
+def test_an_explanation_marks_a_run_below_its_floor() -> None:
+    found = explain(run(**small_run()))
+    floor: FloorDocument = {
+        "time_ps": 4_000_000,
+        "where": "the uplinks",
+        "bytes": 1,
+        "bytes_per_ns": 1.0,
+        "share": 0.25,
+    }
+    assert "below the floor  0.25 of the 4 us that the uplinks need" in replace(found, floor=floor).text()
+    assert "below the floor" not in replace(found, floor={**floor, "share": 1.0}).text()
+    assert "below the floor" not in replace(found, floor=floor, subject="iteration 0").text()
+    below = run(**small_run())
+    below.metadata["floor"] = floor
+    assert explain(below).floor == floor
