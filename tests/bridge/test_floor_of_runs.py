@@ -14,7 +14,11 @@ from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import LimitReached
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.seeds import execute_seeds
 from astra_ns3.network.api import Limits
+from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -23,17 +27,21 @@ LEAST_PS = round(2 * (NPUS - 1) * (BYTES // NPUS) / BYTES_PER_NS * 1000)
 """A ring sends 2 (n - 1) / n of the data from each NPU, on a line of 100 Gb/s."""
 
 
-def all_reduce(chunks_at_a_time: int, backend: str, output: Path | None = None) -> astra_ns3.Result:
+def request(chunks_at_a_time: int, backend: str, output: Path | None = None) -> RunRequest:
     """64 MiB on 16 NPUs below one switch, in 32 chunks."""
     link = {"rate": "100Gbps", "delay": "500ns"}
     topology = {"kind": "single-switch", "npus": NPUS, "link": link, "switch": {"buffer": "1GB"}}
-    return astra_ns3.run(
+    return RunRequest(
         workload=parse_workload(f"MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {BYTES} 0\n", "all"),
         system=small_system(**{"preferred-dataset-splits": 32, "active-chunks-per-dimension": chunks_at_a_time}),
         network=parse_network({"topology": topology, "transport": {"kind": "tcp"}}),
         backend=backend,
         output=output,
     )
+
+
+def all_reduce(chunks_at_a_time: int, backend: str, output: Path | None = None) -> astra_ns3.Result:
+    return execute(request(chunks_at_a_time, backend, output)).result
 
 
 @pytest.mark.parametrize(("chunks", "share"), [(4, 0.25), (32, 0.03)])
@@ -53,10 +61,21 @@ def test_chunks_that_never_meet_are_faster_than_the_line_and_the_run_says_so(
     all_reduce(1, "analytical", above)
     assert status_of(["compare", str(below), str(above)]) == 0
     assert f"A lies below the floor: {said}" in capfd.readouterr().out
+    assert f"below the floor  {said}" in astra_ns3.explain(result).text()
+    assert status_of(["runs", str(tmp_path)]) == 0
+    assert [line.split()[0] for line in capfd.readouterr().out.splitlines() if "(below the floor)" in line] == ["below"]
     page = tmp_path / "report.html"
     assert status_of(["report", str(below), str(above), "-o", str(page)]) == 0
     assert said in page.read_text(encoding="utf-8")
     assert json.loads((below / "run.json").read_text(encoding="utf-8"))["floor"] == floor
+
+
+def test_the_table_of_seeds_says_which_runs_are_below_the_floor() -> None:
+    below = execute_seeds(request(4, "analytical"), 2).document
+    share = below["runs"][0]["of_floor"]
+    assert share == pytest.approx(0.25, rel=0.2)
+    said = f"below the floor        2 of 2 runs; the fastest takes {share:.2g} of what its lines need"
+    assert said in seeds_text(below, None)
 
 
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "ns3"])

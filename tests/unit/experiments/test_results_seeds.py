@@ -216,10 +216,7 @@ def test_seeds_that_draw_nothing_say_so() -> None:
 
 
 def test_seeds_below_the_floor_are_marked() -> None:
-    document = seeds(3, backend="analytical").document
-    floor = astra_ns3.run(**inputs(), backend="analytical").metadata["floor"]
-    assert floor is not None
-    assert [run["of_floor"] for run in document["runs"]] == 3 * [floor["share"]]
+    document = seeds(3).document
     for run, share in zip(document["runs"], (0.5, 1.5, 0.25), strict=True):
         run["of_floor"] = share
     said = "below the floor        2 of 3 runs; the fastest takes 0.25 of what its lines need"
