@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -109,12 +110,24 @@ Place = Where | str | os.PathLike[str]
 _Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
 _LONGEST_WORD = 40
+_LONG = re.compile(r"""(?<!\w)(['"])([^'"]{160})([^'"]{41,})\1(?!\w)|()([^\s/'"]{160})([^\s/'"]{141,})""")
+"""A quoted value that is long, and a word longer than any file's name."""
 
 
 def wrong(words: str, where: Place = "") -> InputError:
-    """Return the error that says ``words`` of a place."""
+    """Return the error that says ``words`` of a place; see :func:`shorten`."""
     place = str(where) if isinstance(where, Where) else os.fspath(where)
-    return InputError(f"{place}: {words}" if place else words)
+    return InputError(shorten(f"{place}: {words}" if place else words))
+
+
+def shorten(line: str) -> str:
+    """Return ``line`` with the first letters of each long value that a user gave, and how many more there are."""
+    return _LONG.sub(_cut, line)
+
+
+def _cut(found: re.Match[str]) -> str:
+    mark, begin, rest = (part for part in found.groups() if part is not None)
+    return f"{mark}{begin}...{mark} ({len(rest):,} more letters)"
 
 
 def refuse(condition: bool, words: str, where: Place = "") -> None:

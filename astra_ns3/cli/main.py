@@ -15,7 +15,7 @@ import click
 from astra_ns3.cli.commands import Commands
 from astra_ns3.cli.help import USAGE_STATUS, help_alone
 from astra_ns3.cli.output import output_failed, print_failure
-from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved, shorten
 
 _NAME = "astra-ns3"
 _FAULT_STATUS = 1
@@ -79,7 +79,7 @@ def _status_of(words: list[str], as_json: bool) -> int:
         outcome = cli.main(args=words, prog_name=_NAME, standalone_mode=False)
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else _NAME
-        print_failure(f"{error.format_message()} (see '{where} --help')", "InputError", USAGE_STATUS, as_json)
+        print_failure(f"{shorten(error.format_message())} (see '{where} --help')", "InputError", USAGE_STATUS, as_json)
         return USAGE_STATUS
     except OSError as error:
         if error.filename is not None:

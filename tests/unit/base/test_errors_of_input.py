@@ -41,6 +41,18 @@ WHERE = Where("a.txt", 3)
             "kind 'rin' is not one of ring, tree; did you mean 'ring'?",
         ),
         (lambda: check_known("kind", "x" * 50, ("ring",)), f"kind '{'x' * 40}' is not one of ring"),
+        (
+            lambda: refuse(True, f"rate is '{'x' * 201}'?", WHERE),
+            f"a.txt:3: rate is '{'x' * 160}...' (41 more letters)?",
+        ),
+        (lambda: refuse(True, "is none", "x" * 400), f"{'x' * 160}... (241 more letters) is none"),
+        (lambda: refuse(True, f"{'x' * 250}/{'y' * 250} is none"), f"{'x' * 250}/{'y' * 250} is none"),
+        (lambda: refuse(True, f"rate is '{'x' * 200}'?"), f"rate is '{'x' * 200}'?"),
+        (lambda: refuse(True, f"found {'x' * 3000!r} of 'a'"), f"found '{'x' * 160}...' (2,840 more letters) of 'a'"),
+        (
+            lambda: refuse(True, f"'a' isn't {'one of ' * 40} the NPU's 'b'"),
+            f"'a' isn't {'one of ' * 40} the NPU's 'b'",
+        ),
         (lambda: one_of("kind", "bus", {"ring": 1}, WHERE), "a.txt:3: kind 'bus' is not one of ring"),
         (lambda: in_range("ga", 0, 1), "ga is 0, expected at least 1"),
         (lambda: in_range("ga", 9, 1, 8, WHERE), "a.txt:3: ga is 9, expected 1 to 8"),
@@ -82,3 +94,9 @@ def test_errors_from_below_are_told_with_their_place_and_reason() -> None:
 def test_other_errors_pass_unchanged() -> None:
     with pytest.raises(KeyError), located(WHERE), failing(OSError, "cannot be read"), needing("plot", "pictures need"):
         raise KeyError
+
+
+def test_a_cut_value_is_cut_once_however_many_places_stand_in_front() -> None:
+    with pytest.raises(InputError) as caught, located("b.txt"), located("a.txt"):
+        refuse(True, f"found '{'x' * 1000}'")
+    assert str(caught.value) == f"b.txt: a.txt: found '{'x' * 160}...' (840 more letters)"

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from astra_ns3.cli.commands import COMMANDS, load_command
-from astra_ns3.cli.main import cli
+from astra_ns3.cli.main import cli, status_of
 
 LIGHT = {"cli", "errors", "experiments.versions", "experiments"}
 """Rooms that help, versions and Tab may load."""
@@ -50,3 +50,8 @@ def test_the_words_of_a_command_are_the_first_line_of_its_own_help(name: str) ->
     assert command.name == name
     assert (command.help or "").partition("\n")[0] == words
     assert cli.get_command(click.Context(cli), name) is command
+
+
+def test_a_long_value_of_an_option_is_cut_in_the_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["validate", "--comm-scale", "x" * 3000]) == 2
+    assert f"'{'x' * 160}...' (2,840 more letters) is not a valid float" in capfd.readouterr().err
