@@ -130,7 +130,7 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
         rate_bps=int(port.GetRateBps()),
         sent=int(counters.sentFrames),
         sent_bytes=int(counters.sentBytes),
-        arrived=int(counters.arrivedFrames),
+        arrived=int(port.GetArrivedFrames()),
         lost=int(counters.lostFrames),
         dropped=int(counters.droppedFrames),
         pause_frames=int(counters.pauseFrames),
