@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-frame.h"
 
+#include "fabric-slabs.h"
+
 #include <array>
 #include <new>
 
@@ -44,6 +46,14 @@ MakePausePacket(uint8_t pausedPriorities)
         }
     }
     return Create<Packet>(bytes.data(), bytes.size());
+}
+
+/// \return memory of all frames; the process keeps it
+FabricSlabs&
+FrameMemory()
+{
+    static auto* slabs = new FabricSlabs(sizeof(FabricFrame));
+    return *slabs;
 }
 } // namespace
 
@@ -100,7 +110,7 @@ FabricFramePool::Take()
     FabricFrame* frame = pool.m_free;
     if (!frame)
     {
-        return new (pool.m_slabs.Take()) FabricFrame;
+        return new (FrameMemory().Take()) FabricFrame;
     }
     pool.m_free = frame->next;
     frame->next = nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "fabric-slabs.h"
 #include "fabric-telemetry.h"
 #include "fabric-trail.h"
 
@@ -189,7 +188,6 @@ class FabricFramePool
     /// \return this thread's pool
     static FabricFramePool& Get();
 
-    FabricSlabs m_slabs{sizeof(FabricFrame)};  //!< memory of frames
     FabricFrame* m_free{nullptr};              //!< frames to hand out again
     FabricTelemetry* m_freeTelemetry{nullptr}; //!< telemetry to hand out again
     FabricTrail* m_freeTrail{nullptr};         //!< trails to hand out again

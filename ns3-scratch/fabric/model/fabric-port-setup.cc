@@ -4,6 +4,7 @@
  * What a FabricPort is made of and what can be asked of it; how it sends is in fabric-port.cc.
  */
 #include "fabric-port.h"
+#include "fabric-slabs.h"
 
 #include "ns3/boolean.h"
 #include "ns3/simulator.h"
@@ -25,8 +26,8 @@ constexpr int64_t PS_TIMES_BITS_PER_SECOND =
 FabricSlabs&
 PortMemory()
 {
-    static FabricSlabs slabs(sizeof(FabricPort));
-    return slabs;
+    static auto* slabs = new FabricSlabs(sizeof(FabricPort));
+    return *slabs;
 }
 } // namespace
 

@@ -20,14 +20,6 @@ FabricSlabs::FabricSlabs(std::size_t bytes)
 {
 }
 
-FabricSlabs::~FabricSlabs()
-{
-    for (void* slab : m_slabs)
-    {
-        std::free(slab);
-    }
-}
-
 void*
 FabricSlabs::Take()
 {

@@ -12,14 +12,14 @@ namespace ns3
  * 2 MiB where the system has them: a network of a thousand hosts has tens of megabytes of frames,
  * and with pages of 4 KiB the look-up of a page costs as much as the memory itself.
  *
- * What is given back is handed out again; the memory itself is kept until the slabs go.
+ * What is given back is handed out again; the memory itself is kept until the process ends.
  */
 class FabricSlabs
 {
   public:
     /// \param bytes of an object; a multiple of its alignment
     explicit FabricSlabs(std::size_t bytes);
-    ~FabricSlabs();
+    ~FabricSlabs() = delete; // who ends the process may still use objects
     FabricSlabs(const FabricSlabs&) = delete;
     FabricSlabs& operator=(const FabricSlabs&) = delete;
 

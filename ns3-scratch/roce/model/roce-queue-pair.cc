@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-queue-pair.h"
 
+#include "fabric-slabs.h"
 #include "roce-packet.h"
 
 #include "ns3/simulator.h"
@@ -17,8 +18,8 @@ namespace
 FabricSlabs&
 PairMemory()
 {
-    static FabricSlabs slabs(sizeof(RoceQueuePair));
-    return slabs;
+    static auto* slabs = new FabricSlabs(sizeof(RoceQueuePair));
+    return *slabs;
 }
 } // namespace
 
