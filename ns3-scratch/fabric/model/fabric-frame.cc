@@ -47,14 +47,6 @@ MakePausePacket(uint8_t pausedPriorities)
     }
     return Create<Packet>(bytes.data(), bytes.size());
 }
-
-/// \return memory of all frames; the process keeps it
-FabricSlabs&
-FrameMemory()
-{
-    static auto* slabs = new FabricSlabs(sizeof(FabricFrame));
-    return *slabs;
-}
 } // namespace
 
 void
@@ -79,27 +71,11 @@ FabricFrame::GetPacket() const
     return flow ? flow->MakePacket(*this) : MakePausePacket(pausedPriorities);
 }
 
-FabricFramePool::~FabricFramePool()
-{
-    while (m_freeTelemetry)
-    {
-        FabricTelemetry* telemetry = m_freeTelemetry;
-        m_freeTelemetry = telemetry->next;
-        delete telemetry;
-    }
-    while (m_freeTrail)
-    {
-        FabricTrail* trail = m_freeTrail;
-        m_freeTrail = trail->m_next;
-        delete trail;
-    }
-}
-
 FabricFramePool&
 FabricFramePool::Get()
 {
-    thread_local FabricFramePool pool;
-    return pool;
+    static auto* pool = new FabricFramePool; // who ends the process may still use it
+    return *pool;
 }
 
 FabricFrame*
@@ -110,7 +86,7 @@ FabricFramePool::Take()
     FabricFrame* frame = pool.m_free;
     if (!frame)
     {
-        return new (FrameMemory().Take()) FabricFrame;
+        return new (FabricSlabsOf<FabricFrame>().Take()) FabricFrame;
     }
     pool.m_free = frame->next;
     frame->next = nullptr;

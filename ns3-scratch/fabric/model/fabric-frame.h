@@ -159,8 +159,8 @@ class FabricFrameList
     FabricFrame* m_tail{nullptr}; //!< newest, meaningless when empty
 };
 
-/// Recycles frames, telemetry and trails. ns-3 runs a simulation in one thread, so this is per
-/// thread and needs no lock.
+/// Recycles frames, telemetry and trails. ns-3 runs one simulation at a time, in one thread, so
+/// this needs no lock.
 class FabricFramePool
 {
   public:
@@ -184,8 +184,7 @@ class FabricFramePool
     static uint64_t CountTrails();
 
   private:
-    ~FabricFramePool();
-    /// \return this thread's pool
+    /// \return the pool
     static FabricFramePool& Get();
 
     FabricFrame* m_free{nullptr};              //!< frames to hand out again

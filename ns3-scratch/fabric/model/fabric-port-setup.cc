@@ -4,7 +4,6 @@
  * What a FabricPort is made of and what can be asked of it; how it sends is in fabric-port.cc.
  */
 #include "fabric-port.h"
-#include "fabric-slabs.h"
 
 #include "ns3/boolean.h"
 #include "ns3/simulator.h"
@@ -21,27 +20,7 @@ namespace
 {
 constexpr int64_t PS_TIMES_BITS_PER_SECOND =
     8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
-
-/// \return memory of all ports; the process keeps it
-FabricSlabs&
-PortMemory()
-{
-    static auto* slabs = new FabricSlabs(sizeof(FabricPort));
-    return *slabs;
-}
 } // namespace
-
-void*
-FabricPort::operator new(std::size_t)
-{
-    return PortMemory().Take();
-}
-
-void
-FabricPort::operator delete(void* port, std::size_t)
-{
-    PortMemory().Give(port);
-}
 
 bool
 FabricReceiver::AdmitHead(FabricFrame*, uint32_t)

@@ -7,6 +7,7 @@
 #include "fabric-port-scheduler.h"
 #include "fabric-shared-buffer.h"
 #include "fabric-simulator.h"
+#include "fabric-slabs.h"
 #include "fabric-utilisation-meter.h"
 #include "fabric-wire.h"
 
@@ -136,17 +137,13 @@ struct FabricPortContents
  * Rate, delay and error rate may change at any time: each frame keeps those it left with, and none
  * overtakes another. The link may go down and come up; FabricChanges does it for both directions.
  */
-class FabricPort : public Object
+class FabricPort final : public Object, public FabricInSlabs<FabricPort>
 {
   public:
     /// \return the TypeId
     static TypeId GetTypeId();
     FabricPort();
     ~FabricPort() override;
-    /// Ports lie side by side. \param bytes of a port \return memory for one
-    static void* operator new(std::size_t bytes);
-    /// \param port memory of a port \param bytes of it
-    static void operator delete(void* port, std::size_t bytes);
 
     /**
      * Join the far end.

@@ -8,7 +8,7 @@ namespace ns3
 {
 
 /**
- * Memory for objects of one size, side by side. All but the first megabytes' lie on pages of
+ * Memory for objects of one size, side by side. From the second megabyte on it lies on pages of
  * 2 MiB where the system has them: a network of a thousand hosts has tens of megabytes of frames,
  * and with pages of 4 KiB the look-up of a page costs as much as the memory itself.
  *
@@ -43,6 +43,33 @@ class FabricSlabs
     std::byte* m_next{nullptr}; //!< behind the last that was ever taken
     std::byte* m_end{nullptr};  //!< of the newest slab
     std::vector<void*> m_slabs; //!< all
+};
+
+/// \return where all objects of a class lie
+template <class OBJECT>
+FabricSlabs&
+FabricSlabsOf()
+{
+    static auto* slabs = new FabricSlabs(sizeof(OBJECT));
+    return *slabs;
+}
+
+/// Objects of a final class that derives from this lie side by side.
+template <class OBJECT>
+class FabricInSlabs
+{
+  public:
+    /// \return memory for an object
+    static void* operator new(std::size_t)
+    {
+        return FabricSlabsOf<OBJECT>().Take();
+    }
+
+    /// \param object memory of an object
+    static void operator delete(void* object)
+    {
+        FabricSlabsOf<OBJECT>().Give(object);
+    }
 };
 
 } // namespace ns3

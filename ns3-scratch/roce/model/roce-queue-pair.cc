@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-queue-pair.h"
 
-#include "fabric-slabs.h"
 #include "roce-packet.h"
 
 #include "ns3/simulator.h"
@@ -11,29 +10,6 @@
 
 namespace ns3
 {
-
-namespace
-{
-/// \return memory of all queue pairs; the process keeps it
-FabricSlabs&
-PairMemory()
-{
-    static auto* slabs = new FabricSlabs(sizeof(RoceQueuePair));
-    return *slabs;
-}
-} // namespace
-
-void*
-RoceQueuePair::operator new(std::size_t)
-{
-    return PairMemory().Take();
-}
-
-void
-RoceQueuePair::operator delete(void* pair, std::size_t)
-{
-    PairMemory().Give(pair);
-}
 
 RoceQueuePair::RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner)
     : m_context(context),

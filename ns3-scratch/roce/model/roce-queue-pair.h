@@ -3,12 +3,12 @@
 
 #include "fabric-draws.h"
 #include "fabric-frame.h"
+#include "fabric-slabs.h"
 #include "roce-context.h"
 #include "roce-message.h"
 #include "roce-queue-receiver.h"
 #include "roce-queue-sender.h"
 
-#include <cstddef>
 #include <cstdint>
 
 namespace ns3
@@ -45,15 +45,11 @@ class RoceQueuePairOwner
  * halves are here, since a simulation needs no memory of its own on either side, but each touches
  * only its own state and the list of messages.
  */
-class RoceQueuePair : public FabricFlow
+class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePair>
 {
   public:
     /// \param context what all share \param owner told when it is idle
     RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner);
-    /// Queue pairs lie side by side. \param bytes of one \return memory for one
-    static void* operator new(std::size_t bytes);
-    /// \param pair memory of a queue pair \param bytes of it
-    static void operator delete(void* pair, std::size_t bytes);
 
     /// Begin, as if newly made. \param address where it is \param path the way of its data
     void Open(const RoceAddress& address, const RocePathNumbers& path);
