@@ -47,41 +47,21 @@ def explain(
     check_results(run)
     metadata = run.metadata
     names = _names(run)
-    missing = []
-    of_flows = is_of_flows(run)
+    of_flows, tables, untold = is_of_flows(run), None, ""
     try:
         tables = Tables(run)
     except InputError as error:
         if iteration is not None or collective is not None:
             raise
-        missing += [] if of_flows else [str(error)]
-        tables = None
-    segments: tuple[Segment, ...] = ()
-    subject = f"run {metadata['run_name']}"
-    if metadata["stopped"] is not None:
-        subject = f"{subject}, which was stopped before its end"
-        missing.append(f"the rest of the run, which was stopped: {metadata['stopped']['message']}")
-    if tables is not None and collective is not None:
-        segments, subject = path_of_collective(tables, collective), f"collective {collective}"
-    elif tables is not None:
-        segments = critical_path(tables, iteration)
-        subject = subject if iteration is None else f"iteration {iteration}"
+        untold = "" if of_flows else str(error)
+    subject, segments = _subject(run, iteration, collective), _chain(tables, iteration, collective)
     messages = tables.messages if tables is not None else messages_of(run)
-    if messages is None:
-        missing.append(f"single {'flows' if of_flows else 'messages'}: run with --record flows")
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
-    if remedy:
-        missing.append(f"what {'flows' if of_flows else 'messages'} waited for, and where: run with {remedy}")
     hops = _hops(run, messages)
     communications = _communications(segments, tables, names) if tables is not None else ()
-    kinds = Counter[str]()
-    for segment in segments:
-        if segment.kind in KINDS:
-            kinds[segment.kind] += segment.time_ps
+    kinds = _by_kind(segments)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
-    parts = Counter[str]()
-    for each in communications:
-        parts.update(each.parts)
+    parts = sum((Counter(each.parts) for each in communications), Counter[str]())
     lines = Lines.of(metadata, whole=iteration is None and collective is None)
     return Explanation(
         subject,
@@ -98,12 +78,51 @@ def explain(
         _by_npu(segments, top),
         _by_port(hops, top),
         _congested(run, top),
-        tuple(missing),
+        _missing(run, untold, messages, remedy),
         metadata["flows"] if of_flows else None,
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
     )
+
+
+def _missing(run: Records, untold: str, messages: Columns | None, remedy: str) -> tuple[str, ...]:
+    """Return what can't be told; ``untold``: what the tables of programs say of it, ``remedy``: what to record."""
+    stopped, what = run.metadata["stopped"], "flows" if is_of_flows(run) else "messages"
+    found = [untold] if untold else []
+    if stopped is not None:
+        found.append(f"the rest of the run, which was stopped: {stopped['message']}")
+    if messages is None:
+        found.append(f"single {what}: run with --record flows")
+    if remedy:
+        found.append(f"what {what} waited for, and where: run with {remedy}")
+    return tuple(found)
+
+
+def _subject(run: Records, iteration: int | None, collective: int | None) -> str:
+    """Return what is explained."""
+    if collective is not None:
+        return f"collective {collective}"
+    if iteration is not None:
+        return f"iteration {iteration}"
+    stopped = "" if run.metadata["stopped"] is None else ", which was stopped before its end"
+    return f"run {run.metadata['run_name']}{stopped}"
+
+
+def _chain(tables: Tables | None, iteration: int | None, collective: int | None) -> tuple[Segment, ...]:
+    """Return the links of the chain that determines the end; none without tables that tell of it."""
+    if tables is None:
+        return ()
+    return critical_path(tables, iteration) if collective is None else path_of_collective(tables, collective)
+
+
+def _by_kind(segments: Sequence[Segment]) -> Counter[str]:
+    """Return the time of the links that are no messages, by kind."""
+    kinds = Counter[str]()
+    for segment in segments:
+        if segment.kind in KINDS:
+            kinds[segment.kind] += segment.time_ps
+    return kinds
 
 
 def _names(run: Records) -> dict[int, str]:
