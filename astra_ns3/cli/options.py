@@ -54,7 +54,7 @@ def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.
 
 
 def without_effect(given: Mapping[str, Json]) -> Iterable[str]:
-    """What is to be said of options that are only read since ASTRA-sim 2 has them."""
+    """Yield a warning for options that do nothing here: ASTRA-sim 2 has them, so they are read."""
     logs = [name for option in _LOGS for name in option.opts if given[str(option.name)] is not None]
     if logs:
         yield f"without effect here: {', '.join(logs)} (log files of ASTRA-sim 2's; see --log-level)"
@@ -65,7 +65,7 @@ def _parameters(options: Iterable[Option]) -> list[click.Option]:
 
 
 def values(options: Iterable[Option], said: Mapping[str, Json]) -> dict[str, Any]:
-    """What the words of a command line come to: a value for each option that has flags."""
+    """Return the value of each option that has flags, from the words of a command line."""
     found: dict[str, Any] = {}
     for option in options:
         given = [said[_place(flag)] for flag in option.flags]
@@ -99,7 +99,7 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
 
 
 def _completed(flag: Flag) -> Complete | None:
-    """What a shell puts in the place of its word; None: what click does."""
+    """Return what completes the flag's word in a shell; None: click's own way does."""
     if flag.folder:
         return folders
     if flag.endings is not None:

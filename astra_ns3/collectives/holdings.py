@@ -1,4 +1,4 @@
-"""What ranks hold while a schedule is played for its proof: for each block a set of contributions, a bit per rank."""
+"""What ranks hold in the proof of a schedule. A rank's block is a set of contributions, with a bit for each rank."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Holdings(Protocol):
     """Whether what rows carry may depend on the order of play, so that several must be tried."""
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
-        """What ``rank`` sends; ``claimed`` holds the blocks, and contributions where the schedule says them."""
+        """Return what ``rank`` sends; ``claimed``: its blocks, with contributions where the schedule names them."""
 
     def give(self, name: str, rank: int, step: int, came: Carried) -> bool:
         """Hand what came to ``rank``; whether it combines it with its own."""
 
     def lacks(self, rank: int, block: int, wanted: int) -> int:
-        """Of the contributions ``wanted``, those that ``rank`` can't show at the end."""
+        """Return the contributions among ``wanted`` that ``rank`` doesn't have at the end."""
 
 
 class MergedHoldings:
@@ -89,7 +89,7 @@ class KnownHoldings:
         self._known = [{block: Sums(had, FROM_START) for block, had in held.items()} for held in start]
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
-        """What is claimed, if ``rank`` can add it up by then."""
+        """Return what is claimed. Raises ScheduleError if ``rank`` can't add it up by then."""
         for block, wanted in claimed:
             sums = self._known[rank].get(block)
             if sums is None or not sums.make(wanted, since):
@@ -149,7 +149,7 @@ class ArrivalHoldings:
         return False
 
     def lacks(self, rank: int, block: int, wanted: int) -> int:
-        """Those never heard of."""
+        """Return the contributions that never came."""
         return wanted & ~self._heard[rank][-1]
 
 

@@ -114,7 +114,7 @@ def _wait_count(table: Table, columns: Mapping[str, Int32Column]) -> Int32Column
 
 
 def _check_rows(table: Table, columns: Mapping[str, Int32Column], ranks: int, blocks: int) -> None:
-    """What would be out of range, with the row it stands in."""
+    """Raise an error for the first row with a number out of range."""
     for name in ("sender", "receiver"):
         for row in np.flatnonzero(columns[name] >= ranks)[:1].tolist():
             raise wrong(f"{name} is {columns[name][row]}, expected 0 to {ranks - 1}", table.place(row))

@@ -1,4 +1,4 @@
-"""What a schedule makes one rank do: bytes sent, steps in which it receives, time spent on reductions."""
+"""The work of one rank in a schedule: bytes it sends, steps in which it receives, time of its reductions."""
 
 from __future__ import annotations
 

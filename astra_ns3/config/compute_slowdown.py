@@ -1,4 +1,4 @@
-"""What makes NPUs compute slower than their workload says: a file of its own, beside any workload that computes."""
+"""NPUs that compute slower than their workload says: a file of its own, for any workload that computes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _Share = Annotated[float, Ge(0), Lt(1)]
 
 
 class CommunicationShares(ConfigModel):
-    """What collectives take of an NPU while at least one chunk of them runs there."""
+    """The shares of an NPU that collectives take while a chunk of theirs runs there."""
 
     processors: _Share = 0.0
     """Of what computations have that the processors limit, or of which nobody knows."""

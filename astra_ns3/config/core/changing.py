@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """What is set, however it is spelled."""
+        """Return the key, in one spelling."""
         return ".".join(self.keys).replace("-", "_")
 
 

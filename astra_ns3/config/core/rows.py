@@ -17,7 +17,7 @@ class Row:
     words: tuple[str, ...]
 
     def error(self, message: str) -> InputError:
-        """What is wrong, behind file and line."""
+        """Return an error that names file and line."""
         comments = "; this format has no comments" if any(word.startswith("#") for word in self.words) else ""
         return wrong(f"{message}{comments}", Where(self.source, self.number))
 
