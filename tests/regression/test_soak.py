@@ -10,7 +10,6 @@ from support.command import NEEDS_HEADERS, Command
 
 CASES = 60
 LEAST_PAUSED = 25
-MOST_STARVED = 1
 TIMEOUT_SECONDS = 300
 """A hang must not hold up the tests for ever; the sample takes half a minute."""
 
@@ -31,6 +30,4 @@ def test_a_sample_of_random_cases_has_no_fault_and_pauses(tmp_path: Path) -> Non
     assert counts["runs"] == CASES
     assert counts["faulty"] == 0
     assert counts["paused"] >= LEAST_PAUSED
-    assert set(counts["ends"]) <= {"finished", "deadlock named", "gave up"}
-    # Where a memory holds one packet and arrivals come in step, one sender may find it full each time.
-    assert counts["ends"].get("gave up", 0) <= MOST_STARVED
+    assert set(counts["ends"]) <= {"finished", "deadlock named"}
