@@ -70,6 +70,10 @@ class FabricInSlabs
     {
         FabricSlabsOf<OBJECT>().Give(object);
     }
+
+  private:
+    friend OBJECT;
+    FabricInSlabs() = default;
 };
 
 } // namespace ns3
