@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_valid
 from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, refuse_key, validated
+from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, checked, refuse_key, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SLOWDOWN, told_apart
@@ -55,9 +55,9 @@ class Straggler(ConfigModel):
     """None: to the end of the run."""
 
     @model_validator(mode="after")
-    def _lasts(self) -> Straggler:
+    @checked
+    def _lasts(self) -> None:
         refuse_key(self.until_ps is not None and self.until_ps <= self.from_ps, "until", "is not after from")
-        return self
 
 
 class Jitter(ConfigModel):
@@ -85,13 +85,13 @@ class CommunicationShares(ConfigModel):
     """Of what computations have that memory limits."""
 
     @model_validator(mode="after")
-    def _takes_something(self) -> CommunicationShares:
+    @checked
+    def _takes_something(self) -> None:
         refuse_key(
             not self.processors and not self.memory_bandwidth,
             "processors",
             "is missing or 0, and so is memory_bandwidth; expected one of them above 0",
         )
-        return self
 
 
 class ComputeSlowdown(ConfigModel):
@@ -102,13 +102,13 @@ class ComputeSlowdown(ConfigModel):
     communication: CommunicationShares | None = None
 
     @model_validator(mode="after")
-    def _slows(self) -> ComputeSlowdown:
+    @checked
+    def _slows(self) -> None:
         refuse_key(
             not self.stragglers and self.jitter is None and self.communication is None,
             "stragglers",
             "is missing, and so are jitter and communication; expected one of them",
         )
-        return self
 
 
 def read_compute_slowdown(path: str | os.PathLike[str]) -> ComputeSlowdown:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo
 
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.core.model import ConfigModel, key_error, refuse_key, shown
+from astra_ns3.config.core.model import ConfigModel, checked, key_error, refuse_key, shown
 from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.errors import nearest, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
@@ -175,21 +175,21 @@ class SystemConfig(ConfigModel):
     _dimensions_before_cuts: int = PrivateAttr(default=0)
 
     @model_validator(mode="after")
-    def _roofline_is_whole(self) -> SystemConfig:
+    @checked
+    def _roofline_is_whole(self) -> None:
         if self.roofline_enabled and (self.local_mem_bw is None or self.peak_perf is None):
             lacking = "local-mem-bw" if self.local_mem_bw is None else "peak-perf"
             raise key_error(lacking, "is missing, which roofline-enabled needs")
-        return self
 
     @model_validator(mode="after")
-    def _endpoint_delay_fits(self) -> SystemConfig:
+    @checked
+    def _endpoint_delay_fits(self) -> None:
         refuse_key(
             self.endpoint_delay_ns * self.injection_scale > LARGEST_INTEGER // PS_PER_NS,
             "injection-scale",
             f"{self.injection_scale:g} times the endpoint delay of {self.endpoint_delay_ns} ns is too long: the "
             f"most is {LARGEST_INTEGER // PS_PER_NS} ns",
         )
-        return self
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from astra_ns3.config.core.model import (
     OnOff,
     PositiveBytes,
     PositiveTimePs,
+    checked,
     key_error,
     shown,
     validated,
@@ -185,16 +186,17 @@ class StudyConfig(ConfigModel):
     parts: Annotated[dict[str, PartConfig], Field(min_length=1), BeforeValidator(_named)]
 
     @model_validator(mode="after")
-    def _presets_name_parts(self) -> StudyConfig:
+    @checked
+    def _presets_name_parts(self) -> None:
         for name, preset in self.presets.items():
             for part in preset.parts:
                 if part not in self.parts:
                     found = f"preset '{name}' names part '{part}', expected one of {', '.join(self.parts)}"
                     raise key_error("presets", f"{found}{nearest(part, self.parts)}")
-        return self
 
     @model_validator(mode="after")
-    def _figures_have_files_of_their_own(self) -> StudyConfig:
+    @checked
+    def _figures_have_files_of_their_own(self) -> None:
         known: dict[str, str] = {}
         for name, part in self.parts.items():
             for figure in part.figures:
@@ -202,16 +204,15 @@ class StudyConfig(ConfigModel):
                 other = known.setdefault(file.casefold(), f"figure '{figure}' of part '{name}'")
                 if other != f"figure '{figure}' of part '{name}'":
                     raise key_error("parts", f"figure '{figure}' of part '{name}' would be the file {file}, as {other}")
-        return self
 
     @model_validator(mode="after")
-    def _columns_have_names_of_their_own(self) -> StudyConfig:
+    @checked
+    def _columns_have_names_of_their_own(self) -> None:
         for name, part in self.parts.items():
             columns = list(columns_of(self, part).values())
             for column in columns:
                 if column in RESERVED or column in MEASURES or columns.count(column) > 1:
                     raise key_error("parts", f"part '{name}': a column '{column}' is there already; see 'names'")
-        return self
 
 
 def figure_file(part: str, figure: str) -> str:

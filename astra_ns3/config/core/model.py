@@ -128,6 +128,16 @@ def refuse_key(condition: bool, key: str | KeyPath, words: str) -> None:
         raise key_error(key, words)
 
 
+def checked(check: Callable[[Model], None]) -> Callable[[Model], Model]:
+    """Return the validator of a whole group that only checks it, and raises :func:`key_error`."""
+
+    def validator(group: Model) -> Model:
+        check(group)
+        return group
+
+    return validator
+
+
 def shown(value: object) -> str:
     """``value`` as a person wrote it, shortened."""
     text = repr(value)

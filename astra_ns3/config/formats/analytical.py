@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, model_validator
 
 from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error, refuse_key, validated
+from astra_ns3.config.core.model import ConfigModel, Count, Number, checked, key_error, refuse_key, validated
 
 GIB_PER_NS = 2**30 / 1e9
 """Bytes per nanosecond of 1 GiB/s."""
@@ -95,7 +95,8 @@ class _Version1(ConfigModel):
     memory_scale: tuple[Annotated[float, Ge(0), Le(1e6)], ...] = Field(alias="hbm-scale", default=())
 
     @model_validator(mode="after")
-    def _lengths(self) -> _Version1:
+    @checked
+    def _lengths(self) -> None:
         for name, field in type(self).model_fields.items():
             value: object = getattr(self, name)
             left_out = name not in self.model_fields_set
@@ -110,7 +111,6 @@ class _Version1(ConfigModel):
                 f"{self.links[dimension]} links leave none for a message in dimension {dimension}, "
                 f"{self.topologies[dimension]} of {self.npus[dimension]}",
             )
-        return self
 
     def _parallel_links(self, dimension: int) -> int:
         """Links that one message uses side by side."""
@@ -149,14 +149,14 @@ class _Version2(ConfigModel):
     latency: tuple[Latency, ...]
 
     @model_validator(mode="after")
-    def _lengths(self) -> _Version2:
+    @checked
+    def _lengths(self) -> None:
         for name in ("npus_count", "bandwidth", "latency"):
             refuse_key(
                 len(getattr(self, name)) != len(self.topology),
                 name,
                 f"found {len(getattr(self, name))} entries, topology has {len(self.topology)}",
             )
-        return self
 
     def grid(self) -> tuple[AnalyticalDimension, ...]:
         """The dimensions described."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, refuse_key, validated
+from astra_ns3.config.core.model import ConfigModel, Count, checked, refuse_key, validated
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import REMOTE_MEMORY, told_apart
@@ -39,13 +39,13 @@ class RemoteMemory(ConfigModel):
     npus_of_node: Count | None = Field(alias="num-npus-per-node", default=None)
 
     @model_validator(mode="after")
-    def _is_whole(self) -> RemoteMemory:
+    @checked
+    def _is_whole(self) -> None:
         needed = {} if self.kind == NONE else {"remote-mem-latency": self.latency_ns, "remote-mem-bw": self.bandwidth}
         if self.kind == PER_NODE:
             needed["num-npus-per-node"] = self.npus_of_node
         for key, value in needed.items():
             refuse_key(value is None, key, f"is missing, which {self.kind} needs")
-        return self
 
     @property
     def there(self) -> bool:

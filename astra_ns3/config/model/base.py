@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from annotated_types import MinLen
 from pydantic import Field, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, PositiveBytes, checked, key_error, refuse_key
 from astra_ns3.config.model.compute import Compute, Roofline
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
@@ -26,10 +26,11 @@ class ModelBase(ConfigModel):
     """Of an NPU; the device's if it isn't said."""
 
     @model_validator(mode="after")
-    def _device_has_the_datatype(self) -> ModelBase:
+    @checked
+    def _device_has_the_datatype(self) -> None:
         training = getattr(self, "training", None)
         if not isinstance(self.compute, Roofline) or not isinstance(training, Training):
-            return self
+            return
         peaks = self.compute.device.peak.by_datatype
         refuse_key(
             training.datatype not in peaks,
@@ -37,10 +38,10 @@ class ModelBase(ConfigModel):
             f"datatype is {training.datatype}, expected one that compute's {self.compute.device.name} has a peak "
             f"for: {', '.join(peaks)}",
         )
-        return self
 
     @model_validator(mode="after")
-    def _has_use_for_them(self) -> ModelBase:
+    @checked
+    def _has_use_for_them(self) -> None:
         usual = Parallel()
         for name in self.without:
             found, expected = getattr(self.parallel, name), getattr(usual, name)
@@ -53,4 +54,3 @@ class ModelBase(ConfigModel):
                 key = type(self.parallel).model_fields[name].alias or name
                 message = f"found {words}, expected {allowed}: a model of kind {kind} has none"
                 raise key_error(("parallel", key), message)
-        return self

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
-from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, kind_of, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, checked, kind_of, refuse_key
 from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
 from astra_ns3.config.model.relative_path import from_the_file
 
@@ -145,13 +145,13 @@ class Systolic(RooflineKeys):
     """Folder that keeps scalesim's cycles; ``~/.cache/astra-ns3/scalesim`` if it isn't said."""
 
     @model_validator(mode="after")
-    def _drains_by_closed_form(self) -> Systolic:
+    @checked
+    def _drains_by_closed_form(self) -> None:
         refuse_key(
             self.outputs_drain and (self.method != "closed_form" or self.dataflow != "output_stationary"),
             "outputs_drain",
             "needs method: closed_form and dataflow: output_stationary",
         )
-        return self
 
 
 class Given(ConfigModel):

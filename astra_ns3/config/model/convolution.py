@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import MinLen
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Listed, OnOff, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, OnOff, checked, key_error, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.training import Training
 
@@ -52,7 +52,8 @@ class ConvolutionShape(ConfigModel):
     plain: Plain | None = None
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> ConvolutionShape:
+    @checked
+    def _one_of_both(self) -> None:
         if (self.residual is None) == (self.plain is None):
             found = "is missing, as is plain" if self.plain is None else "stands beside plain"
             raise key_error("residual", f"{found}; expected one of them")
@@ -64,7 +65,6 @@ class ConvolutionShape(ConfigModel):
             "image",
             f"found {self.image}, expected a multiple of {1 << halvings}, for it is halved so often",
         )
-        return self
 
 
 class ConvolutionFile(ModelBase):

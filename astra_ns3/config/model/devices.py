@@ -33,7 +33,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, PositiveBytes, TimePs, as_value_error, checked, refuse_key
 from astra_ns3.errors import nearest, refuse
 from astra_ns3.units import parse_byte_rate, parse_flops, parse_frequency
 
@@ -64,9 +64,9 @@ class Peak(ConfigModel):
     float8: Flops | None = None
 
     @model_validator(mode="after")
-    def _has_one(self) -> Peak:
+    @checked
+    def _has_one(self) -> None:
         refuse_key(not self.by_datatype, "bfloat16", f"is missing, or another of {', '.join(Peak.model_fields)}")
-        return self
 
     @property
     def by_datatype(self) -> dict[str, int]:

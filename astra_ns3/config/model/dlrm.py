@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import MinLen
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, OnOff, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, OnOff, checked, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.relative_path import RelativePath
@@ -39,7 +39,8 @@ class DlrmShape(ConfigModel):
     """Whether NPUs send each other, 8 bytes each, which rows they need."""
 
     @model_validator(mode="after")
-    def _fits(self) -> DlrmShape:
+    @checked
+    def _fits(self) -> None:
         refuse_key(
             self.bottom[-1] != self.embedding,
             "bottom",
@@ -50,7 +51,6 @@ class DlrmShape(ConfigModel):
             "tables_of_npus",
             f"stands beside placement: {self.placement}, expected placement: table",
         )
-        return self
 
     @property
     def interactions(self) -> int:

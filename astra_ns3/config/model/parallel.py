@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, refuse_key, shown
+from astra_ns3.config.core.model import ConfigModel, Count, Number, OnOff, PositiveBytes, checked, refuse_key, shown
 from astra_ns3.errors import nearest
 
 SCHEDULES = "schedules"
@@ -60,7 +60,8 @@ class Parallel(ConfigModel):
     """With ``servers``: they update by each worker's gradients as they come, and no worker waits for another."""
 
     @model_validator(mode="after")
-    def _servers_serve_data_alone(self) -> Parallel:
+    @checked
+    def _servers_serve_data_alone(self) -> None:
         refuse_key(self.asynchronous and not self.servers, "asynchronous", "is on, expected off: there are no servers")
         others = [name for name in ("tensor", "context", "pipeline", "expert") if getattr(self, name) > 1]
         others += ["zero"] if self.zero else []
@@ -69,7 +70,6 @@ class Parallel(ConfigModel):
             "servers",
             f"stands beside {', '.join(others)}; expected data parallelism alone",
         )
-        return self
 
     @property
     def parts(self) -> int:

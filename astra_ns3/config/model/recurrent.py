@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, checked, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.convolution import WITHOUT_SEQUENCES
 from astra_ns3.config.model.training import Training
@@ -26,13 +26,13 @@ class RecurrentShape(ConfigModel):
     target_length: Count
 
     @model_validator(mode="after")
-    def _as_many_as_there_are(self) -> RecurrentShape:
+    @checked
+    def _as_many_as_there_are(self) -> None:
         refuse_key(
             self.bidirectional_layers > self.encoder_layers,
             "bidirectional_layers",
             f"found {self.bidirectional_layers}, expected at most the {self.encoder_layers} encoder_layers",
         )
-        return self
 
 
 class RecurrentFile(ModelBase):

@@ -7,7 +7,7 @@ from typing import Annotated
 from annotated_types import Ge, Gt, Le, MinLen
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, Number, checked, key_error, refuse_key
 from astra_ns3.config.model.relative_path import from_the_file
 
 UNIFORM = "uniform"
@@ -35,7 +35,8 @@ class Routing(ConfigModel):
         return routing if routing in (UNIFORM, ZIPF) else from_the_file(routing, info)
 
     @model_validator(mode="after")
-    def _nothing_without_effect(self) -> Routing:
+    @checked
+    def _nothing_without_effect(self) -> None:
         refuse_key(
             self.skew is not None and self.routing != ZIPF,
             "skew",
@@ -49,7 +50,6 @@ class Routing(ConfigModel):
             "capacity",
             "stands beside node_limit; expected one of them",
         )
-        return self
 
     @property
     def exponent(self) -> float:

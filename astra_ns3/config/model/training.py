@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, checked, refuse_key
 
 Datatype = Literal["float32", "tfloat32", "bfloat16", "float16", "float8"]
 Optimizer = Literal["adam", "momentum", "sgd"]
@@ -33,13 +33,13 @@ class Training(ConfigModel):
     optimizer: Optimizer = "adam"
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Training:
+    @checked
+    def _one_of_both(self) -> None:
         refuse_key(
             self.micro_batches is not None and self.global_batch is not None,
             "global_batch",
             "stands beside micro_batches; leave one of them out",
         )
-        return self
 
     @property
     def value_bytes(self) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Strict, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, OnOff, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, Listed, Number, OnOff, checked, key_error, refuse_key
 from astra_ns3.config.model.base import ModelBase
 from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
@@ -35,18 +35,18 @@ class Experts(Routing):
     """Whether a product of each token with one vector says how much of the shared experts goes through."""
 
     @model_validator(mode="after")
-    def _gates_something(self) -> Experts:
+    @checked
+    def _gates_something(self) -> None:
         refuse_key(
             self.shared_gate and not self.shared, "shared_gate", "is on, expected off: there are no shared experts"
         )
-        return self
 
     @model_validator(mode="after")
-    def _as_many_as_there_are(self) -> Experts:
+    @checked
+    def _as_many_as_there_are(self) -> None:
         refuse_key(
             self.active > self.count, "active", f"found {self.active}, expected at most the {self.count} experts"
         )
-        return self
 
 
 class LatentAttention(ConfigModel):
@@ -102,7 +102,8 @@ class TransformerShape(ConfigModel):
     """Share of the tokens whose logits are computed."""
 
     @model_validator(mode="after")
-    def _sizes_fit(self) -> TransformerShape:
+    @checked
+    def _sizes_fit(self) -> None:
         refuse_key(
             bool(self.latent is not None and (self.kv_heads or self.head_size)),
             "latent",
@@ -133,12 +134,12 @@ class TransformerShape(ConfigModel):
             "kv_heads",
             f"found {self.kv_heads}, expected a divisor of the {self.heads} heads",
         )
-        return self
 
     @model_validator(mode="after")
-    def _some_layer_has_experts(self) -> TransformerShape:
+    @checked
+    def _some_layer_has_experts(self) -> None:
         if self.experts is None or any(map(self.has_experts, range(self.layers))):
-            return self
+            return
         first, every = self.experts.first_dense, self.experts.every
         if first >= self.layers:
             expected = f"less than the {self.layers} layers, or no layer has experts"
@@ -198,7 +199,8 @@ class TransformerFile(ModelBase):
     training: SequenceTraining
 
     @model_validator(mode="after")
-    def _degrees_fit(self) -> TransformerFile:
+    @checked
+    def _degrees_fit(self) -> None:
         shape, cut = self.model, self.parallel
         _divides("tensor", cut.tensor, "heads", shape.heads)
         refuse_key(
@@ -214,7 +216,6 @@ class TransformerFile(ModelBase):
         elif cut.expert > 1:
             raise key_error("parallel", f"expert is {cut.expert}, expected 1: the model has no experts")
         self._sequence_fits()
-        return self
 
     def _sequence_fits(self) -> None:
         """Splits along the sequence leave whole tokens, and heads for each NPU."""

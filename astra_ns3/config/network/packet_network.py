@@ -11,7 +11,16 @@ from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, TimePs, key_error, refuse_key, validated
+from astra_ns3.config.core.model import (
+    ConfigModel,
+    OnOff,
+    PositiveTimePs,
+    TimePs,
+    checked,
+    key_error,
+    refuse_key,
+    validated,
+)
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
@@ -94,9 +103,10 @@ class NetworkConfig(ConfigModel):
     observe: Observe = Observe()
 
     @model_validator(mode="after")
-    def _one_transport_of_a_kind(self) -> NetworkConfig:
+    @checked
+    def _one_transport_of_a_kind(self) -> None:
         if self.transports is None:
-            return self
+            return
         refuse_key("transport" in self.model_fields_set, "transports", "stands beside transport; leave one of them out")
         refuse_key(
             len(self.transports) != len(self.dimensions),
@@ -110,10 +120,10 @@ class NetworkConfig(ConfigModel):
                 f"has two entries of kind {each.kind} that differ, expected them alike",
             )
         object.__setattr__(self, "transport", self.transports[-1])
-        return self
 
     @model_validator(mode="after")
-    def _observes_what_there_is(self) -> NetworkConfig:
+    @checked
+    def _observes_what_there_is(self) -> None:
         joined_by = {each.joined_by for each in self.each_transport}
         for keys in TRANSPORT_KEYS:
             if keys.joined_by and keys.joined_by not in joined_by and getattr(self.observe, keys.joined_by):
@@ -122,7 +132,6 @@ class NetworkConfig(ConfigModel):
                     "observe",
                     f"{keys.joined_by} are {keys.title}'s, the transport is {other.kind}: see {other.joined_by}",
                 )
-        return self
 
     @property
     def each_transport(self) -> tuple[TransportConfig, ...]:

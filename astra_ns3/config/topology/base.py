@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, checked, key_error, refuse_key
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import NicConfig, SwitchConfig
 from astra_ns3.units import format_rate
@@ -78,7 +78,8 @@ class TopologyBase(ConfigModel):
     """Absent: hosts forward nothing."""
 
     @model_validator(mode="after")
-    def _counts(self) -> TopologyBase:
+    @checked
+    def _counts(self) -> None:
         npus = self.npu_count()
         if npus > MOST_NPUS:
             raise ValueError(f"describes {npus} NPUs, expected at most {MOST_NPUS}")
@@ -94,7 +95,6 @@ class TopologyBase(ConfigModel):
                 named = max(pin.sender, pin.receiver)
                 raise key_error("routing", f"pins entry {position} names NPU {named}, expected 0 to {npus - 1}")
         self.forwarding_switch()
-        return self
 
     def forwards(self) -> Forwarding | None:
         """How hosts forward, if they do."""

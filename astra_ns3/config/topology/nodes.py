@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, checked, key_error, refuse_key
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.topology.base import MOST_OF_ANYTHING, LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
@@ -40,7 +40,8 @@ class ScaleUp(ConfigModel):
     """The switches, or the ring's routers; none with kind full-mesh."""
 
     @model_validator(mode="after")
-    def _keys_of_the_kind(self) -> ScaleUp:
+    @checked
+    def _keys_of_the_kind(self) -> None:
         refuse_key(
             self.kind == "full-mesh" and self.switch is not None,
             "switch",
@@ -59,7 +60,6 @@ class ScaleUp(ConfigModel):
             "injection",
             f"has no effect with kind {self.kind}; leave it out",
         )
-        return self
 
     def npu_bps(self, npus: int) -> int:
         """What an NPU's links to the others of its node carry together, each way."""
@@ -142,7 +142,8 @@ class Hierarchical(_Nodes):
         return sized if isinstance(sized, dict) else data
 
     @model_validator(mode="after")
-    def _fits(self) -> Hierarchical:
+    @checked
+    def _fits(self) -> None:
         nics, outside = self.nics, self.scale_out
         refuse_key(
             self.npus_per_node % nics != 0,
@@ -167,7 +168,6 @@ class Hierarchical(_Nodes):
             "scale_out",
             f"has {outside.npu_count()} ends, expected {self.nodes * nics} ({self.nodes} nodes, {nics} NICs)",
         )
-        return self
 
     @property
     def nics(self) -> int:
@@ -202,7 +202,8 @@ class RailOptimised(_Nodes):
     spine_switch: SwitchConfig | None = None
 
     @model_validator(mode="after")
-    def _fits(self) -> RailOptimised:
+    @checked
+    def _fits(self) -> None:
         refuse_key(
             self.nodes % self.leaf_nodes != 0,
             "nodes_per_leaf",
@@ -211,7 +212,6 @@ class RailOptimised(_Nodes):
         if not self.spines:
             self._check_rails_alone()
         self.uplink_link()
-        return self
 
     def _check_rails_alone(self) -> None:
         refuse_key(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, key_error, refuse_key
+from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, checked, key_error, refuse_key
 from astra_ns3.units import PS_PER_US
 
 ROUTING_KINDS = ("ecmp", "spray", "adaptive", "flowlet", "pinned")
@@ -50,7 +50,8 @@ class RoutingConfig(ConfigModel):
     pins: tuple[Pin, ...] = ()
 
     @model_validator(mode="after")
-    def _keys_of_the_kind(self) -> RoutingConfig:
+    @checked
+    def _keys_of_the_kind(self) -> None:
         for key, kind, given in (
             ("spray", "spray", self.spray is not None),
             ("flowlet_gap", "flowlet", self.flowlet_gap_ps is not None),
@@ -73,7 +74,6 @@ class RoutingConfig(ConfigModel):
         if len(set(pairs)) < len(pairs):
             twice = next(pair for pair in pairs if pairs.count(pair) > 1)
             raise key_error("pins", f"has two entries for sender {twice[0]} and receiver {twice[1]}")
-        return self
 
     def hash_seed(self, run_seed: int) -> int:
         """The seed in use, 0 to 2**32 - 1: the one given, or one for each seed of a run; seed 1 has 0."""

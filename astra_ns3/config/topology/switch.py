@@ -11,7 +11,17 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
-from astra_ns3.config.core.model import Bytes, ConfigModel, Count, PositiveBytes, RateBps, TimePs, refuse_key, shown
+from astra_ns3.config.core.model import (
+    Bytes,
+    ConfigModel,
+    Count,
+    PositiveBytes,
+    RateBps,
+    TimePs,
+    checked,
+    refuse_key,
+    shown,
+)
 from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_MS, format_rate
 
@@ -40,11 +50,11 @@ class EcnConfig(ConfigModel):
     """When the queue is looked at; absent: at enqueue for TCP, at dequeue for RoCE."""
 
     @model_validator(mode="after")
-    def _ordered(self) -> EcnConfig:
+    @checked
+    def _ordered(self) -> None:
         refuse_key(
             self.kmin_bytes > self.kmax_bytes, "kmin", f"{self.kmin_bytes} bytes is above kmax, {self.kmax_bytes} bytes"
         )
-        return self
 
 
 class EcnRate(EcnConfig):
@@ -74,7 +84,8 @@ class PfcConfig(ConfigModel):
     """A port that stays paused longer than this is reported; 0: never."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> PfcConfig:
+    @checked
+    def _consistent(self) -> None:
         refuse_key(
             len(set(self.priorities)) < len(self.priorities),
             "priorities",
@@ -85,7 +96,6 @@ class PfcConfig(ConfigModel):
             "headroom_factor",
             "stands beside headroom, which says all; leave one of them out",
         )
-        return self
 
     def alpha_of(self, rate_bps: int) -> float:
         """Alpha of a port of that rate."""
@@ -103,7 +113,8 @@ class SchedulerConfig(ConfigModel):
     """Of priorities 0 to 7; only and always with dwrr."""
 
     @model_validator(mode="after")
-    def _weights_belong_to_dwrr(self) -> SchedulerConfig:
+    @checked
+    def _weights_belong_to_dwrr(self) -> None:
         refuse_key(
             self.kind == "dwrr" and self.weights is None,
             "weights",
@@ -114,7 +125,6 @@ class SchedulerConfig(ConfigModel):
             "weights",
             "has no effect with kind strict; leave it out or write kind: dwrr",
         )
-        return self
 
 
 def _form(value: object) -> str:
@@ -156,11 +166,11 @@ class SwitchConfig(ConfigModel):
     """A frame is sent on as soon as so many of its bytes are there and its line is free; absent: when all are."""
 
     @model_validator(mode="after")
-    def _one_entry_per_rate(self) -> SwitchConfig:
+    @checked
+    def _one_entry_per_rate(self) -> None:
         rates = [entry.rate_bps for entry in self.ecn] if isinstance(self.ecn, tuple) else []
         for rate in rates:
             refuse_key(rates.count(rate) > 1, "ecn", f"has two entries for ports of {format_rate(rate)}")
-        return self
 
     @property
     def marking(self) -> tuple[EcnConfig, ...]:

@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, Count, refuse_key
+from astra_ns3.config.core.model import ConfigModel, Count, checked, refuse_key
 from astra_ns3.config.topology.base import LinkChange, Npus, Ratio, Some, TopologyBase, default_local, uplink_rate_bps
 from astra_ns3.config.topology.switch import SwitchConfig
 
@@ -28,7 +28,8 @@ class SingleSwitch(TopologyBase):
     local: LinkConfig = Field(default_factory=default_local)
 
     @model_validator(mode="after")
-    def _whole_hosts(self) -> SingleSwitch:
+    @checked
+    def _whole_hosts(self) -> None:
         refuse_key(
             self.npus % self.npus_per_host != 0,
             "npus",
@@ -39,7 +40,6 @@ class SingleSwitch(TopologyBase):
             "local",
             "error_rate has no effect: nothing is lost inside a host; leave it out",
         )
-        return self
 
     @property
     def hosts(self) -> int:
@@ -74,9 +74,9 @@ class LeafSpine(TopologyBase):
     """Absent: as ``switch``."""
 
     @model_validator(mode="after")
-    def _uplinks(self) -> LeafSpine:
+    @checked
+    def _uplinks(self) -> None:
         self.uplink_link()
-        return self
 
     def uplink_link(self) -> LinkConfig:
         """The links between leaves and spines."""
@@ -123,11 +123,11 @@ class FatTree(TopologyBase):
         return {"npus": full, **data}
 
     @model_validator(mode="after")
-    def _fits(self) -> FatTree:
+    @checked
+    def _fits(self) -> None:
         refuse_key(self.k % 2 != 0, "k", f"found {self.k}, expected an even number")
         refuse_key(self.npus > self.k**3 // 4, "npus", f"found {self.npus}, expected at most k^3/4, {self.k**3 // 4}")
         self.uplink_link()
-        return self
 
     def uplink_link(self) -> LinkConfig:
         """The links between edge and aggregation."""

@@ -27,6 +27,7 @@ from astra_ns3.config.core.model import (
     RateBps,
     TimePs,
     as_value_error,
+    checked,
     key_error,
     refuse_key,
 )
@@ -82,13 +83,13 @@ class Reliability(ConfigModel):
         return PS_PER_MS if self.kind == "selective-repeat" else NIC_TIMEOUT_PS
 
     @model_validator(mode="after")
-    def _reordering_needs_selective_repeat(self) -> Reliability:
+    @checked
+    def _reordering_needs_selective_repeat(self) -> None:
         refuse_key(
             bool(self.reordering_packets and self.kind != "selective-repeat"),
             "reordering_packets",
             f"has no effect with {self.kind}; it is for selective-repeat",
         )
-        return self
 
 
 def _not_of_tcp(value: object) -> object:
@@ -171,8 +172,8 @@ class RoceTransport(TransportKeys):
         return {"congestion_control": name, "telemetry_bytes": None, "ack_telemetry_bytes": None}
 
     @model_validator(mode="after")
-    def _several_queue_pairs_last(self) -> RoceTransport:
+    @checked
+    def _several_queue_pairs_last(self) -> None:
         if self.queue_pairs_per_pair > 1 and self.queue_pairs == "per-message":
             found = f"found {self.queue_pairs_per_pair} with queue_pairs per-message, which opens one for each message"
             raise key_error("queue_pairs_per_pair", f"{found}; expected 1, or queue_pairs per-pair")
-        return self

@@ -22,6 +22,7 @@ from astra_ns3.config.core.model import (
     PositiveTimePs,
     RateBps,
     TimePs,
+    checked,
     key_error,
     kind_of,
     shown,
@@ -75,11 +76,11 @@ class RoceControl(ConfigModel):
         return None
 
     @model_validator(mode="after")
-    def _consistent(self) -> RoceControl:
+    @checked
+    def _consistent(self) -> None:
         found = self.contradiction(self.given())
         if found is not None:
             raise key_error(*found)
-        return self
 
 
 class _FromSet(RoceControl):

@@ -9,7 +9,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Discriminator, Field, Strict, Tag, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.core.model import ConfigModel, OnOff, RateBps, TimePs, as_value_error, key_error, shown
+from astra_ns3.config.core.model import ConfigModel, OnOff, RateBps, TimePs, as_value_error, checked, key_error, shown
 from astra_ns3.errors import InputError, nearest
 from astra_ns3.units import parse_rate, parse_time_ps
 
@@ -48,7 +48,8 @@ class Attributes(ConfigModel):
     longitude: _Attribute | None = None
 
     @model_validator(mode="after")
-    def _units(self) -> Attributes:
+    @checked
+    def _units(self) -> None:
         for key, named in self:
             if named is None or named.unit is None:
                 continue
@@ -59,7 +60,6 @@ class Attributes(ConfigModel):
                 parse(f"1{named.unit}")
             except InputError as error:
                 raise key_error(key, str(error)) from error
-        return self
 
 
 class LinkDefaults(ConfigModel):
