@@ -50,9 +50,9 @@ def full_mesh(config: FullMesh) -> Graph:
 
 def dumbbell(config: Dumbbell) -> Graph:
     """Hosts on the left first; the bottleneck is the last port of either switch."""
-    wiring = Wiring(config.npus)
+    wiring = Wiring(config.npu_count())
     first = wiring.switches(2, config.switch, 1, "switch")
-    for host in range(config.npus):
+    for host in range(config.npu_count()):
         wiring.join(host, first + (host >= config.left), config.link, "link")
     wiring.join(first, first + 1, config.bottleneck.of(config.link), "bottleneck")
     return wiring.graph(config)

@@ -45,7 +45,7 @@ def leaf_spine(config: LeafSpine) -> Graph:
             name="spine",
         ),
     )
-    return tree(levels, config.npus).graph(config)
+    return tree(levels, config.npu_count()).graph(config)
 
 
 def fat_tree(config: FatTree) -> Graph:
@@ -66,7 +66,7 @@ def clos(config: Clos) -> Graph:
         Level(level.children, level.parents, level.links, level.link, level.switch, f"level-{number}", f"L{number}")
         for number, level in enumerate(config.levels, 1)
     ]
-    return tree(levels, config.npus).graph(config)
+    return tree(levels, config.npu_count()).graph(config)
 
 
 def tree(levels: Sequence[Level], hosts: int) -> Wiring:

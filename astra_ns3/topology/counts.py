@@ -59,20 +59,20 @@ def _count_wires(config: TopologyBase) -> Counts | None:
             return Counts(config.hosts, 1, config.hosts)
         case LeafSpine():
             uplinks = config.leaves * config.spines * config.links_per_spine
-            return Counts(config.npus, config.leaves + config.spines, config.npus + uplinks)
+            return Counts(config.npu_count(), config.leaves + config.spines, config.npu_count() + uplinks)
         case FatTree():
             half = config.k // 2
             return Counts(config.npus, config.k * config.k + half * half, config.npus + 2 * config.k * half * half)
         case Clos():
             return _clos(config)
         case Dumbbell():
-            return Counts(config.npus, 2, config.npus + 1)
+            return Counts(config.npu_count(), 2, config.npu_count() + 1)
         case FullMesh():
             return Counts(config.npus, 0, config.npus * (config.npus - 1) // 2)
         case Dragonfly():
             routers, groups = config.groups * config.a, config.groups
             inside, across = routers * (config.a - 1) // 2, groups * (groups - 1) // 2
-            return Counts(config.npus, routers, config.npus + inside + across)
+            return Counts(config.npu_count(), routers, config.npu_count() + inside + across)
         case RouterTopology():
             shape = config.grid()
             npus = prod(shape)
@@ -82,11 +82,13 @@ def _count_wires(config: TopologyBase) -> Counts | None:
             leaves = config.npus_per_node * (config.nodes // config.leaf_nodes)
             inside_switches, inside_links = _inside(config.scale_up, config.nodes, config.npus_per_node)
             switches = leaves + config.spines + inside_switches
-            return Counts(config.npus, switches, config.npus + leaves * config.spines + inside_links)
+            return Counts(config.npu_count(), switches, config.npu_count() + leaves * config.spines + inside_links)
         case Hierarchical():
             outside = count_network(config.scale_out)
             inside_switches, inside_links = _inside(config.scale_up, config.nodes, config.npus_per_node)
-            return outside and Counts(config.npus, outside.switches + inside_switches, outside.links + inside_links)
+            return outside and Counts(
+                config.npu_count(), outside.switches + inside_switches, outside.links + inside_links
+            )
         case FileTopology():
             content = config.content()
             if isinstance(content, PlainGraph):
@@ -124,7 +126,7 @@ def _clos(config: Clos) -> Counts:
         high = prod(upper.children for upper in config.levels[number + 1 :])
         switches += low * level.parents * high
         links += low * level.children * high * level.parents * level.links
-    return Counts(config.npus, switches, links)
+    return Counts(config.npu_count(), switches, links)
 
 
 def _inside(scale_up: ScaleUp, nodes: int, npus: int) -> tuple[int, int]:

@@ -17,9 +17,9 @@ from astra_ns3.topology.wiring import Wiring
 def dragonfly(config: Dragonfly) -> Graph:
     """Router r of group g is switch ``g * a + r``; its global link j leads ``r * h + j + 1`` groups on."""
     a, p, h, groups = config.a, config.p, config.h, config.groups
-    wiring = Wiring(config.npus)
+    wiring = Wiring(config.npu_count())
     first = wiring.switches(groups * a, config.switch, 1, "router")
-    for host in range(config.npus):
+    for host in range(config.npu_count()):
         wiring.join(host, first + host // p, config.link, "link")
     inside, across = config.group_link.of(config.link), config.global_link.of(config.link)
     for group in range(groups):
@@ -34,5 +34,5 @@ def dragonfly(config: Dragonfly) -> Graph:
                 across,
                 "global",
             )
-    boxes = [host // (a * p) for host in range(config.npus)]
+    boxes = [host // (a * p) for host in range(config.npu_count())]
     return wiring.graph(config, host_boxes=boxes)

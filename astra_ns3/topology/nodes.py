@@ -20,7 +20,7 @@ from astra_ns3.topology.wiring import Wiring
 def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -> Graph:
     """Switches of the scale-out network first, then those of node after node."""
     outside = build(config.scale_out)
-    wiring = Wiring(config.npus)
+    wiring = Wiring(config.npu_count())
     for switch in range(outside.switches):
         wiring.switch(outside.switch_configs[switch], outside.switch_levels[switch], outside.switch_names[switch])
     if config.shared:
@@ -30,7 +30,7 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
     def moved(node: int) -> int:
         """Where a node of the scale-out network is in the whole."""
         if node >= outside.hosts:
-            return node - outside.hosts + config.npus
+            return node - outside.hosts + config.npu_count()
         if not config.shared:
             return node
         box, nic = divmod(node, config.nics)
@@ -46,12 +46,12 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
 
 def rail_optimised(config: RailOptimised) -> Graph:
     """Leaves of the first rail come first, then those of the next, then spines, then scale-up switches."""
-    wiring = Wiring(config.npus)
+    wiring = Wiring(config.npu_count())
     rails, segments = config.npus_per_node, config.nodes // config.leaf_nodes
     leaves = wiring.switches(rails * segments, config.switch, 1, "leaf")
     spines = wiring.switches(config.spines, config.spine_switch or config.switch, 2, "spine")
     inside = _Inside(wiring, config.scale_up, config.nodes, config.npus_per_node, -1)
-    for npu in range(config.npus):
+    for npu in range(config.npu_count()):
         node, rail = divmod(npu, rails)
         leaf = leaves + rail * segments + node // config.leaf_nodes
         wiring.join(npu, leaf, config.link, "scale-out", inside.outwards)

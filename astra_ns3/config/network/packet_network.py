@@ -158,7 +158,7 @@ class NetworkConfig(ConfigModel):
     @property
     def npus(self) -> int:
         """How many NPUs the network joins."""
-        return self.topology.npus
+        return self.topology.npu_count()
 
     @property
     def dimensions(self) -> tuple[int, ...]:

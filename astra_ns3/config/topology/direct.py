@@ -74,11 +74,6 @@ class _Grid(RouterTopology):
     shape: Shape
     """Routers along each axis; NPUs are numbered along the first axis first."""
 
-    @property
-    def npus(self) -> int:
-        """One beside each router."""
-        return prod(self.shape)
-
     def grid(self) -> tuple[int, ...]:
         """The shape."""
         return self.shape
@@ -143,14 +138,9 @@ class Dragonfly(TopologyBase):
         """How many groups there are."""
         return self.a * self.h + 1
 
-    @property
-    def npus(self) -> int:
+    def npu_count(self) -> int:
         """Those of all groups."""
         return self.groups * self.a * self.p
-
-    def npu_count(self) -> int:
-        """How many NPUs the topology joins."""
-        return self.npus
 
     def built_bandwidths(self) -> tuple[float, ...]:
         """The rate of an NPU's link."""

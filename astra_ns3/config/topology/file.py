@@ -131,11 +131,6 @@ class FileTopology(TopologyBase):
     def _completion(self) -> Completion:
         return Completion(hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links)
 
-    @property
-    def npus(self) -> int:
-        """One on each host."""
-        return self.npu_count()
-
     def forwards(self) -> Forwarding | None:
         """As the network file says, or else the graph itself."""
         content = self.content()

@@ -72,14 +72,9 @@ class _Nodes(TopologyBase):
     npus_per_node: Annotated[Count, Le(1024)]
     scale_up: ScaleUp
 
-    @property
-    def npus(self) -> int:
+    def npu_count(self) -> int:
         """NPUs of all nodes; NPU r is in node ``r // npus_per_node``."""
         return self.nodes * self.npus_per_node
-
-    def npu_count(self) -> int:
-        """How many NPUs the topology joins."""
-        return self.npus
 
     def built_dimensions(self) -> tuple[int, ...]:
         """Inside a node, then across nodes."""

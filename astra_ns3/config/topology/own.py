@@ -115,11 +115,6 @@ class OwnTopology(TopologyBase):
             self._graph = found
         return self._graph
 
-    @property
-    def npus(self) -> int:
-        """How many the graph places."""
-        return self.npu_count()
-
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""
         return len(self.built().npu_host)

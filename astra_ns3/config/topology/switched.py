@@ -83,14 +83,9 @@ class LeafSpine(TopologyBase):
         down, ports = self.hosts_per_leaf * self.link.rate_bps, self.spines * self.links_per_spine
         return self.uplink.of(self.link, uplink_rate_bps(self.uplink, self.oversubscription, down, ports))
 
-    @property
-    def npus(self) -> int:
+    def npu_count(self) -> int:
         """One on each host."""
         return self.leaves * self.hosts_per_leaf
-
-    def npu_count(self) -> int:
-        """How many NPUs the topology joins."""
-        return self.npus
 
     def built_bandwidths(self) -> tuple[float, ...]:
         """The rate of a host's link."""
@@ -163,14 +158,9 @@ class Clos(TopologyBase):
     kind: Literal["clos"]
     levels: Annotated[tuple[ClosLevel, ...], Field(min_length=1, max_length=8)]
 
-    @property
-    def npus(self) -> int:
+    def npu_count(self) -> int:
         """One on each host."""
         return prod(level.children for level in self.levels)
-
-    def npu_count(self) -> int:
-        """How many NPUs the topology joins."""
-        return self.npus
 
     def built_bandwidths(self) -> tuple[float, ...]:
         """The rates of a host's links together."""
@@ -189,14 +179,9 @@ class Dumbbell(TopologyBase):
     """Between the switches; what is absent is as in ``link``."""
     switch: SwitchConfig
 
-    @property
-    def npus(self) -> int:
+    def npu_count(self) -> int:
         """One on each host, those on the left first."""
         return self.left + self.right
-
-    def npu_count(self) -> int:
-        """How many NPUs the topology joins."""
-        return self.npus
 
     def built_bandwidths(self) -> tuple[float, ...]:
         """The rate of a host's link."""
