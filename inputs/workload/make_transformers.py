@@ -7,20 +7,25 @@ follows: two all-reduces of the activations in a block's forward pass, two in it
 attention and feed-forward. Model limits, choices of ours: matrix products run at the full compute rate and nothing else
 takes time; a pass backward is two products, of the input's and of the weight's gradient; nothing is computed twice to
 save memory; the loss of split logits sends nothing; gradients have 16 bits and travel layer by layer, not in buckets.
-``inputs/workload/README.md`` has the numbers.
+``README.md`` beside this file has the numbers.
+
+    python inputs/workload/make_transformers.py FOLDER
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.workload.files.astra_sim import format_workload
-from astra_ns3.workload.generators.rates import A100_OPERATIONS_PER_NS, rounded_up, update_ns
+from astra_ns3.workload.generators.rates import rounded_up, update_ns
+
+A100_OPERATIONS_PER_NS = 312_000
+"""Dense 16-bit matrix products of an NVIDIA A100, 312 TFLOPS (its data sheet)."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ MEGATRON_8B = TransformerModel(
 )
 
 FILES = {"transformer-bert-large": BERT_LARGE, "transformer-megatron-8b": MEGATRON_8B}
-"""What ``main`` writes, by the file's name without ``.txt``."""
+"""What is written, by the file's name without ``.txt``."""
 
 
 @dataclass(frozen=True)
@@ -161,15 +166,7 @@ def _activations(model: TransformerModel, compute_ns: int, all_reduce: bool) -> 
     return Pass(compute_ns)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write both workloads: ``python -m astra_ns3.workload.generators.transformer FOLDER``."""
-    parser = argparse.ArgumentParser(description="Write the workloads of BERT-large and Megatron-LM's 8.3 billion.")
-    parser.add_argument("folder", type=Path, help="where to write, e.g. inputs/workload")
-    folder = parser.parse_args(arguments).folder
+if __name__ == "__main__":
     for name, model in FILES.items():
         text = format_workload(transformer_workload(model, name))
-        (folder / f"{name}.txt").write_text(text, encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    main()
+        (Path(sys.argv[1]) / f"{name}.txt").write_text(text, encoding="utf-8", newline="\n")

@@ -5,13 +5,14 @@ He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1, w
 normalisation behind it, or the last, fully connected one; its weight gradient is all-reduced. Model limits, choices of
 ours: each pass is one matrix product at the full compute rate, ``2 * batch`` times the layer's multiply-adds; only
 convolutions and the last layer compute; gradients have 16 bits and travel layer by layer, not in buckets.
-``inputs/workload/README.md`` has the numbers.
+``README.md`` beside this file has the numbers.
+
+    python inputs/workload/make_resnet_50.py FILE
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.convolution import ConvolutionShape, Residual
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.workload.files.astra_sim import format_workload
-from astra_ns3.workload.generators.rates import A100_OPERATIONS_PER_NS, rounded_up, update_ns
+from astra_ns3.workload.generators.rates import rounded_up, update_ns
 from astra_ns3.workload.models.convolution import ImageLayer, layers_of
 
 BLOCKS = (3, 4, 6, 3)
 """Of conv2_x to conv5_x."""
+A100_OPERATIONS_PER_NS = 312_000
+"""Dense 16-bit matrix products of an NVIDIA A100, 312 TFLOPS (its data sheet)."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,5 @@ def _layer(model: ResNetModel, layer: ImageLayer) -> Layer:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the workload: ``python -m astra_ns3.workload.generators.resnet FILE``."""
-    parser = argparse.ArgumentParser(description="Write the workload of a data-parallel ResNet-50.")
-    parser.add_argument("file", type=Path, help="where to write, e.g. inputs/workload/resnet-50.txt")
-    parser.parse_args(arguments).file.write_text(
-        format_workload(resnet_workload(ResNetModel())), encoding="utf-8", newline="\n"
-    )
-
-
 if __name__ == "__main__":
-    main()
+    Path(sys.argv[1]).write_text(format_workload(resnet_workload(ResNetModel())), encoding="utf-8", newline="\n")
