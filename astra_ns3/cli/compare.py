@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.output import print_result
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
@@ -23,7 +23,7 @@ _TWO = 2
 )
 @click.argument("runs", metavar="A B", nargs=-1, shell_complete=results)
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
-def compare_command(runs: tuple[str, ...], as_json: bool) -> int:
+def compare_command(runs: tuple[str, ...], as_json: bool) -> None:
     """Print what differs between the runs in the folders A and B.
 
     Settings with both values, times and counters with their change, the largest first.
@@ -32,9 +32,5 @@ def compare_command(runs: tuple[str, ...], as_json: bool) -> int:
     with blaming_damage(runs):
         a, b = map(Result.load, runs)
         comparison = compare(a, b)
-        told = {**comparison.document(), "exit_status": 0} if as_json else comparison.text()
-    if isinstance(told, str):
-        show(told)
-    else:
-        print_json(told)
-    return 0
+        document, text = comparison.document(), comparison.text()
+    print_result(document, text, as_json=as_json)

@@ -9,7 +9,7 @@ import click
 
 from astra_ns3.cli.completion import files
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_json, show, tell
+from astra_ns3.cli.output import print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import refuse
 from astra_ns3.playing.converting.conversion import TARGETS, Converted, Unrolling, convert, files_there
@@ -73,14 +73,14 @@ def convert_command(
     groups: str | None,
     overwrite: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Write the workload IN in another format.
 
     A prefix or folder of Chakra's traces is one workload."""
     workload = read(source, groups, keep_groups=True)
     check_workload_free(workload, target, output, overwrite=overwrite)
     converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
-    return tell_of(converted, as_json=as_json)
+    tell_of(converted, as_json=as_json)
 
 
 def check_workload_free(workload: AnyWorkload, target: str, output: str, *, overwrite: bool) -> None:
@@ -89,18 +89,18 @@ def check_workload_free(workload: AnyWorkload, target: str, output: str, *, over
         check_free(path, overwrite=overwrite)
 
 
-def tell_of(converted: Converted, *, as_json: bool) -> int:
-    """Tell which files were written, and print the warnings of the conversion; the exit status."""
+def tell_of(converted: Converted, *, as_json: bool) -> None:
+    """Tell which files were written, and print the warnings of the conversion."""
     for warning in converted.warnings:
         tell(f"astra-ns3: warning: {warning}")
-    if as_json:
-        print_json({"files": list(converted.files), "warnings": list(converted.warnings), "exit_status": 0})
-        return 0
     more = f" and {len(converted.files) - 1} more files" if len(converted.files) > 1 else ""
     prefix = converted.files[0].removesuffix(_FIRST_TRACE)
     played = f"; -w {prefix} plays them" if more and prefix != converted.files[0] else ""
-    show(f"written to {converted.files[0]}{more}: {converted.holds}{played}")
-    return 0
+    print_result(
+        {"files": list(converted.files), "warnings": list(converted.warnings)},
+        f"written to {converted.files[0]}{more}: {converted.holds}{played}",
+        as_json=as_json,
+    )
 
 
 def read(source: str, groups: str | None, *, keep_groups: bool = False) -> AnyWorkload:

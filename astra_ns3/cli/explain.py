@@ -19,7 +19,7 @@ from astra_ns3.cli.output import print_json, show
 @click.option("--collective", type=click.IntRange(0), help="Explain one collective, by its number in collectives.csv.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="So many messages, links and NPUs.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON, every link of the chain included.")
-def explain_command(folder: str, iteration: int | None, collective: int | None, top: int, as_json: bool) -> int:
+def explain_command(folder: str, iteration: int | None, collective: int | None, top: int, as_json: bool) -> None:
     """Say why the run in DIR took as long as it did.
 
     Follows the chain of computations, waits and messages that determines its end. Records that tell most:
@@ -41,4 +41,3 @@ def explain_command(folder: str, iteration: int | None, collective: int | None, 
         show(told)
     else:
         print_json(told)
-    return 0

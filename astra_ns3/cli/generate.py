@@ -11,7 +11,7 @@ import click
 from astra_ns3.cli.completion import words
 from astra_ns3.cli.generate_workload import generate_workload
 from astra_ns3.cli.help import CommandGroup, help_alone
-from astra_ns3.cli.output import folder_for, print_json, show
+from astra_ns3.cli.output import folder_for, print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
@@ -21,7 +21,7 @@ from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.generators import flows as generators
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS, FlowSizes, flow_sizes
 
-_Command = Callable[..., int]
+_Command = Callable[..., None]
 Read = TypeVar("Read")
 
 
@@ -147,10 +147,12 @@ def generate_flows(context: click.Context) -> None:
 @_RATE
 @_DURATION
 @click.option("--load", type=float, required=True, help="Share of the rate that flows take on average, such as 0.5.")
-def generate_poisson(npus: int, sizes: FlowSizes, rate: int, duration: int, load: float, seed: int, **rest: Any) -> int:
+def generate_poisson(
+    npus: int, sizes: FlowSizes, rate: int, duration: int, load: float, seed: int, **rest: Any
+) -> None:
     """Flows from all NPUs to any others, at random times, at a load."""
     made = generators.poisson(npus, sizes, load=load, rate_bps=rate, duration_ps=duration, seed=seed)
-    return _written(made, npus, rate, **rest)
+    _written(made, npus, rate, **rest)
 
 
 @generate_flows.command(
@@ -165,10 +167,10 @@ def generate_poisson(npus: int, sizes: FlowSizes, rate: int, duration: int, load
 @click.option("--bursts", type=click.IntRange(1), default=1, show_default=True, help="How many.")
 def generate_incast(
     npus: int, sizes: FlowSizes, senders: int, bursts: int, interval: int, seed: int, **rest: Any
-) -> int:
+) -> None:
     """Bursts in which many NPUs begin at once to send to one, all drawn anew each time."""
     made = generators.incast(npus, sizes, senders=senders, bursts=bursts, interval_ps=interval, seed=seed)
-    return _written(made, npus, None, **rest)
+    _written(made, npus, None, **rest)
 
 
 @generate_flows.command(
@@ -182,10 +184,10 @@ def generate_incast(
 @_shared
 @_INTERVAL
 @click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="How many.")
-def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int, seed: int, **rest: Any) -> int:
+def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int, seed: int, **rest: Any) -> None:
     """Rounds in which every NPU sends one flow and gets one."""
     made = generators.permutation(npus, sizes, rounds=rounds, interval_ps=interval, seed=seed)
-    return _written(made, npus, None, **rest)
+    _written(made, npus, None, **rest)
 
 
 @generate_flows.command(
@@ -206,24 +208,24 @@ def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int
 @click.option("--off", type=_TIME, required=True, metavar="TIME", help="For how long it doesn't, on average.")
 def generate_on_off(
     npus: int, sizes: FlowSizes, rate: int, duration: int, on: int, off: int, seed: int, **rest: Any
-) -> int:
+) -> None:
     """NPUs that send flow after flow to one other for a while, are quiet for a while, and choose another."""
     made = generators.on_off(npus, sizes, rate_bps=rate, on_ps=on, off_ps=off, duration_ps=duration, seed=seed)
-    return _written(made, npus, rate, **rest)
+    _written(made, npus, rate, **rest)
 
 
 def _written(
     flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, overwrite: bool, as_json: bool
-) -> int:
+) -> None:
     check_free(output, overwrite=overwrite)
     with folder_for(output):
         write_flows(flows, output, written_as)
     load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)
     size, last_ps = int(flows.sizes_bytes.sum()), int(flows.starts_ps.max())
-    if as_json:
-        told = {"written": output, "flows": len(flows), "bytes": size, "last_start_ps": last_ps}
-        print_json({**told, "load": load if math.isfinite(load) else None, "exit_status": 0})
-        return 0
+    told = {"written": output, "flows": len(flows), "bytes": size, "last_start_ps": last_ps}
     at = f", load {load:.3g}" if math.isfinite(load) else ""
-    show(f"written to {output}: {len(flows):,} flows, {format_bytes(size)}, the last at {format_time(last_ps)}{at}")
-    return 0
+    print_result(
+        {**told, "load": load if math.isfinite(load) else None},
+        f"written to {output}: {len(flows):,} flows, {format_bytes(size)}, the last at {format_time(last_ps)}{at}",
+        as_json=as_json,
+    )

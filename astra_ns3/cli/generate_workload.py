@@ -71,7 +71,7 @@ def generate_workload(
     changes: tuple[str, ...],
     overwrite: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
     read = read_as_model(model)
     workload = read_workload(model) if read is None else read.workload
@@ -85,7 +85,7 @@ def generate_workload(
     with folder_for(output):
         converted = convert(workload, target, output, Unrolling(sizes, passes))
     notes = () if read is None else (*read.notes, *read.defaults(settings))
-    return tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
+    tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
 
 
 def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:

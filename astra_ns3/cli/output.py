@@ -34,6 +34,14 @@ def print_json(document: Mapping[str, object]) -> None:
     show(json.dumps(document, indent=2))
 
 
+def print_result(document: Mapping[str, object], *lines: str, as_json: bool) -> None:
+    """Print what a command that went well has to say: ``document`` as JSON, or the ``lines`` that aren't empty."""
+    if as_json:
+        print_json({**document, "exit_status": 0})
+    else:
+        show("\n".join(filter(None, lines)))
+
+
 def show(text: str) -> None:
     """``text`` on standard output; raises ResultsNotSaved if it can't be written. A reader that has gone wants none."""
     try:
@@ -93,9 +101,10 @@ def show_logs(level: str) -> None:
     logger.setLevel(level.upper())
 
 
-def log_warning(message: str) -> None:
-    """A warning of the command line's own."""
-    logging.getLogger(__name__).warning("%s", message)
+def log_warnings(*messages: str) -> None:
+    """Log warnings of the command line's own."""
+    for message in messages:
+        logging.getLogger(__name__).warning("%s", message)
 
 
 class _EchoHandler(logging.Handler):

@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results, words
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.output import print_json, print_result, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.integrity import blaming_damage
@@ -60,7 +60,7 @@ def plot_command(
     no_title: bool,
     overwrite: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Draw a picture of the run in DIR, or list what can be drawn.
 
     KIND is layers, exposed, timeline, accounts, completion, bandwidth, utilisation, queues, rates or memory. Without
@@ -74,7 +74,7 @@ def plot_command(
             raise click.UsageError("which picture? name a KIND behind DIR")
         with blaming_damage((folder,)):
             _list(Result.load(folder), as_json)
-        return 0
+        return
     target = output or f"{wanted.name}.png"
     check_target(target)
     check_free(target, overwrite=overwrite)
@@ -84,13 +84,8 @@ def plot_command(
         choice = Choice(width_of(width), select, "" if no_title else title, others)
         write(wanted.drawn(result, choice), target)
         advice = wanted.advice(result)
-    if as_json:
-        print_json({"kind": wanted.name, "written": target, "more_with": advice or None, "exit_status": 0})
-        return 0
-    show(f"written to {target}")
-    if advice:
-        show(f"more is shown with {advice}")
-    return 0
+    document = {"kind": wanted.name, "written": target, "more_with": advice or None}
+    print_result(document, f"written to {target}", advice and f"more is shown with {advice}", as_json=as_json)
 
 
 def _list(result: Result, as_json: bool) -> None:

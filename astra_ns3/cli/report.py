@@ -27,7 +27,7 @@ _DEFAULT_OUTPUT = "report.html"
     "-o", "--output", metavar="FILE", default=_DEFAULT_OUTPUT, show_default=True, help="Where to write the page."
 )
 @overwrite_option
-def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> int:
+def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> None:
     """Write one HTML page about the runs in the folders.
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
@@ -36,4 +36,3 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> in
     with blaming_damage(folders):
         write_report([Result.load(folder) for folder in folders], output, usual_options())
     show(f"written to {output}")
-    return 0

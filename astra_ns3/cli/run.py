@@ -9,7 +9,7 @@ import click
 
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import groups_of, run_parameters, values, without_effect
-from astra_ns3.cli.output import log_warning, print_failure, print_json, show, show_logs, tell
+from astra_ns3.cli.output import log_warnings, print_failure, print_json, show, show_logs, tell
 from astra_ns3.cli.progress import LiveLine
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.config.core.plain import Json
@@ -44,8 +44,7 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
     Ctrl-C ends the run within a second; what is done so far is saved and marked incomplete.
     """
     show_logs(log_level)
-    for warning in without_effect(words):
-        log_warning(warning)
+    log_warnings(*without_effect(words))
     live = not quiet and sys.stderr.isatty()
     progress = LiveLine(sys.stderr) if live else None
     request = RunRequest(**values(options_of(RunRequest), words), progress=progress, isolated=True)

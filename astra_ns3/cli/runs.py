@@ -8,7 +8,7 @@ import click
 
 from astra_ns3.cli.completion import folders, listed
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.cli.output import log_warnings, print_json, show, show_logs
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.listing.choosing import in_order, wanted
@@ -55,7 +55,7 @@ _LONGEST_SHOWN = 60
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default=_FORMATS[0], show_default=True, help="What is printed."
 )
-def runs_command(folder: str, columns: str | None, conditions: tuple[str, ...], sort: str | None, form: str) -> int:
+def runs_command(folder: str, columns: str | None, conditions: tuple[str, ...], sort: str | None, form: str) -> None:
     """List the runs in DIR and below, with columns of your choice.
 
     A study's points are runs, too. Folders whose run can't be read are told at the end.
@@ -69,8 +69,7 @@ def runs_command(folder: str, columns: str | None, conditions: tuple[str, ...], 
     else:
         show(_text(chosen, runs, found, form))
     if found.damaged:
-        log_warning(_damaged(found))
-    return 0
+        log_warnings(_damaged(found))
 
 
 def _asked_for(columns: str | None) -> Sequence[str]:

@@ -8,7 +8,7 @@ import click
 
 from astra_ns3.cli.completion import words
 from astra_ns3.cli.help import CommandGroup, help_alone
-from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.output import print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.cli.show_workload import show_workload
@@ -83,7 +83,7 @@ def show_collective(
     no_figure: bool,
     overwrite: bool,
     as_json: bool,
-) -> int:
+) -> None:
     """Draw the schedule of the algorithm NAME and print how many messages it has.
 
     NAME is an algorithm as system files name it (ring, direct3, doubleBinaryTree, ...), or file:PATH for a schedule of
@@ -105,13 +105,8 @@ def show_collective(
         counts["written"] = output or _default_output(name, wanted, schedule.ranks)
         check_free(counts["written"], overwrite=overwrite)
         _write(schedule, wanted, counts["written"])
-    if as_json:
-        print_json({**counts, "exit_status": 0})
-    else:
-        show(schedule_text(counts))
-        if not no_figure:
-            show(f"written to {counts['written']}")
-    return 0
+    written = "" if no_figure else f"written to {counts['written']}"
+    print_result(counts, schedule_text(counts), written, as_json=as_json)
 
 
 def _write(schedule: Schedule, kind: CollectiveKind, target: str) -> None:

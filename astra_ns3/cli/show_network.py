@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.network_summary import load_network, network_summary
 from astra_ns3.report.network.figure import draw_network
@@ -34,14 +34,15 @@ ENDINGS = (".yaml", ".yml", ".json", ".txt")
 @click.option("--export", "target", metavar="FILE", help="Write it: .graphml, .json (node-link), .txt (HPCC), .yaml.")
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
-def show_network(file: str, output: str | None, target: str | None, overwrite: bool, as_json: bool) -> int:
+def show_network(file: str, output: str | None, target: str | None, overwrite: bool, as_json: bool) -> None:
     """Print what the network of FILE amounts to: counts, diameter, bisection bandwidth, base round trip.
 
     Draws it, or writes it in another program's format, if asked to. .yaml is ASTRA-sim 2's analytical network.
     """
     show_logs("warning")
-    for written in (path for path in (output, target) if path):
-        check_free(written, overwrite=overwrite)
+    written = [path for path in (output, target) if path]
+    for path in written:
+        check_free(path, overwrite=overwrite)
     network = load_network(file)
     weighted = network.plan.config.topology.routing.weighted
     plan = network.plan
@@ -49,18 +50,11 @@ def show_network(file: str, output: str | None, target: str | None, overwrite: b
     sizes = plan.outermost.wire_sizes
     warnings = check_topology(plan.graph, *sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     document = {**network_summary(network), "warnings": warnings}
-    for warning in warnings:
-        log_warning(warning)
+    log_warnings(*warnings)
     if output:
         draw_network(network.plan.graph, output, f"{document['kind']}, {document['npus']} NPUs")
         document["written"] = output
     if target:
         export(network.plan.graph, network.plan.config.topology, target)
         document["exported"] = target
-    if as_json:
-        print_json({**document, "exit_status": 0})
-    else:
-        show(network_text(document))
-        for written in (path for path in (output, target) if path):
-            show(f"written to {written}")
-    return 0
+    print_result(document, network_text(document), *(f"written to {path}" for path in written), as_json=as_json)

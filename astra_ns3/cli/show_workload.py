@@ -7,7 +7,7 @@ import click
 from astra_ns3.cli.completion import PICTURES, files
 from astra_ns3.cli.convert import read, sizes_of
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
@@ -59,7 +59,7 @@ _DEFAULT_NPUS = 8
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
 def show_workload(
     file: str, dimensions: str | None, groups: str | None, output: str | None, overwrite: bool, as_json: bool
-) -> int:
+) -> None:
     """Print what the workload FILE amounts to: nodes, bytes of each collective, computation, critical path, memory.
 
     A training loop is shown as the graph of one of its passes, a model by its parameters and what an iteration takes.
@@ -70,29 +70,24 @@ def show_workload(
         check_free(output, overwrite=overwrite)
     workload = read(file, groups)
     if isinstance(workload, FlowList):
-        return _show_flows(workload, output, as_json=as_json)
+        _show_flows(workload, output, as_json=as_json)
+        return
     if isinstance(workload, ModelWorkload):
-        return _show_model(workload, sizes_of(dimensions) or (workload.least_npus,), output, as_json=as_json)
+        _show_model(workload, sizes_of(dimensions) or (workload.least_npus,), output, as_json=as_json)
+        return
     usual = (workload.npus or _DEFAULT_NPUS,) if isinstance(workload, Workload) else None
     sizes = sizes_of(dimensions) or usual
     graphs = as_graphs(workload, Unrolling(sizes))
     found = overview(graphs)
     document = {**overview_document(graphs, found), "warnings": list(graphs.warnings)}
-    for warning in graphs.warnings:
-        log_warning(warning)
+    log_warnings(*graphs.warnings)
     if output:
         draw_levels(found, output, f"{document['source']}, {document['npus']} NPUs")
         document["written"] = output
-    if as_json:
-        print_json({**document, "exit_status": 0})
-        return 0
-    show(overview_text(document, found))
-    if output:
-        show(f"written to {output}")
-    return 0
+    print_result(document, overview_text(document, found), _written(output), as_json=as_json)
 
 
-def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: str | None, *, as_json: bool) -> int:
+def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: str | None, *, as_json: bool) -> None:
     """A model's numbers; its graph is drawn if asked for, and not told in numbers."""
     found = summary_of(workload, dimensions)
     plan = found.plan
@@ -104,33 +99,28 @@ def _show_model(workload: ModelWorkload, dimensions: tuple[int, ...], output: st
         warnings = list(dict.fromkeys((*warnings, *graphs.warnings)))
         draw_levels(overview(graphs), output, f"{document['source']}, {document['npus']} NPUs")
         document["written"] = output
-    for warning in warnings:
-        log_warning(warning)
-    if as_json:
-        print_json({**document, "warnings": warnings, "exit_status": 0})
-        return 0
+    log_warnings(*warnings)
     told = [f"{name:<17} {words}" for name, words in foreseen_rows(foreseen)]
     stages = stage_rows(foreseen)
     told += [f"  {stage:<15} {peak}, {when}: {most}" for stage, peak, when, most in stages if len(stages) > 1]
-    show("\n".join([model_text(document), *told]))
-    if output:
-        show(f"written to {output}")
-    return 0
+    print_result({**document, "warnings": warnings}, model_text(document), *told, _written(output), as_json=as_json)
 
 
-def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> int:
+def _written(output: str | None) -> str:
+    return f"written to {output}" if output else ""
+
+
+def _show_flows(flows: FlowList, output: str | None, *, as_json: bool) -> None:
     """A list of flows has neither nodes nor levels."""
     refuse(bool(output), "is a list of flows, which has no graph to draw; leave out --output", flows.source)
     document = FlowsJob(flows).document()
-    if as_json:
-        print_json({**document, "warnings": list(flows.warnings), "exit_status": 0})
-        return 0
     first, last = (format_time(int(time_ps)) for time_ps in (flows.starts_ps.min(), flows.starts_ps.max()))
     smallest, largest = (format_bytes(int(size)) for size in (flows.sizes_bytes.min(), flows.sizes_bytes.max()))
-    show(
+    print_result(
+        {**document, "warnings": list(flows.warnings)},
         f"workload  {document['source']}, {document['loop']}\n"
         f"flows     {document['flows']:,}, {document['waiting_for_others']:,} of them after others\n"
         f"bytes     {format_bytes(int(flows.sizes_bytes.sum()))}, {smallest} to {largest} each\n"
-        f"starts    {first} to {last}"
+        f"starts    {first} to {last}",
+        as_json=as_json,
     )
-    return 0

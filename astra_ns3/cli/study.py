@@ -11,7 +11,7 @@ import click
 
 from astra_ns3.cli.completion import files, folders
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import log_warning, print_failure, print_json, show, show_logs
+from astra_ns3.cli.output import log_warnings, print_failure, print_json, show, show_logs
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.config.core.plain import JsonObject
@@ -82,8 +82,7 @@ def study_command(
     show_logs("warning")
     expansion = expand(read_study(file), preset, only)
     folder = folder_of(expansion, output)
-    for warning in expansion.warnings:
-        log_warning(warning)
+    log_warnings(*expansion.warnings)
     if as_list:
         _list(expansion, known_outcomes(expansion, folder), as_json)
         return 0

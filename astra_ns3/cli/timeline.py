@@ -8,7 +8,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.output import print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
@@ -33,7 +33,7 @@ from astra_ns3.whole_file import check_free
 )
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was written as JSON.")
-def timeline_command(folder: str, output: str | None, messages: int, overwrite: bool, as_json: bool) -> int:
+def timeline_command(folder: str, output: str | None, messages: int, overwrite: bool, as_json: bool) -> None:
     """Write the run in DIR as a trace that Perfetto opens.
 
     It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
@@ -44,26 +44,19 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
         result = Result.load(folder)
         made = write_timeline(result, output, messages)
         advice = left_out(result)
-    if as_json:
-        print_json(
-            {
-                "written": str(made.path),
-                "bytes": made.bytes,
-                **asdict(made.written),
-                "messages_shown": made.messages_shown,
-                "messages": made.messages,
-                "more_with": advice,
-                "exit_status": 0,
-            }
-        )
-        return 0
     written = made.written
-    show(
+    print_result(
+        {
+            "written": str(made.path),
+            "bytes": made.bytes,
+            **asdict(written),
+            "messages_shown": made.messages_shown,
+            "messages": made.messages,
+            "more_with": advice,
+        },
         f"written to {made.path}: {written.slices:,} slices, {written.instants:,} instants, "
-        f"{written.samples:,} samples on {written.tracks:,} tracks, {format_bytes(made.bytes)}"
+        f"{written.samples:,} samples on {written.tracks:,} tracks, {format_bytes(made.bytes)}",
+        made.sampled and f"{made.sampled}; --messages shows more or fewer",
+        f"more is shown with {'; '.join(advice)}" if advice else "",
+        as_json=as_json,
     )
-    if made.sampled:
-        show(f"{made.sampled}; --messages shows more or fewer")
-    if advice:
-        show(f"more is shown with {'; '.join(advice)}")
-    return 0

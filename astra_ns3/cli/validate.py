@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import files_of, groups_of, input_parameters, values, without_effect
-from astra_ns3.cli.output import log_warning, print_json, show, show_logs
+from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.config.core.plain import Json
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.option import options_of
@@ -28,7 +28,7 @@ _PARAMETERS = input_parameters(RunRequest)
         f"astra-ns3 validate {_FILES} --passes 100 --set network.topology.link.rate=400Gbps --json",
     ),
 )
-def validate_command(as_json: bool, log_level: str, **words: Json) -> int:
+def validate_command(as_json: bool, log_level: str, **words: Json) -> None:
     """Check the three files and say how large their run would be.
 
     Builds the network, the training loop and every collective, then prints the messages, the packets and the estimated
@@ -38,10 +38,5 @@ def validate_command(as_json: bool, log_level: str, **words: Json) -> int:
     files = values(files_of(RunRequest), words)
     validation = validate(**files, options=Options(**values(options_of(Options), words)))
     document = validation.document()
-    for warning in (*without_effect(words), *validation.warnings):
-        log_warning(warning)
-    if as_json:
-        print_json({**document, "exit_status": 0})
-    else:
-        show(validation_text(document))
-    return 0
+    log_warnings(*without_effect(words), *validation.warnings)
+    print_result(document, validation_text(document), as_json=as_json)
