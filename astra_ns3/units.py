@@ -166,10 +166,7 @@ def format_rate(rate_bps: int) -> str:
 
 def exact_time(time_ps: int) -> str:
     """A text that :func:`parse_time_ps` reads back to the same number, in the largest unit that divides it."""
-    for unit in ("s", "ms", "us", "ns"):
-        if time_ps and time_ps % _TIME_UNITS[unit] == 0:
-            return f"{time_ps // _TIME_UNITS[unit]}{unit}"
-    return f"{time_ps}ps"
+    return _exact(time_ps, {unit: _TIME_UNITS[unit] for unit in ("s", "ms", "us", "ns")}, "ps")
 
 
 def exact_rate(rate_bps: int) -> str:

@@ -20,7 +20,8 @@ from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, wrong
-from astra_ns3.report.schedule_figure import SUFFIXES, draw_schedule
+from astra_ns3.report.saving_figure import SUFFIXES
+from astra_ns3.report.schedule_figure import draw_schedule
 from astra_ns3.report.schedule_text import schedule_counts, schedule_text
 from astra_ns3.user_code import user_part
 from astra_ns3.whole_file import check_free

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from astra_ns3.errors import ends_in, needing
 from astra_ns3.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+SUFFIXES = (".png", ".svg", ".pdf")
 _DATED = {".svg": "Date", ".pdf": "CreationDate"}
+
+
+@contextmanager
+def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_inch: int) -> Iterator[Axes]:
+    """Give axes to draw into, on a figure of ``size`` inches; it is written in the format of the file's ending.
+
+    Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing or the file can't be written.
+    """
+    target = os.fspath(path)
+    ends_in("a figure's file", target, SUFFIXES)
+    with needing("matplotlib", "figures need"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    # A fixed salt and no date: the same drawing gives the same file.
+    with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
+        figure = Figure(figsize=size)
+        yield figure.add_subplot()
+        figure.tight_layout()
+        save_figure(figure, target, dpi=dots_per_inch)
 
 
 def save_figure(figure: Figure, target: str, **options: Any) -> None:

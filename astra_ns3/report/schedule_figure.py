@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.errors import ends_in, needing, refuse
-from astra_ns3.report.saving_figure import save_figure
+from astra_ns3.errors import refuse
+from astra_ns3.report.saving_figure import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: More arrows than this are a black area.
 MOST_MESSAGES = 4_000
-SUFFIXES = (".png", ".svg", ".pdf")
 _REDUCED, _COPIED = "#c2410c", "#1d4ed8"
 _DOTS_PER_INCH = 120
 
@@ -29,26 +28,17 @@ def draw_schedule(schedule: Schedule, path: str | os.PathLike[str]) -> None:
     Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing, if there are too many messages for a picture,
     or if the file can't be written.
     """
-    target = os.fspath(path)
-    ends_in("a figure's file", target, SUFFIXES)
     refuse(
         schedule.messages > MOST_MESSAGES,
         f"{schedule.messages} messages are too many for a picture (at most {MOST_MESSAGES}); take fewer ranks",
         schedule.name,
     )
-    with needing("matplotlib", "figures need"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
     rounds = message_rounds(schedule)
     last = int(rounds.max()) + 1 if schedule.messages else 1
-    # A fixed salt and no date: the same schedule gives the same file.
-    with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(_clamped(1.6 + 0.9 * last, 4.5, 16), _clamped(1.3 + 0.42 * schedule.ranks, 3, 16)))
-        axes = figure.add_subplot()
+    size = _clamped(1.6 + 0.9 * last, 4.5, 16), _clamped(1.3 + 0.42 * schedule.ranks, 3, 16)
+    with drawing(path, size, _DOTS_PER_INCH) as axes:
         _draw_arrows(axes, schedule, rounds.tolist())
         _label(axes, schedule, last)
-        figure.tight_layout()
-        save_figure(figure, target, dpi=_DOTS_PER_INCH)
 
 
 def _draw_arrows(axes: Axes, schedule: Schedule, rounds: list[int]) -> None:

@@ -20,19 +20,18 @@ class Journal:
     """
 
     def __init__(self, sink: TableSink, layer_names: list[str]) -> None:
-        self._sink = sink
         self._layer_names = layer_names
         self._operations = Rows(sink, OPERATIONS.name, len(OPERATIONS.recorded))
         self._phases = Rows(sink, PHASES.name, len(PHASES.recorded))
         self._since: dict[tuple[int, int], tuple[int, int]] = {}
-        self._numbers: dict[tuple[str, str], int] = {}
         sink.open(OPERATIONS)
         sink.open(PHASES)
 
     def operation(self, npu: int, kind: str, label: Label, collective: int, start_ps: int, end_ps: int) -> None:
         """``npu`` did an operation of its program; ``collective``: number of what it issued or waited for, or -1."""
         layer = self._layer_names[label.layer] if isinstance(label.layer, int) else label.layer
-        numbers = self._number("kind", kind), self._number("layer", layer), self._number("part", str(label.part))
+        number = self._operations.number
+        numbers = number("kind", kind), number("layer", layer), number("part", str(label.part))
         self._operations.add((npu, numbers[0], numbers[1], label.iteration, numbers[2], collective, start_ps, end_ps))
 
     def queued(self, npu: int, instance: int, time_ps: int) -> None:
@@ -52,14 +51,6 @@ class Journal:
         self._operations.flush()
         self._phases.flush()
 
-    def _number(self, column: str, text: str) -> int:
-        """The number that stands for a text in a column, made known when it is first needed."""
-        number = self._numbers.get((column, text))
-        if number is None:
-            number = self._numbers[column, text] = len(self._numbers)
-            self._sink.label(OPERATIONS.name, column, number, text)
-        return number
-
 
 class Rows:
     """Rows on their way to a table."""
@@ -69,6 +60,15 @@ class Rows:
         self._table = table
         self._width = width
         self._rows: list[tuple[int, ...]] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def number(self, column: str, text: str) -> int:
+        """Return the number that stands for a text in a column; it is made known when it is first needed."""
+        number = self._numbers.get((column, text))
+        if number is None:
+            number = self._numbers[column, text] = len(self._numbers)
+            self._sink.label(self._table, column, number, text)
+        return number
 
     def add(self, row: tuple[int, ...]) -> None:
         """One more; a full batch is handed over."""

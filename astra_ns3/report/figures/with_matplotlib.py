@@ -28,7 +28,7 @@ from astra_ns3.report.figures.figure import (
     Words,
 )
 from astra_ns3.report.figures.style import GREY
-from astra_ns3.report.saving_figure import save_figure
+from astra_ns3.report.saving_figure import SUFFIXES, save_figure
 from astra_ns3.units import format_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
     from matplotlib.table import Table
 
-SUFFIXES = (".png", ".svg", ".pdf")
 HEAT_MAP = "cividis"
 HATCH = "//////"
 DOTS_PER_INCH = 300

@@ -6,10 +6,10 @@ import os
 from math import log2
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import ends_in, needing, refuse
+from astra_ns3.errors import refuse
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.network.marks import Layout, Mark
-from astra_ns3.report.saving_figure import save_figure
+from astra_ns3.report.saving_figure import drawing
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import format_rate
@@ -17,7 +17,6 @@ from astra_ns3.units import format_rate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".png", ".svg", ".pdf")
 MOST_WIRES = 20_000
 """More lines than this are a grey area, and a huge file."""
 _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#0e7490", "#be123c", "#4d7c0f")
@@ -33,28 +32,18 @@ def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None
 
     Raises :class:`~astra_ns3.errors.InputError` if matplotlib is missing or the file can't be written.
     """
-    target = os.fspath(path)
-    ends_in("a figure's file", target, SUFFIXES)
-    with needing("matplotlib", "figures need"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
     graph = with_whole_hosts(graph)
     drawn = layout(graph)
     refuse(len(drawn.wires) > MOST_WIRES, f"{len(drawn.wires)} lines are too many for a picture (at most {MOST_WIRES})")
-    # A fixed salt and no date: the same network gives the same file.
-    with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
-        if drawn.height is None:
-            size = (min(max(0.34 * drawn.width + 1.6, 5.0), 15.0), 1.5 + 1.25 * len(drawn.rows))
-        else:
-            scale = min(1.0, 9.0 / max(drawn.width, drawn.height)) * 0.75
-            size = (max(scale * drawn.width, 3.5) + 0.5, max(scale * drawn.height, 2.5) + 1.2)
-        figure = Figure(figsize=size)
-        axes = figure.add_subplot()
+    if drawn.height is None:
+        size = (min(max(0.34 * drawn.width + 1.6, 5.0), 15.0), 1.5 + 1.25 * len(drawn.rows))
+    else:
+        scale = min(1.0, 9.0 / max(drawn.width, drawn.height)) * 0.75
+        size = (max(scale * drawn.width, 3.5) + 0.5, max(scale * drawn.height, 2.5) + 1.2)
+    with drawing(path, size, _DOTS_PER_INCH) as axes:
         _draw_wires(axes, drawn)
         _draw_marks(axes, drawn)
         _label(axes, drawn, title)
-        figure.tight_layout()
-        save_figure(figure, target, dpi=_DOTS_PER_INCH)
 
 
 def _draw_wires(axes: Axes, drawn: Layout) -> None:

@@ -6,11 +6,10 @@ import os
 
 import numpy as np
 
-from astra_ns3.errors import ends_in, needing, refuse
-from astra_ns3.report.saving_figure import save_figure
+from astra_ns3.errors import refuse
+from astra_ns3.report.saving_figure import drawing
 from astra_ns3.workload.graphs.overview import Overview
 
-SUFFIXES = (".png", ".svg", ".pdf")
 _MOST_BARS = 400
 _DOTS_PER_INCH = 120
 _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#a21caf", "#0e7490", "#b45309", "#6b7280", "#be123c", "#4d7c0f")
@@ -18,17 +17,10 @@ _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#a21caf", "#0e7490", "#b45309", "#
 
 def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> None:
     """Write it in the format of the file's ending. Raises InputError: no matplotlib, a file that can't be written."""
-    target = os.fspath(path)
-    ends_in("a figure's file", target, SUFFIXES)
     refuse(not found.levels, "has no nodes to draw", title)
-    with needing("matplotlib", "figures need"):
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
     width = -(-len(found.levels) // _MOST_BARS)
     starts = np.arange(0, len(found.levels), width)
-    with mpl.rc_context({"svg.hashsalt": "astra-ns3", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(9, 3.6))
-        axes = figure.add_subplot()
+    with drawing(path, (9, 3.6), _DOTS_PER_INCH) as axes:
         below = np.zeros(len(starts))
         for number, (kind, _) in enumerate(found.kinds.most_common()):
             counts = np.array([level[kind] for level in found.levels], dtype=float)
@@ -41,5 +33,3 @@ def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> No
         axes.set_xlim(0, len(found.levels))
         axes.set_title(title, fontsize="medium")
         axes.legend(fontsize="small", frameon=False, bbox_to_anchor=(1, 1), loc="upper left")
-        figure.tight_layout()
-        save_figure(figure, target, dpi=_DOTS_PER_INCH)

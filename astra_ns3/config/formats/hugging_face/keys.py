@@ -23,17 +23,11 @@ class Keys:
 
     def count(self, key: str, default: int | None = None) -> int:
         """Return a whole number above 0; raises InputError if it is missing without a default, or is none."""
-        value = self._value(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self.error(key, f"found {shown(value)}, expected a whole number above 0")
-        return value
+        return self._whole(key, default, 1, "above 0")
 
     def number(self, key: str, default: int | None = None) -> int:
         """Return a whole number from 0; raises InputError as :meth:`count`."""
-        value = self._value(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise self.error(key, f"found {shown(value)}, expected a whole number from 0")
-        return value
+        return self._whole(key, default, 0, "from 0")
 
     def switch(self, key: str, default: bool) -> bool:
         """Return true or false; raises InputError for anything else."""
@@ -52,6 +46,12 @@ class Keys:
     def error(self, key: str, words: str) -> InputError:
         """An error about a key."""
         return wrong(f"key '{key}': {words}", self.source)
+
+    def _whole(self, key: str, default: int | None, least: int, words: str) -> int:
+        value = self._value(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise self.error(key, f"found {shown(value)}, expected a whole number {words}")
+        return value
 
     def _value(self, key: str, default: Json) -> Json:
         value = self.data.get(key)
