@@ -23,7 +23,7 @@ from astra_ns3.system.inter_dimension import route_policy
 from astra_ns3.system.launches import turns
 from astra_ns3.system.phases import Phase, PhasePlanner
 from astra_ns3.system.request import CollectiveRequest
-from astra_ns3.system.route import ChunkToRoute, Route
+from astra_ns3.system.route import ChunkToRoute
 from astra_ns3.system.uneven import uneven_phases
 
 Chunk = tuple[Phase, ...]
@@ -57,7 +57,7 @@ class CollectivePlanner:
         self._route = route_policy(config.inter_dimension_scheduling, grid, compatibility)
         self._next_queue = [0] * len(grid.sizes)
         self._tree_turns: Counter[tuple[CollectiveKind, int]] = Counter()
-        self._phases: dict[tuple[CollectiveKind, int, Route], tuple[Phase, ...]] = {}
+        self._phases = cache(self._planner.phases)
         self._turns = cache(turns)
         self._in_turn = cache(_in_turn)
         # Large tables take long to hash: found by their id, and kept, since a dead one's may be used again.
@@ -81,7 +81,7 @@ class CollectivePlanner:
         while left:
             size = min(sizes[len(chunks)] if len(chunks) < len(sizes) else sizes[0], left)
             route = self._route(ChunkToRoute(request.kind, dimensions, size, sizes[0], left, time_ps))
-            chunks.append(self._assign(request.kind, self._phases_of(request.kind, route)))
+            chunks.append(self._assign(request.kind, self._phases(request.kind, route.bytes, route)))
             left -= route.bytes
         return chunks
 
@@ -109,12 +109,6 @@ class CollectivePlanner:
         if not self._of_one_size or not (request.bytes or self._plays_empty):
             return chunk_sizes(request.bytes, splits, truncate=self._truncates)
         return chunks_of_one_size(request.kind, request.bytes, splits, self._npus)
-
-    def _phases_of(self, kind: CollectiveKind, route: Route) -> tuple[Phase, ...]:
-        key = kind, route.bytes, route
-        if key not in self._phases:
-            self._phases[key] = self._planner.phases(kind, route.bytes, route)
-        return self._phases[key]
 
     def _assign(self, kind: CollectiveKind, phases: tuple[Phase, ...]) -> Chunk:
         """Give each phase the next queue of its dimension, and a tree if it runs on one."""

@@ -118,25 +118,16 @@ class Grid:
             )
 
 
-class GroupTable:
-    """Hands each group over to the network, once. ``delay_ps``: its endpoint delay (None: that of all)."""
-
-    def __init__(self, network: NetworkBackend, grid: Grid, delay_ps: int | None = None) -> None:
-        self._network = network
-        self._delay_ps = delay_ps
-        self._grid = grid
-        self._groups: dict[tuple[int, ...], PerNpu[int]] = {}
-
-    def of_npus(self, dimensions: tuple[int, ...]) -> PerNpu[int]:
-        """The network's number of each NPU's group over ``dimensions``."""
-        if dimensions not in self._groups:
-            of_npu = per_npu(self._grid.communicator, self._grid.npus, 0)
-            for ranks in self._grid.cosets(dimensions):
-                group = register_group(self._network, ranks, self._delay_ps)
-                for npu in ranks:
-                    of_npu[npu] = group
-            self._groups[dimensions] = of_npu
-        return self._groups[dimensions]
+def register_groups(
+    network: NetworkBackend, grid: Grid, delay_ps: int | None, dimensions: tuple[int, ...]
+) -> PerNpu[int]:
+    """Return the network's number of each NPU's new group over ``dimensions``; ``delay_ps``: as of one group."""
+    of_npu = per_npu(grid.communicator, grid.npus, 0)
+    for ranks in grid.cosets(dimensions):
+        group = register_group(network, ranks, delay_ps)
+        for npu in ranks:
+            of_npu[npu] = group
+    return of_npu
 
 
 def register_group(network: NetworkBackend, npus: Sequence[int], delay_ps: int | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from astra_ns3.collectives.registry import cuts_in_ranks, lookup, variants
 from astra_ns3.collectives.schedule import Schedule
@@ -16,7 +16,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.communicator import PerNpu
-from astra_ns3.system.groups import Grid, GroupTable
+from astra_ns3.system.groups import Grid, register_groups
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_NS
 
@@ -78,7 +78,7 @@ class LaunchTable:
             own_delay_ps = self._endpoint_delay_ns * PS_PER_NS
         self._direct_reduces_all = is_part and compatibility.direct_reduces_twice_in_groups
         self._reducing_all: dict[int, tuple[Schedule, Schedule]] = {}
-        self._groups = GroupTable(network, grid, own_delay_ps)
+        self._groups = cache(partial(register_groups, network, grid, own_delay_ps))
         self._schedules = schedules
         self.launch = cache(self._launch)
 
@@ -91,7 +91,7 @@ class LaunchTable:
         truncates = self._truncates and cuts_in_ranks(phase.algorithm) and phase.uneven is None
         if truncates and phase.kind is not CollectiveKind.ALL_GATHER:
             bytes = max(bytes - bytes % ranks, 1)
-        groups = self._groups.of_npus(phase.dimensions)
+        groups = self._groups(phase.dimensions)
 
         @cache
         def costs(npu: int) -> RankCosts:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from astra_ns3.collectives.uneven import are_sent
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, wrong
@@ -21,7 +22,6 @@ from astra_ns3.playing.programs.operations import Compute, Posting, Program, Rec
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator, describe
-from astra_ns3.system.groups import Grid
 from astra_ns3.system.matching import alike, in_words
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 
@@ -82,7 +82,7 @@ class _Check:
         passes = min(programs.passes, _ONE_ROLES_PASSES) if len(programs.roles) == 1 else None
         self._walks = [_Walk(role, programs.program(role, passes)) for role in programs.roles]
         self._role_of = programs.role_of
-        self._grids: dict[Communicator | None, Grid] = {}
+        self._grid_of = cache(self._grid.of)
         self._members: dict[Communicator | None, frozenset[int]] = {}
         self._pairs: dict[tuple[int, Communicator, bool], tuple[tuple[int, int], ...]] = {}
         self._meetings: dict[_Key, _Meeting] = {}
@@ -282,10 +282,7 @@ class _Check:
         return self._members[communicator]
 
     def _has_something_to_do(self, request: CollectiveRequest) -> bool:
-        communicator = request.communicator
-        if communicator not in self._grids:
-            self._grids[communicator] = self._grid.of(communicator)
-        grid = self._grids[communicator]
+        grid = self._grid_of(request.communicator)
         dimensions = range(len(grid.sizes)) if request.dimensions is None else request.dimensions
         sends = request.bytes > 0 and (request.counts is None or are_sent(request.counts))
         return sends and any(dimension in grid.wide for dimension in dimensions)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from astra_ns3.config.training_plan import Exchange, Item, Operation, Ring, Uneven
 from astra_ns3.errors import refuse
@@ -61,22 +62,20 @@ Step = Computing | Exchange | Turning
 
 
 class StepMaker:
-    """Makes steps of items, for a stage; of equal ones once. Raises InputError if operations and places don't match."""
+    """Makes steps of items, for a stage. Raises InputError if operations and places don't match.
+
+    ``of(items)``: the steps, made once for equal items. Operations that follow each other are one step. An item that
+    has nobody to talk to, or nothing to say, is none.
+    """
 
     def __init__(self, places: Places, stage: int, clock: Clock, source: str) -> None:
         self._places = places
         self._stage = stage
         self._clock = clock
         self._source = source
-        self._made: dict[tuple[Item, ...], tuple[Step, ...]] = {}
+        self.of = cache(self._steps)
 
-    def of(self, items: tuple[Item, ...]) -> tuple[Step, ...]:
-        """Operations that follow each other are one step; what has nobody to talk to, or nothing to say, is none."""
-        if items not in self._made:
-            self._made[items] = self._steps(items)
-        return self._made[items]
-
-    def _steps(self, items: Iterable[Item]) -> tuple[Step, ...]:
+    def _steps(self, items: tuple[Item, ...]) -> tuple[Step, ...]:
         steps: list[Step] = []
         for item in items:
             step = self._step(item)

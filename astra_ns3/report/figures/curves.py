@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
@@ -97,8 +98,8 @@ class Steps(Generic[Key]):
         """From 0 to ``end_ps``."""
         self.bins = max(1, min(bins, end_ps))
         self._end_ps = max(1, end_ps)
-        self._highest: dict[Key, Real] = {}
-        self._last: dict[Key, Real] = {}
+        self._highest: defaultdict[Key, Real] = defaultdict(lambda: np.full(self.bins, -np.inf))
+        self._last: defaultdict[Key, Real] = defaultdict(lambda: np.full(self.bins, np.nan))
 
     @property
     def edges_ps(self) -> Numbers:
@@ -107,9 +108,6 @@ class Steps(Generic[Key]):
 
     def add(self, key: Key, times_ps: Numbers, values: Real) -> None:
         """Add values from those times on, in order, and later than all that were added of the key before."""
-        if key not in self._highest:
-            self._highest[key] = np.full(self.bins, -np.inf)
-            self._last[key] = np.full(self.bins, np.nan)
         places = np.minimum(times_ps.astype(np.float64) * self.bins / self._end_ps, self.bins - 1).astype(np.int64)
         np.maximum.at(self._highest[key], places, values)
         self._last[key][places] = values  # of several in one bin, the last stays

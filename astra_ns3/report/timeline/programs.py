@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -27,22 +28,15 @@ class Npus:
 
     def __init__(self, writer: TraceWriter) -> None:
         self._writer = writer
-        self._groups: dict[int, int] = {}
-        self._tracks: dict[tuple[int, str], int] = {}
+        self.group = cache(self._group)
+        self.track = cache(self._track)
         self._lanes: dict[tuple[int, str], Lanes] = {}
 
-    def group(self, npu: int) -> int:
-        """The group of an NPU's tracks."""
-        if npu not in self._groups:
-            self._groups[npu] = self._writer.process(f"NPU {npu}", npu + 1)
-        return self._groups[npu]
+    def _group(self, npu: int) -> int:
+        return self._writer.process(f"NPU {npu}", npu + 1)
 
-    def track(self, npu: int, name: str, rank: int) -> int:
-        """A track of an NPU."""
-        key = (npu, name)
-        if key not in self._tracks:
-            self._tracks[key] = self._writer.track(self.group(npu), name, rank)
-        return self._tracks[key]
+    def _track(self, npu: int, name: str, rank: int) -> int:
+        return self._writer.track(self.group(npu), name, rank)
 
     def lane(self, npu: int, name: str, rank: int, start: int, end: int) -> int:
         """One of several tracks of that name, on which nothing overlaps a slice."""

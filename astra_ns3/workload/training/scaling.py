@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from math import gcd
 
 from astra_ns3.config.training_plan import Block, Exchange, Item, Ring, TrainingPlan
@@ -18,12 +19,10 @@ def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
     """
     if comm_scale == 1:
         return plan
-    done: dict[tuple[Item, ...], tuple[Item, ...]] = {}
 
+    @cache
     def items(found: tuple[Item, ...]) -> tuple[Item, ...]:
-        if found not in done:
-            done[found] = tuple(_scaled_item(item, comm_scale) for item in found)
-        return done[found]
+        return tuple(_scaled_item(item, comm_scale) for item in found)
 
     def block(found: Block) -> Block:
         return replace(
