@@ -13,7 +13,8 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
-from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -49,7 +50,7 @@ def main() -> None:
     workload = parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {options.bytes} 0\n", "micro")
     backend = Ns3Backend(plan_network(network, EndpointModel(system.endpoint_delay_ns * 1000)))
     begin = time.perf_counter()
-    driver = TrainingDriver(backend, system, workload, 1, dimensions=network.dimensions)
+    driver = ProgramsDriver(backend, system, Programs.of(workload, 1, network.dimensions))
     planning = time.perf_counter() - begin
     begin = time.perf_counter()
     driver.run(Limits())

@@ -115,9 +115,7 @@ def could_record(records: Told, table: str) -> bool:
 
     Nothing is paused without PFC, flows have no layers, and an analytical network has no packets.
     """
-    if table in _OF_PACKETS and is_analytical(records):
-        return False
-    if is_of_flows(records) and table in _OF_LOOPS:
+    if (table in _OF_PACKETS and is_analytical(records)) or (table in _OF_LOOPS and is_of_flows(records)):
         return False
     return table != "pauses" or _has_pfc(records.metadata["network"])
 

@@ -106,9 +106,7 @@ def _check(jobs: int | None, scheduler: str | None) -> None:
 def _stands(known: Mapping[str, PointOutcome], task: PointTask, retry_failed: bool) -> bool:
     """Whether the store's word on a point is the last."""
     outcome = known.get(task.address)
-    if outcome is None:
-        return False
-    return outcome.status != FAILED or not (retry_failed or has_wider_limits(task, outcome))
+    return outcome is not None and (outcome.status != FAILED or not (retry_failed or has_wider_limits(task, outcome)))
 
 
 def has_wider_limits(task: PointTask, outcome: PointOutcome) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.many_networks import leaf_spine, on_transport, small_dlrm, system_for
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
@@ -15,7 +16,6 @@ from astra_ns3.network.api import EndpointModel, Limits
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 ROCE = {"kind": "roce", "congestion_control": "none"}
 LOSSY = {**ROCE, "reliability": {"kind": "go-back-0"}}

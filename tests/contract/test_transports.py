@@ -10,6 +10,7 @@ import pytest
 from oracles.roce_times import Star
 from support.many_networks import NETWORKS, small_dlrm, system_for
 from support.star_network import Played, Row, by_hand, play
+from support.transports import transport_of
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network, read_network
@@ -43,7 +44,7 @@ def test_inside_a_node_a_message_takes_the_time_of_roce() -> None:
 
 def test_between_nodes_a_message_takes_the_time_of_tcp() -> None:
     mixed = read_network(MIXED)
-    tcp = mixed.transport_of(TcpTransport)
+    tcp = transport_of(mixed, TcpTransport)
     assert tcp is not None
     played = one(mixed, 1, 4)
     assert played.done_ps(4) == one(with_transport(mixed, transport=tcp.document()), 1, 4).done_ps(4)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from support.role_programs import collective, loop_of_steps, plain_workload, wait
 from support.system_parts import system
+from support.training_driver import TrainingDriver
 
 import astra_ns3
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -21,7 +22,6 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.network.registry import create_backend
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
 from astra_ns3.workload.models.workload import ModelWorkload

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from support.astra_sim_network import AstraSimNetwork, Network10
 from support.measured import AstraSimCase, astra_sim_cases
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import read_system
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.files.astra_sim import read_workload

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from support.transports import transport_of
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.topology.routing import ROUTING_KINDS
+from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.topology.builders import build_graph
@@ -21,6 +23,7 @@ from soak.switches import draw_buffers, draw_heads, draw_switches
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
 
+ROUTING_KINDS: tuple[str, ...] = get_args(RoutingConfig.model_fields["kind"].annotation)
 IN_ORDER = ("ecmp", "pinned")
 Drawn = dict[str, Any]
 
@@ -131,11 +134,11 @@ def _observe(draw: Draw, graph: Graph, config: NetworkConfig) -> Drawn:
         utilisation=draw.pick(["all"], draw.sample(ports, 2)),
         pcap=draw.sample(ports, 2),
     )
-    if config.transport_of(RoceTransport) is not None:
+    if transport_of(config, RoceTransport) is not None:
         made |= draw.some(
             0.1, queue_pairs=["rate", "window", "alpha", "retransmissions", "cnps"], queue_pair_interval="5us"
         )
-    if config.transport_of(TcpTransport) is not None:
+    if transport_of(config, TcpTransport) is not None:
         made |= draw.some(0.1, connections=["congestion_window", "rtt", "retransmissions", "timeouts"])
     return made
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.transports import transport_of
+
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import RoceTransport
@@ -66,21 +68,21 @@ def _traits_of(case: Case) -> Traits:
         config = network if isinstance(network, NetworkConfig) else read_network_file(network).network
         assert isinstance(config, NetworkConfig)
         graph = build_graph(config.topology)
-        roce, routing = config.transport_of(RoceTransport), config.topology.routing.kind
+        roce, routing = transport_of(config, RoceTransport), config.topology.routing.kind
         wandering = roce is not None and roce.ecmp == "per-message-port" and roce.queue_pairs == "per-pair"
         priorities = set() if roce is None else {roce.priority}
         answers = set() if roce is None else {roce.priority if roce.ack_priority is None else roce.ack_priority}
         answers |= set() if roce is None else {roce.cnp_priority}
         return Traits(
             topology=config.topology.kind,
-            transport="both" if roce and config.transport_of(TcpTransport) else "tcp" if roce is None else "roce",
+            transport="both" if roce and transport_of(config, TcpTransport) else "tcp" if roce is None else "roce",
             control="tcp's" if roce is None else roce.congestion_control.kind.rsplit("/", 1)[-1],
             routing=routing,
             reliability="tcp's" if roce is None else roce.reliability.kind,
             has_pfc=roce is not None and any(switch.pfc is not None for switch in graph.switch_configs),
             data_safe=roce is not None and _is_safe(graph, roce, priorities),
             all_safe=roce is not None
-            and config.transport_of(TcpTransport) is None
+            and transport_of(config, TcpTransport) is None
             and _is_safe(graph, roce, priorities | answers),
             in_order=routing in _IN_ORDER and not wandering,
             has_circle=has_circle(graph),

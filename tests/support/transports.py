@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.transport.check import check_transports
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transports import transports_on
+
+Keys = TypeVar("Keys", bound=TransportKeys)
+
+
+def transport_of(network: NetworkConfig, keys: type[Keys]) -> Keys | None:
+    """The transport with keys of this model, if there is one."""
+    return next((each for each in network.each_transport if isinstance(each, keys)), None)
 
 
 def checked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -24,7 +24,6 @@ from astra_ns3.config.core.model import (
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
-from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.kinds import TRANSPORT_KEYS, TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import OwnControl
@@ -48,7 +47,6 @@ __all__ = [
     "read_network",
 ]
 
-Keys = TypeVar("Keys", bound=TransportKeys)
 _PORT_NAME = re.compile(r"host[0-9]{1,9}(:[0-9]{1,9})?|switch[0-9]{1,9}:[0-9]{1,9}")
 
 
@@ -140,10 +138,6 @@ class NetworkConfig(ConfigModel):
         for each in self.transports or (self.transport,):
             first.setdefault(each.kind, each)
         return tuple(first.values())
-
-    def transport_of(self, keys: type[Keys]) -> Keys | None:
-        """Return the transport with keys of this model, if there is one."""
-        return next((each for each in self.each_transport if isinstance(each, keys)), None)
 
     @property
     def own_control(self) -> OwnControl | None:

@@ -10,7 +10,6 @@ from pydantic import Field, Strict, model_validator
 from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, checked, key_error, refuse_key
 from astra_ns3.units import PS_PER_US
 
-ROUTING_KINDS = ("ecmp", "spray", "adaptive", "flowlet", "pinned")
 LARGEST_SEED = 2**32 - 1
 _SPREAD = 0x9E3779B1
 """Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone."""

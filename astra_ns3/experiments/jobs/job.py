@@ -13,13 +13,15 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
-from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.playing.drivers.driver import Driver
-from astra_ns3.playing.dry_run.counting import Counts
+from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
+from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
@@ -108,6 +110,43 @@ class Job(ABC):
     @abstractmethod
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> Driver:
         """What plays it on ``network``."""
+
+
+class ProgramsJob(Job):
+    """A job of a program for each role: a training loop, or a model."""
+
+    @abstractmethod
+    def programs(self, platform: Platform, passes: int) -> RolePrograms:
+        """Return the programs on the network's NPUs; raises InputError if the workload doesn't fit these."""
+
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """Return every collective and message of the programs."""
+        check_collectives(platform.system)
+        programs = self.programs(platform, passes)
+        return expected_run(programs, platform.system, platform.bandwidths, platform.compatibility, tell)
+
+    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
+        """Return what the programs' dry run gives."""
+        return expected_computation(self.programs(platform, passes))
+
+    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
+        """Return what the programs' dry run gives."""
+        return issued_at_once(self.programs(platform, passes))
+
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> ProgramsDriver:
+        """Return what plays the program of its role on every NPU."""
+        return ProgramsDriver(
+            network,
+            platform.system,
+            self.programs(platform, playing.passes),
+            bandwidths=platform.bandwidths,
+            compatibility=platform.compatibility,
+            seed=playing.seed,
+            report_npu=playing.report_npu,
+            journal_to=playing.journal_to,
+            on_heartbeat=playing.on_heartbeat,
+            slowdown=playing.slowdown,
+        )
 
 
 def check_collectives(system: SystemConfig) -> None:

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
-from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
-from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing, check_collectives
+from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import told_apart
-from astra_ns3.network.api import NetworkBackend
-from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
-from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.workload.experts.skew import expert_skew
@@ -25,7 +20,7 @@ from astra_ns3.workload.models.workload import ModelWorkload
 
 
 @dataclass(frozen=True)
-class ModelJob(Job):
+class ModelJob(ProgramsJob):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: ModelWorkload
@@ -65,36 +60,6 @@ class ModelJob(Job):
     def document(self) -> JsonObject:
         """The model's file, and what it amounts to."""
         return self.workload.document()
-
-    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
-        """Every collective and message of all stages."""
-        check_collectives(platform.system)
-        return expected_run(
-            self.programs(platform, passes), platform.system, platform.bandwidths, platform.compatibility, tell
-        )
-
-    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
-        """Of the stages' dry run."""
-        return expected_computation(self.programs(platform, passes))
-
-    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
-        """Of the stages' dry run."""
-        return issued_at_once(self.programs(platform, passes))
-
-    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> ProgramsDriver:
-        """The program of its stage on every NPU."""
-        return ProgramsDriver(
-            network,
-            platform.system,
-            self.programs(platform, playing.passes),
-            bandwidths=platform.bandwidths,
-            compatibility=platform.compatibility,
-            seed=playing.seed,
-            report_npu=playing.report_npu,
-            journal_to=playing.journal_to,
-            on_heartbeat=playing.on_heartbeat,
-            slowdown=playing.slowdown,
-        )
 
     def programs(self, platform: Platform, passes: int) -> TrainingPrograms:
         """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.workload import Pass, Workload
-from astra_ns3.experiments.expected import ExpectedRun, expected_run
-from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing, check_collectives
+from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import scaled_apart
-from astra_ns3.network.api import NetworkBackend
-from astra_ns3.playing.dry_run.counting import Counts, expected_computation, issued_at_once
 from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.loops.unissued import unissued_collectives
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 from astra_ns3.workload.loops.parallel_groups import micro_batches_of
@@ -21,7 +16,7 @@ from astra_ns3.workload.loops.simai_rules import simai_warnings
 
 
 @dataclass(frozen=True)
-class TrainingJob(Job):
+class TrainingJob(ProgramsJob):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: Workload
@@ -77,35 +72,13 @@ class TrainingJob(Job):
             ],
         }
 
-    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
-        """Every collective and message of the loop."""
-        check_collectives(platform.system)
-        programs = Programs.of(self.workload, passes, platform.dimensions)
-        return expected_run(programs, platform.system, platform.bandwidths, platform.compatibility, tell)
-
-    def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
-        """Of the loop's dry run."""
-        return expected_computation(Programs.of(self.workload, passes, platform.dimensions))
-
-    def issued_at_once(self, platform: Platform, passes: int) -> Counts:
-        """Of the loop's dry run."""
-        return issued_at_once(Programs.of(self.workload, passes, platform.dimensions))
-
-    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> TrainingDriver:
-        """The loop on every NPU."""
-        return TrainingDriver(
-            network,
-            platform.system,
+    def programs(self, platform: Platform, passes: int) -> Programs:
+        """Return the programs of the loop."""
+        return Programs.of(
             self.workload,
-            playing.passes,
-            dimensions=platform.dimensions,
-            bandwidths=platform.bandwidths,
-            compatibility=platform.compatibility,
-            seed=playing.seed,
-            report_npu=playing.report_npu,
-            journal_to=playing.journal_to,
-            on_heartbeat=playing.on_heartbeat,
-            slowdown=playing.slowdown,
+            passes,
+            platform.dimensions,
+            exposed_until_first_end=platform.compatibility.exposed_until_first_end,
         )
 
 

@@ -30,7 +30,7 @@ class Npus:
         self._writer = writer
         self.group = cache(self._group)
         self.track = cache(self._track)
-        self._lanes: dict[tuple[int, str], Lanes] = {}
+        self._lanes = cache(self._made_lanes)
 
     def _group(self, npu: int) -> int:
         return self._writer.process(f"NPU {npu}", npu + 1)
@@ -40,11 +40,10 @@ class Npus:
 
     def lane(self, npu: int, name: str, rank: int, start: int, end: int) -> int:
         """One of several tracks of that name, on which nothing overlaps a slice."""
-        key = (npu, name)
-        lanes = self._lanes.get(key)
-        if lanes is None:
-            lanes = self._lanes[key] = Lanes(lambda: self._writer.track(self.group(npu), name, rank))
-        return lanes.track(start, end)
+        return self._lanes(npu, name, rank).track(start, end)
+
+    def _made_lanes(self, npu: int, name: str, rank: int) -> Lanes:
+        return Lanes(lambda: self._writer.track(self.group(npu), name, rank))
 
 
 def write_operations(records: Records, writer: TraceWriter, npus: Npus) -> None:

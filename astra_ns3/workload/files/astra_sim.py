@@ -9,6 +9,7 @@ layers name the loop whose dimensions they take (HYBRID_CUSTOMIZED, a loop of th
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.core.reading import read_text
@@ -36,7 +37,7 @@ COLUMNS = (
     "weight-gradient size",
     "update time",
 )
-POLICY_COLUMN = "policy"
+_POLICY_COLUMN = "policy"
 
 
 def read_workload(path: str | os.PathLike[str]) -> Workload:
@@ -84,22 +85,27 @@ def format_workload(workload: Workload) -> str:
 def _layer(row: Row, loop: str) -> Layer:
     own = user_part(loop) is not None
     has_policy = len(row.words) > len(COLUMNS) if own else LOOPS[loop].dimensions is None
-    expected = (*COLUMNS, POLICY_COLUMN) if has_policy else COLUMNS
+    return read_layer(row, _pass, has_policy=has_policy)
+
+
+def read_layer(row: Row, pass_of: Callable[[Row, int], Pass], *, has_policy: bool) -> Layer:
+    """Return the layer of a row; ``pass_of`` reads the three columns of a pass from a column on. Raises InputError."""
+    expected = (*COLUMNS, _POLICY_COLUMN) if has_policy else COLUMNS
     if len(row.words) != len(expected):
         raise row.error(f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}")
     row.integer(1, COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
     return Layer(
         name=row.words[0],
-        forward=_pass(row, 2),
-        input_gradient=_pass(row, 5),
-        weight_gradient=_pass(row, 8),
+        forward=pass_of(row, 2),
+        input_gradient=pass_of(row, 5),
+        weight_gradient=pass_of(row, 8),
         update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS, "ns"),
-        policy=layer_policy(row) if has_policy else None,
+        policy=_policy(row) if has_policy else None,
     )
 
 
-def layer_policy(row: Row) -> str:
-    """The loop whose dimensions a layer takes, the thirteenth column; raises InputError."""
+def _policy(row: Row) -> str:
+    """Return the loop whose dimensions a layer takes, the thirteenth column; raises InputError."""
     word = row.words[len(COLUMNS)]
     if word not in LAYER_POLICIES:
         hint = nearest(word, LAYER_POLICIES)

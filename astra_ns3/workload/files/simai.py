@@ -23,7 +23,7 @@ from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.workload import LARGEST_COMPUTE_NS, Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import InputError, Where, nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER
-from astra_ns3.workload.files.astra_sim import COLUMNS, POLICY_COLUMN, layer_policy
+from astra_ns3.workload.files.astra_sim import COLUMNS, read_layer
 from astra_ns3.workload.files.astra_sim_header import check_layer_numbers, header_of, parse_header
 from astra_ns3.workload.files.simai_header import (
     SIMAI_KEYS,
@@ -110,18 +110,7 @@ class _LayerReader:
         self._has_policy = loop not in SIMAI_LOOPS and LOOPS[loop].dimensions is None
 
     def layer(self, row: Row) -> Layer:
-        expected = (*COLUMNS, POLICY_COLUMN) if self._has_policy else COLUMNS
-        if len(row.words) != len(expected):
-            raise row.error(f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}")
-        row.integer(1, COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
-        return Layer(
-            name=row.words[0],
-            forward=self._pass(row, 2),
-            input_gradient=self._pass(row, 5),
-            weight_gradient=self._pass(row, 8),
-            update_ns=row.integer(11, COLUMNS[11], 0, LARGEST_COMPUTE_NS, "ns"),
-            policy=layer_policy(row) if self._has_policy else None,
-        )
+        return read_layer(row, self._pass, has_policy=self._has_policy)
 
     def _pass(self, row: Row, column: int) -> Pass:
         compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS, "ns")

@@ -106,10 +106,10 @@ class Nap:
 ''',
         "astra_ns3/playing/loops/nap_driver.py": '''"""Plays naps."""
 
-from astra_ns3.playing.loops.training_driver import TrainingDriver
+from astra_ns3.playing.player.programs_driver import ProgramsDriver
 
 
-class NapDriver(TrainingDriver):
+class NapDriver(ProgramsDriver):
     """The loop of one layer."""
 ''',
         "astra_ns3/experiments/jobs/nap.py": '''"""A nap as a job."""

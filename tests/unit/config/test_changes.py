@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from support.small_run import small_run
+from support.transports import transport_of
 
 import astra_ns3
 from astra_ns3.cli.validate import validate_command
@@ -84,7 +85,7 @@ def test_a_config_txt_has_the_keys_of_our_network_files(tmp_path: Path) -> None:
     (tmp_path / "config.txt").write_text(text, encoding="utf-8")
     network = loaded({"transport.payload": 4000}, network=tmp_path / "config.txt").network
     assert isinstance(network, NetworkConfig)
-    roce = network.transport_of(RoceTransport)
+    roce = transport_of(network, RoceTransport)
     assert roce is not None
     assert roce.payload_bytes == 4000
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.fake_backend import FakeBackend
 from support.imported_graphs import spectrum_x
+from support.transports import transport_of
 
 from astra_ns3.config.formats.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
 from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology
@@ -525,7 +526,7 @@ def test_two_lines_join_simais_conf_with_a_topology(tmp_path: Path) -> None:
     assert [config.ecn == "off" for config in graph.switch_configs] == [True, True, False]
     assert [config.pfc is not None for config in graph.switch_configs] == [True] * 3
     assert found.network.observe.queues == ()
-    roce = found.network.transport_of(RoceTransport)
+    roce = transport_of(found.network, RoceTransport)
     assert roce is not None
     assert roce.payload_bytes == 9000
     (warning,) = found.warnings

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.transports import checked
+from support.transports import checked, transport_of
 
 from astra_ns3.config.network.packet_network import (
     NetworkConfig,
@@ -52,14 +52,14 @@ def network(*transports: object, topology: dict[str, Any] = NODES, **keys: objec
 
 def test_each_kind_is_found_and_the_outermost_is_the_transport() -> None:
     found = network("roce", {"kind": "tcp", "window": "1MB"})
-    tcp = found.transport_of(TcpTransport)
-    assert isinstance(found.transport_of(RoceTransport), RoceTransport)
+    tcp = transport_of(found, TcpTransport)
+    assert isinstance(transport_of(found, RoceTransport), RoceTransport)
     assert isinstance(tcp, TcpTransport)
     assert tcp.window_bytes == 10**6
     assert found.transport == tcp
     alone = parse_network({"topology": NODES})
     assert (alone.each_transport, alone.transports) == ((TcpTransport(),), None)
-    assert network("roce", "roce").transport_of(TcpTransport) is None
+    assert transport_of(network("roce", "roce"), TcpTransport) is None
 
 
 def test_a_document_with_transports_reads_back_equal() -> None:
@@ -100,10 +100,10 @@ def test_the_option_changes_the_congestion_control_of_roce_alone() -> None:
     files = (INPUTS / "workload" / "micro-all-reduce.txt", INPUTS / "system" / "hier.txt", MIXED)
     changed = load_inputs(*files, options=Options(congestion_control="dcqcn")).network
     assert isinstance(changed, NetworkConfig)
-    roce = changed.transport_of(RoceTransport)
+    roce = transport_of(changed, RoceTransport)
     assert roce is not None
     assert roce.congestion_control.kind == "dcqcn"
-    assert changed.transport_of(TcpTransport) == read_network(MIXED).transport_of(TcpTransport)
+    assert transport_of(changed, TcpTransport) == transport_of(read_network(MIXED), TcpTransport)
     with pytest.raises(InputError, match="needs transport roce; the network's transport is tcp"):
         load_inputs(files[0], files[1], network("tcp", "tcp"), options=Options(congestion_control="dcqcn"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.transports import transport_of
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.transports.roce import RoceTransport
@@ -22,7 +23,7 @@ US = 10**6
 
 def control(keys: object) -> RoceControl:
     network = parse_network(star({"kind": "roce", "congestion_control": keys}))
-    roce = network.transport_of(RoceTransport)
+    roce = transport_of(network, RoceTransport)
     assert roce is not None
     return roce.congestion_control
 

@@ -31,6 +31,7 @@ from support.small_run import (
     small_system,
     small_workload,
 )
+from support.training_driver import TrainingDriver
 
 import astra_ns3
 from astra_ns3.errors import BackendError, InputError, Interrupted, LimitReached, ResultsNotSaved, SimulationStalled
@@ -41,7 +42,6 @@ from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.saving import save_all
 from astra_ns3.network.api import Limits, NetworkListener
 from astra_ns3.network.recorded import FLOWS
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 DYING_BEAT = 20
 """After as many beats as InterruptedBackend's, so that the two can be compared."""

@@ -37,7 +37,7 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import Limits
-from astra_ns3.playing.loops.training_driver import TrainingDriver
+from support.training_driver import TrainingDriver
 
 class Still(FakeBackend):
     def launch(self, *words):

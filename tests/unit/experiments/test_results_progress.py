@@ -9,10 +9,10 @@ import pytest
 from support.fake_backend import FakeBackend
 from support.msccl_programs import ring_all_reduce
 from support.small_run import NPUS, small_network, small_system, small_workload
+from support.training_driver import TrainingDriver
 
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.progress import ExpectedWork, Progress, ProgressMeter, expected_work, tell_stage
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 

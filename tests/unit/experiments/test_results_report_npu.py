@@ -11,12 +11,12 @@ from support.fake_backend import FakeBackend
 from support.role_programs import pipeline, plain_workload
 from support.small_run import NPUS, small_network, small_run, small_system
 from support.system_parts import system
+from support.training_driver import TrainingDriver
 
 from astra_ns3 import run
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.layer_table import write_layers
 from astra_ns3.network.plan import NetworkPlan
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 
 PS_PER_US = 1_000_000
 

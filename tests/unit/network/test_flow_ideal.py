@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.small_run import small_network
+from support.transports import transport_of
 
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.formats.analytical import AnalyticalDimension
@@ -90,7 +91,7 @@ def test_the_acknowledgement_counts_if_it_completes_the_message() -> None:
 def test_of_tcp_segments_at_full_rate() -> None:
     # 100 Gb/s, MTU 1500 by default: what is on the line is data, 20 of IP, 20 of TCP, 12 of time stamps, 18 and 20.
     network = small_network()
-    tcp = network.transport_of(TcpTransport)
+    tcp = transport_of(network, TcpTransport)
     assert tcp is not None
     (one,) = times(network, "ns3", [(0, 1, 1000)])
     options = 12 if tcp.timestamps else 0

@@ -13,11 +13,11 @@ import pytest
 from oracles.astra_sim import Dimension
 from support.astra_sim_network import AstraSimNetwork, Network10
 from support.astra_sim_runs import LOOPS, LoopRun, loop_run
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system, read_system
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.files.astra_sim import parse_workload, read_workload

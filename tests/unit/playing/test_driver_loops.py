@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
 from support.fake_backend import FakeBackend
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
@@ -17,7 +18,6 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import RunRecords
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, TEXT_LOOPS
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import collective_times
 from support.fake_backend import FakeBackend
+from support.training_driver import TrainingDriver
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
@@ -18,7 +19,6 @@ from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.network.api import EndpointModel, Limits, PendingMessage
 from astra_ns3.network.recorded import Columns, RecordedTable
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.file import parse_system
 
 ENDPOINT_PS = 10_000

@@ -12,6 +12,7 @@ from oracles import collective_times
 from support.fake_backend import FakeBackend
 from support.role_programs import Step, collective, loop_of_steps, plain_workload, wait
 from support.system_parts import request, system
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
@@ -21,7 +22,6 @@ from astra_ns3.network.instance import unpack_instance
 from astra_ns3.playing.dry_run.counting import collective_requests, counted_requests
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.steps import Steps
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.roles import Role, make_roles
 from astra_ns3.system.collective_planner import CollectivePlanner

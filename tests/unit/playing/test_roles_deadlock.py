@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 from support.role_programs import Await, Step, collective, loop_of_steps, plain_workload, wait
 from support.system_parts import system
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalled
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.programs.operations import Compute, Receive, Send
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest

@@ -9,6 +9,7 @@ from oracles import collective_times
 from support.fake_backend import FakeBackend
 from support.role_programs import Await, Step, loop_of_steps, pipeline, plain_workload, wait
 from support.system_parts import system
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, ProgramMismatch
@@ -17,7 +18,6 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
 from astra_ns3.playing.dry_run.counting import PlannedMessages, counted_messages, expected_computation
 from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.programs.operations import Compute, Receive, Send
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.messages import INVITATION_BYTES

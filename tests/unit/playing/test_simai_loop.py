@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.fake_backend import FakeBackend
+from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility, preset
@@ -18,7 +19,6 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Label, RunRecords
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.simai_pipeline import turns
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.programs.operations import Compute, Receive, Send, Wait
 from astra_ns3.report.summary import pipeline_rows
 from astra_ns3.system.file import parse_system

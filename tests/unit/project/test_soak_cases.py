@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from soak import child
 from soak.case import Case, case_of
-from soak.cases import random_case
+from soak.cases import ROUTING_KINDS, random_case
 from soak.models import MODELS, WORD
 from soak.play import DEADLOCK, FINISHED, GAVE_UP, Outcome
 from soak.topologies import KINDS
@@ -21,7 +21,6 @@ from soak.verdict import faults
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.config.topology.routing import ROUTING_KINDS
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.builders import BUILDERS, build_graph

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.fake_backend import FakeBackend
 from support.small_run import small_network, small_system, small_workload
+from support.training_driver import TrainingDriver
 
 import astra_ns3
 from astra_ns3 import Result, ScenarioResult, Tenant, memory
@@ -23,7 +24,6 @@ from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.memory import Available
 from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
 from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, CONNECTIONS, Columns, RecordedTable
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork

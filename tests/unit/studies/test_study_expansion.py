@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.studies import BASE, INPUTS, expanded, study_of, written
+from support.transports import transport_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig
@@ -29,7 +30,7 @@ def network_of(point: Point) -> NetworkConfig:
 
 
 def control_of(point: Point) -> str:
-    roce = network_of(point).transport_of(RoceTransport)
+    roce = transport_of(network_of(point), RoceTransport)
     assert roce is not None
     return roce.congestion_control.kind
 
@@ -101,7 +102,7 @@ def test_a_key_replaces_the_keys_below_it_that_were_said_before() -> None:
 
 def test_of_one_level_the_shorter_key_is_changed_first() -> None:
     base = {f"{CONTROL}.parameters": "paper", CONTROL: {"kind": "timely"}}
-    roce = network_of(the_point(study_of(base))).transport_of(RoceTransport)
+    roce = transport_of(network_of(the_point(study_of(base))), RoceTransport)
     assert roce is not None
     assert roce.congestion_control.document()["parameters"] == "paper"
     assert roce.congestion_control.kind == "timely"
@@ -115,7 +116,7 @@ def test_changes_of_keys_are_made_to_whichever_file_a_point_reads() -> None:
 
 def test_what_follows_from_a_key_follows_from_its_new_value() -> None:
     """HPCC's telemetry, which the network leaves open, comes with it: nothing of DCQCN's stands in the way."""
-    roce = network_of(the_point(study_of({CONTROL: "hpcc"}))).transport_of(RoceTransport)
+    roce = transport_of(network_of(the_point(study_of({CONTROL: "hpcc"}))), RoceTransport)
     assert roce is not None
     assert roce.telemetry_bytes is None
     assert roce.congestion_control.telemetry_bytes == 42

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 from support.role_programs import collective, loop_of_steps, plain_workload, wait
 from support.system_parts import system
+from support.training_driver import TrainingDriver
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import InputError, ProgramMismatch
 from astra_ns3.network.records import Label
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.system.collective_planner import CollectivePlanner
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid

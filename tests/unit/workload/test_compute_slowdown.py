@@ -19,6 +19,7 @@ from support.small_graphs import Played, collective, compute, system_of
 from support.small_run import small_run, small_system
 from support.studies import INPUTS
 from support.training import FlopClock, plan_of, takes
+from support.training_driver import TrainingDriver
 
 import astra_ns3
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Jitter, read_compute_slowdown
@@ -29,7 +30,6 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.network.api import Limits
 from astra_ns3.network.records import NpuRecord, RunRecords
-from astra_ns3.playing.loops.training_driver import TrainingDriver
 from astra_ns3.playing.programs.operations import Compute
 from astra_ns3.playing.slowdown.computations import SlowedComputations
 from astra_ns3.playing.slowdown.jitter import JitterFactors

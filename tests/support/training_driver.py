@@ -1,4 +1,4 @@
-"""Runs a training loop over layers on every NPU."""
+"""A driver of a training loop over layers, for tests that play one without files."""
 
 from __future__ import annotations
 
