@@ -106,7 +106,7 @@ class Where:
         return f"{file}:{self.line}" if self.line else file
 
 
-Place = Where | str | os.PathLike[str]
+Location = Where | str | os.PathLike[str]
 _Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
 _LONGEST_WORD = 40
@@ -114,10 +114,10 @@ _LONG = re.compile(r"""(?<!\w)(['"])([^'"]{160})([^'"]{41,})\1(?!\w)|()([^\s/'"]
 """A quoted value that is long, and a word longer than any file's name."""
 
 
-def wrong(words: str, where: Place = "") -> InputError:
+def wrong(words: str, where: Location = "") -> InputError:
     """Return the error that says ``words`` of a place; see :func:`shorten`."""
-    place = str(where) if isinstance(where, Where) else os.fspath(where)
-    return InputError(shorten(f"{place}: {words}" if place else words))
+    location = str(where) if isinstance(where, Where) else os.fspath(where)
+    return InputError(shorten(f"{location}: {words}" if location else words))
 
 
 def shorten(line: str) -> str:
@@ -130,7 +130,7 @@ def _cut(found: re.Match[str]) -> str:
     return f"{mark}{begin}...{mark} ({len(rest):,} more letters)"
 
 
-def refuse(condition: bool, words: str, where: Place = "") -> None:
+def refuse(condition: bool, words: str, where: Location = "") -> None:
     """Raise :func:`wrong` if ``condition`` holds.
 
     The words are made even if the condition doesn't hold. Use ``if`` and ``raise wrong`` where many things are checked,
@@ -140,46 +140,46 @@ def refuse(condition: bool, words: str, where: Place = "") -> None:
         raise wrong(words, where)
 
 
-def required(value: _Value | None, words: str, where: Place = "") -> _Value:
+def required(value: _Value | None, words: str, where: Location = "") -> _Value:
     """Return ``value``, which must be there; raise :func:`wrong` if it is None."""
     if value is None:
         raise wrong(words, where)
     return value
 
 
-def of_type(value: _Given, kind: type[_Value], words: str, where: Place = "") -> _Value:
+def of_type(value: _Given, kind: type[_Value], words: str, where: Location = "") -> _Value:
     """Return ``value``, which must be of ``kind``; raise :func:`wrong` if it isn't."""
     if not isinstance(value, kind):
         raise wrong(words, where)
     return value
 
 
-def unknown(what: str, word: str, allowed: Collection[str], where: Place = "") -> InputError:
+def unknown(what: str, word: str, allowed: Collection[str], where: Location = "") -> InputError:
     """Return the error of a word that is none of the allowed ones, with the nearest of these."""
     listed = f"{', '.join(allowed)}{nearest(word, allowed)}"
     return wrong(f"{what} '{word[:_LONGEST_WORD]}' is not one of {listed}", where)
 
 
-def check_known(what: str, word: str, allowed: Collection[str], where: Place = "") -> None:
+def check_known(what: str, word: str, allowed: Collection[str], where: Location = "") -> None:
     """Raise :func:`unknown` if a word is none of the allowed ones."""
     if word not in allowed:
         raise unknown(what, word, allowed, where)
 
 
-def one_of(what: str, word: str, allowed: Mapping[str, _Value], where: Place = "") -> _Value:
+def one_of(what: str, word: str, allowed: Mapping[str, _Value], where: Location = "") -> _Value:
     """Return the value that a table has for a word; raise :func:`unknown` if it has none."""
     check_known(what, word, allowed, where)
     return allowed[word]
 
 
-def in_range(name: str, value: float, least: float, most: float | None = None, where: Place = "") -> None:
+def in_range(name: str, value: float, least: float, most: float | None = None, where: Location = "") -> None:
     """Raise the error of a number that is below ``least`` or above ``most``."""
     if value < least or (most is not None and value > most):
         allowed = f"at least {least}" if most is None else f"{least} to {most}"
         raise wrong(f"{name} is {value}, expected {allowed}", where)
 
 
-def whole_number(name: str, value: _Value, least: int, most: int | None = None, where: Place = "") -> int:
+def whole_number(name: str, value: _Value, least: int, most: int | None = None, where: Location = "") -> int:
     """Return ``value`` as a whole number in the range; raise the error of one that Python code gave otherwise."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         allowed = f", at least {least}" if most is None else f" from {least} to {most}"
@@ -187,7 +187,7 @@ def whole_number(name: str, value: _Value, least: int, most: int | None = None, 
     return value
 
 
-def of_npus(name: str, npu: int, npus: int, where: Place = "") -> None:
+def of_npus(name: str, npu: int, npus: int, where: Location = "") -> None:
     """Raise the error of an NPU that isn't there."""
     if not 0 <= npu < npus:
         raise wrong(f"{name} is {npu}, expected one of {npus} NPUs, 0 to {npus - 1}", where)
@@ -201,7 +201,7 @@ def ends_in(what: str, path: str, endings: Iterable[str]) -> None:
 
 
 @contextmanager
-def located(where: Place) -> Iterator[None]:
+def located(where: Location) -> Iterator[None]:
     """Put ``where`` in front of errors of input that are raised inside."""
     try:
         yield
@@ -210,7 +210,7 @@ def located(where: Place) -> Iterator[None]:
 
 
 @contextmanager
-def failing(kinds: type[Exception] | tuple[type[Exception], ...], words: str, where: Place = "") -> Iterator[None]:
+def failing(kinds: type[Exception] | tuple[type[Exception], ...], words: str, where: Location = "") -> Iterator[None]:
     """Raise the error that says ``words`` and the reason for what is raised inside and is of ``kinds``."""
     try:
         yield

@@ -56,9 +56,9 @@ class Commands(CommandGroup):
             formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
 
 
-def load_command(place: str) -> click.Command:
+def load_command(where: str) -> click.Command:
     """The command that stands at ``module:name`` in this folder."""
-    module, _, name = place.partition(":")
+    module, _, name = where.partition(":")
     command: click.Command = getattr(import_module(f"astra_ns3.cli.{module}"), name)
     if not gc.isenabled():  # in a process of our own: see the entry point
         gc.freeze()

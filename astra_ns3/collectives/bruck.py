@@ -18,7 +18,7 @@ from astra_ns3.collectives.schedule import Content, Schedule
 def bruck_all_to_all(ranks: int) -> Schedule:
     """Step k: what has to go 2^k or more (by its k-th bit) goes 2^k on; about half of the data in each message."""
     name = "bruck all_to_all"
-    check_messages(name, ranks, ranks * _steps(ranks), blocks=ranks * sum(place.bit_count() for place in range(ranks)))
+    check_messages(name, ranks, ranks * _steps(ranks), blocks=ranks * sum(index.bit_count() for index in range(ranks)))
     distances = [np.flatnonzero(column(ranks) >> step & 1).astype(np.int32) for step in range(_steps(ranks))]
     carried = []
     for step, distance in enumerate(distances):

@@ -36,7 +36,7 @@ def _paths_from_root(ranks: int, ways: tuple[int, ...]) -> list[list[int]]:
     if ways == BOTH_WAYS:
         middle = ranks // 2
         return [list(range(middle + 1)), [0, *range(ranks - 1, middle, -1)]]
-    return [[ways[0] * place % ranks for place in range(ranks)]]
+    return [[ways[0] * index % ranks for index in range(ranks)]]
 
 
 def _chains(name: str, ranks: int, paths: list[list[int]], *, blocks: int, reduces: bool = False) -> Schedule:

@@ -19,7 +19,7 @@ from astra_ns3.collectives.msccl_xml import (
 )
 from astra_ns3.errors import InputError, Where, refuse, wrong
 
-_Place = tuple[int, int]  # GPU, thread block
+_BlockId = tuple[int, int]  # GPU, thread block
 _Channel = tuple[int, int, int]  # sender, receiver, channel
 
 
@@ -47,145 +47,145 @@ class MscclMachine:
         self._blocks = {
             (rank, number): block for rank, gpu in enumerate(program.gpus) for number, block in gpu.blocks.items()
         }
-        self._places = list(self._blocks)
-        self._numbers = {place: number for number, place in enumerate(self._places)}
+        self._block_ids = list(self._blocks)
+        self._numbers = {block_id: number for number, block_id in enumerate(self._block_ids)}
         self._check_peers()
         self._done = dict.fromkeys(self._blocks, 0)
         # Level of a message that a thread block would send now, and after each of its steps.
         self._level = dict.fromkeys(self._blocks, 0)
-        self._levels: dict[_Place, list[int]] = {place: [] for place in self._blocks}
+        self._levels: dict[_BlockId, list[int]] = {block_id: [] for block_id in self._blocks}
         self._on_their_way: dict[_Channel, deque[Message]] = defaultdict(deque)
         # Thread blocks that can't go on: by the step (GPU, thread block, step) or the channel that they wait for.
-        self._after_step: dict[tuple[int, int, int], list[_Place]] = defaultdict(list)
-        self._listening: dict[_Channel, _Place] = {}
+        self._after_step: dict[tuple[int, int, int], list[_BlockId]] = defaultdict(list)
+        self._listening: dict[_Channel, _BlockId] = {}
         self._sent: dict[tuple[int, int, int], Message] = {}
         # Message that brought what is in a cell, for reductions that come later.
         self._brought: dict[tuple[int, str, int], Message] = {}
 
     def run(self) -> list[Message]:
         """All messages, in the order of the file; raises InputError where the program goes wrong."""
-        for place in self._places:
-            self._line_up(place)
+        for block_id in self._block_ids:
+            self._line_up(block_id)
         while self._agenda:
-            place = self._places[self._agenda.take()]
-            while self._can_go_on(place):
-                self._do(place)
-            self._line_up(place)
-        for place, block in self._blocks.items():
-            if self._done[place] < len(block.steps):
+            block_id = self._block_ids[self._agenda.take()]
+            while self._can_go_on(block_id):
+                self._do(block_id)
+            self._line_up(block_id)
+        for block_id, block in self._blocks.items():
+            if self._done[block_id] < len(block.steps):
                 raise self._error(
-                    self._next(place), f"GPU {place[0]}, thread block {place[1]} waits for ever (deadlock)"
+                    self._next(block_id), f"GPU {block_id[0]}, thread block {block_id[1]} waits for ever (deadlock)"
                 )
         self._check_end()
         return [self._sent[key] for key in sorted(self._sent)]
 
-    def _line_up(self, place: _Place) -> None:
+    def _line_up(self, block_id: _BlockId) -> None:
         """Put a thread block on the agenda, or where what it waits for finds it."""
-        if self._done[place] == len(self._blocks[place].steps):
+        if self._done[block_id] == len(self._blocks[block_id].steps):
             return
-        awaited = self._awaited_step(place)
+        awaited = self._awaited_step(block_id)
         if awaited is not None:
-            self._after_step[awaited].append(place)
-        elif self._lacks_message(place):
-            self._listening[self._inward(place)] = place
+            self._after_step[awaited].append(block_id)
+        elif self._lacks_message(block_id):
+            self._listening[self._inward(block_id)] = block_id
         else:
-            self._agenda.add(self._numbers[place])
+            self._agenda.add(self._numbers[block_id])
 
-    def _next(self, place: _Place) -> MscclStep:
-        return self._blocks[place].steps[self._done[place]]
+    def _next(self, block_id: _BlockId) -> MscclStep:
+        return self._blocks[block_id].steps[self._done[block_id]]
 
-    def _can_go_on(self, place: _Place) -> bool:
-        if self._done[place] == len(self._blocks[place].steps):
+    def _can_go_on(self, block_id: _BlockId) -> bool:
+        if self._done[block_id] == len(self._blocks[block_id].steps):
             return False
-        return self._awaited_step(place) is None and not self._lacks_message(place)
+        return self._awaited_step(block_id) is None and not self._lacks_message(block_id)
 
-    def _awaited_step(self, place: _Place) -> tuple[int, int, int] | None:
+    def _awaited_step(self, block_id: _BlockId) -> tuple[int, int, int] | None:
         """GPU, thread block and step that the next step depends on, if that isn't done yet."""
-        step = self._next(place)
+        step = self._next(block_id)
         if step.depends is None:
             return None
         number, needed = step.depends
-        other = self._blocks.get((place[0], number))
+        other = self._blocks.get((block_id[0], number))
         if other is None or needed >= len(other.steps):
             raise self._error(step, f"depends on thread block {number}, step {needed}, which isn't there")
-        return (place[0], number, needed) if self._done[place[0], number] <= needed else None
+        return (block_id[0], number, needed) if self._done[block_id[0], number] <= needed else None
 
-    def _lacks_message(self, place: _Place) -> bool:
-        return self._next(place).type in RECEIVING and not self._on_their_way[self._inward(place)]
+    def _lacks_message(self, block_id: _BlockId) -> bool:
+        return self._next(block_id).type in RECEIVING and not self._on_their_way[self._inward(block_id)]
 
-    def _do(self, place: _Place) -> None:
+    def _do(self, block_id: _BlockId) -> None:
         """One step of a thread block."""
-        rank, block, step = place[0], self._blocks[place], self._next(place)
+        rank, block, step = block_id[0], self._blocks[block_id], self._next(block_id)
         if step.depends is not None:
             number, needed = step.depends
-            self._level[place] = max(self._level[place], self._levels[rank, number][needed])
+            self._level[block_id] = max(self._level[block_id], self._levels[rank, number][needed])
         message: Message | None = None
         if step.type in RECEIVING:
-            message = self._on_their_way[self._inward(place)].popleft()
+            message = self._on_their_way[self._inward(block_id)].popleft()
             if len(message.carried) != step.count:
                 raise self._error(
                     step, f"cnt is {step.count}, but line {message.line} sends {len(message.carried)} chunks"
                 )
-            self._level[place] = max(self._level[place], message.level + 1)
+            self._level[block_id] = max(self._level[block_id], message.level + 1)
         values = self._values(rank, step, message)
         if step.type in SENDING:
-            sent = Message(step.line, rank, block.send, self._level[place], values)
+            sent = Message(step.line, rank, block.send, self._level[block_id], values)
             channel = rank, block.send, block.channel
             self._on_their_way[channel].append(sent)
-            self._sent[(*place, self._done[place])] = sent
+            self._sent[(*block_id, self._done[block_id])] = sent
             if channel in self._listening:
                 self._line_up(self._listening.pop(channel))
-        self._levels[place].append(self._level[place])
-        self._done[place] += 1
-        for other in self._after_step.pop((*place, self._done[place] - 1), ()):
+        self._levels[block_id].append(self._level[block_id])
+        self._done[block_id] += 1
+        for other in self._after_step.pop((*block_id, self._done[block_id] - 1), ()):
             self._line_up(other)
 
     def _values(self, rank: int, step: MscclStep, message: Message | None) -> list[Value]:
         """What a step computes, stored where it says so."""
         values = []
-        for place in range(step.count if step.type != "nop" else 0):
+        for index in range(step.count if step.type != "nop" else 0):
             if message is None:
-                value = self._read(rank, step, step.source, place)
+                value = self._read(rank, step, step.source, index)
                 if step.type == "re":
-                    value = self._sum(rank, step, self._read(rank, step, step.destination, place), value)
-                    self._mark_reduction(rank, step, place)
+                    value = self._sum(rank, step, self._read(rank, step, step.destination, index), value)
+                    self._mark_reduction(rank, step, index)
             else:
-                value = message.carried[place]
+                value = message.carried[index]
                 if step.type in REDUCING:
                     message.reduces = True
-                    value = self._sum(rank, step, self._read(rank, step, step.source, place), value)
+                    value = self._sum(rank, step, self._read(rank, step, step.source, index), value)
             if step.type in STORING or step.type in ("cpy", "re"):
-                self._write(rank, step, place, value, message)
+                self._write(rank, step, index, value, message)
             values.append(value)
         return values
 
-    def _read(self, rank: int, step: MscclStep, where: tuple[str, int], place: int) -> Value:
-        value = self._memory[rank].read(self._cell(rank, step, where, place))
+    def _read(self, rank: int, step: MscclStep, where: tuple[str, int], chunk: int) -> Value:
+        value = self._memory[rank].read(self._cell(rank, step, where, chunk))
         if value is None:
             raise self._error(
-                step, f"GPU {rank} reads chunk {where[1] + place} of buffer '{where[0]}' before it is written"
+                step, f"GPU {rank} reads chunk {where[1] + chunk} of buffer '{where[0]}' before it is written"
             )
         return value
 
-    def _write(self, rank: int, step: MscclStep, place: int, value: Value, message: Message | None) -> None:
-        cell = self._cell(rank, step, step.destination, place)
+    def _write(self, rank: int, step: MscclStep, chunk: int, value: Value, message: Message | None) -> None:
+        cell = self._cell(rank, step, step.destination, chunk)
         self._memory[rank].write(cell, value)
         source = (
-            self._brought.get((rank, *self._cell(rank, step, step.source, place))) if step.type == "cpy" else message
+            self._brought.get((rank, *self._cell(rank, step, step.source, chunk))) if step.type == "cpy" else message
         )
         if source is not None:
             self._brought[(rank, *cell)] = source
         else:
             self._brought.pop((rank, *cell), None)
 
-    def _mark_reduction(self, rank: int, step: MscclStep, place: int) -> None:
+    def _mark_reduction(self, rank: int, step: MscclStep, chunk: int) -> None:
         """A received message that is added up later costs its reduction all the same."""
-        message = self._brought.get((rank, *self._cell(rank, step, step.source, place)))
+        message = self._brought.get((rank, *self._cell(rank, step, step.source, chunk)))
         if message is not None:
             message.reduces = True
 
-    def _cell(self, rank: int, step: MscclStep, where: tuple[str, int], place: int) -> tuple[str, int]:
-        buffer, offset = where[0], where[1] + place
+    def _cell(self, rank: int, step: MscclStep, where: tuple[str, int], chunk: int) -> tuple[str, int]:
+        buffer, offset = where[0], where[1] + chunk
         size = self._memory[rank].size(buffer)
         if not 0 <= offset < size:
             raise self._error(step, f"chunk {offset} of buffer '{buffer}' is not one of 0 to {size - 1}")
@@ -199,9 +199,9 @@ class MscclMachine:
             raise self._error(step, f"GPU {rank} adds rank {twice}'s part of block {mine[0]} twice")
         return mine[0], mine[1] | came[1]
 
-    def _inward(self, place: _Place) -> _Channel:
-        block = self._blocks[place]
-        return block.receive, place[0], block.channel
+    def _inward(self, block_id: _BlockId) -> _Channel:
+        block = self._blocks[block_id]
+        return block.receive, block_id[0], block.channel
 
     def _check_peers(self) -> None:
         """A channel has one thread block at each end."""

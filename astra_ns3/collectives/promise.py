@@ -51,7 +51,7 @@ def wanted(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], rank:
     if kind is CollectiveKind.ALL_TO_ALL:
         own = own_blocks(schedule)
         part = own // ranks
-        return {source * own + rank * part + place: 1 << source for source in range(ranks) for place in range(part)}
+        return {source * own + rank * part + index: 1 << source for source in range(ranks) for index in range(part)}
     is_reached = kind is CollectiveKind.BROADCAST or rank == ranks - 1
     return dict.fromkeys(range(schedule.blocks), 1) if is_reached else {}
 

@@ -47,7 +47,7 @@ def csv_schedule(text: str, source: str) -> tuple[Schedule, CollectiveKind]:
     for number, row in zip(numbers, rows, strict=True):
         if len(row) != len(names):
             raise wrong(f"found {len(row)} cells, expected {len(names)} as in line {numbers[0]}", Where(source, number))
-    columns = {name: [row[place].strip() for row in rows[1:]] for place, name in enumerate(names)}
+    columns = {name: [row[index].strip() for row in rows[1:]] for index, name in enumerate(names)}
     refuse(len(columns) != len(names), "a column has been given twice", Where(source, numbers[0]))
     return table_schedule(Table(source, keys, columns, lambda row: f"{source}:{numbers[1 + row]}"))
 

@@ -27,19 +27,22 @@ _WORDS = {"true": "1", "false": "0", "": "0"}
 
 @dataclass(frozen=True)
 class Table:
-    """``keys``: place in the file and value; ``columns``: lists of cells, equally long; ``place(row)``: where it is."""
+    """A table of a user's file. ``keys``: where each stands, and its value; ``columns``: lists of cells, equally long.
+
+    ``where(row)``: where a row stands.
+    """
 
     source: str
     keys: Mapping[str, tuple[str, str]]
     columns: Mapping[str, list[str]]
-    place: Callable[[int], str]
+    where: Callable[[int], str]
 
 
 def table_schedule(table: Table) -> tuple[Schedule, CollectiveKind]:
     """The schedule that a table describes, its cells within range; not proved yet."""
     _check_names(table)
-    place, word = table.keys["collective"]
-    with located(place):
+    where, word = table.keys["collective"]
+    with located(where):
         kind = parse_kind(word)
     ranks, blocks = _key(table, "ranks", _LARGEST_RANKS), _key(table, "blocks", _LARGEST)
     if "expansion" in table.keys:
@@ -88,8 +91,8 @@ def _check_names(table: Table) -> None:
 
 
 def _key(table: Table, key: str, largest: int) -> int:
-    place, word = table.keys[key]
-    return _integer(word, 1, largest, f"{place}: {key}")
+    where, word = table.keys[key]
+    return _integer(word, 1, largest, f"{where}: {key}")
 
 
 def _column(table: Table, name: str) -> Int32Column:
@@ -103,7 +106,7 @@ def _column(table: Table, name: str) -> Int32Column:
     cells = [_whole(word, least, largest) for word in words]
     if None in cells:
         row = cells.index(None)
-        raise _not_whole(words[row], least, largest, f"{table.place(row)}: {name}")
+        raise _not_whole(words[row], least, largest, f"{table.where(row)}: {name}")
     return np.array(cells, dtype=np.int32)
 
 
@@ -117,12 +120,12 @@ def _check_rows(table: Table, columns: Mapping[str, Int32Column], ranks: int, bl
     """Raise an error for the first row with a number out of range."""
     for name in ("sender", "receiver"):
         for row in np.flatnonzero(columns[name] >= ranks)[:1].tolist():
-            raise wrong(f"{name} is {columns[name][row]}, expected 0 to {ranks - 1}", table.place(row))
+            raise wrong(f"{name} is {columns[name][row]}, expected 0 to {ranks - 1}", table.where(row))
     for row in np.flatnonzero(columns["sender"] == columns["receiver"])[:1].tolist():
-        raise wrong(f"rank {columns['sender'][row]} sends to itself", table.place(row))
+        raise wrong(f"rank {columns['sender'][row]} sends to itself", table.where(row))
     ends = columns["first_block"].astype(np.int64) + columns["block_count"]
     for row in np.flatnonzero(ends > blocks)[:1].tolist():
-        raise wrong(f"the last block is {ends[row] - 1}, expected at most {blocks - 1}", table.place(row))
+        raise wrong(f"the last block is {ends[row] - 1}, expected at most {blocks - 1}", table.where(row))
 
 
 def _content(table: Table, ranks: int, block_count: Int32Column) -> Content | None:
@@ -131,10 +134,10 @@ def _content(table: Table, ranks: int, block_count: Int32Column) -> Content | No
     blocks: list[int] = []
     contributors: list[int] = []
     for row, word in enumerate(table.columns["content"]):
-        place = f"{table.place(row)}: content"
-        items = [_integer(item, 0, _LARGEST, place) for item in word.split()]
+        where = f"{table.where(row)}: content"
+        items = [_integer(item, 0, _LARGEST, where) for item in word.split()]
         if len(items) != block_count[row]:
-            raise wrong(f"found {len(items)} blocks, expected {block_count[row]} as in block_count", place)
+            raise wrong(f"found {len(items)} blocks, expected {block_count[row]} as in block_count", where)
         blocks += items
         if "contributors" in table.columns:
             contributors += _contributors(table, row, ranks, len(items))
@@ -144,17 +147,17 @@ def _content(table: Table, ranks: int, block_count: Int32Column) -> Content | No
 
 
 def _contributors(table: Table, row: int, ranks: int, expected: int) -> list[int]:
-    place = f"{table.place(row)}: contributors"
+    where = f"{table.where(row)}: contributors"
     words = table.columns["contributors"][row].split()
     if len(words) != expected:
-        raise wrong(f"found {len(words)}, expected {expected} as in content", place)
-    return [sum({1 << _integer(rank, 0, ranks - 1, place) for rank in word.split("+")}) for word in words]
+        raise wrong(f"found {len(words)}, expected {expected} as in content", where)
+    return [sum({1 << _integer(rank, 0, ranks - 1, where) for rank in word.split("+")}) for word in words]
 
 
-def _integer(word: str, least: int, largest: int, place: str) -> int:
+def _integer(word: str, least: int, largest: int, where: str) -> int:
     value = _whole(word, least, largest)
     if value is None:
-        raise _not_whole(word, least, largest, place)
+        raise _not_whole(word, least, largest, where)
     return value
 
 
@@ -167,5 +170,5 @@ def _whole(word: str, least: int, largest: int) -> int | None:
     return value if value is not None and least <= value <= largest else None
 
 
-def _not_whole(word: str, least: int, largest: int, place: str) -> InputError:
-    return wrong(f"found '{word[:40]}', expected a whole number from {least} to {largest}", place)
+def _not_whole(word: str, least: int, largest: int, where: str) -> InputError:
+    return wrong(f"found '{word[:40]}', expected a whole number from {least} to {largest}", where)

@@ -126,7 +126,7 @@ class FlowList:
         waits_for, gates = gates_of_parents(after)
         return cls(*columns, waits_for, gates, npus, source)
 
-    def place(self, flow: int) -> str:
+    def where(self, flow: int) -> str:
         """The file and line of a flow, or its number, for messages."""
         line = "" if self.lines is None else f":{int(self.lines[flow])}"
         return f"{self.source}{line}: flow {flow}"
@@ -168,7 +168,7 @@ class FlowList:
             if len(beyond):
                 flow = int(beyond[0])
                 raise wrong(
-                    f"{self.place(flow)} {what} NPU {int(column[flow])}, the network has {npus}, 0 to {npus - 1}"
+                    f"{self.where(flow)} {what} NPU {int(column[flow])}, the network has {npus}, 0 to {npus - 1}"
                 )
         raise wrong(f"says it has {self.npus} nodes, the network has {npus} NPUs", self.source)
 
@@ -184,7 +184,7 @@ class FlowList:
             found = np.flatnonzero(bad)
             if len(found):
                 more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-                raise wrong(f"{self.place(int(found[0]))} {words}{more}")
+                raise wrong(f"{self.where(int(found[0]))} {words}{more}")
         refuse(
             float(self.sizes_bytes.sum(dtype=np.float64)) > LARGEST_INTEGER,
             f"its flows have more than {LARGEST_INTEGER} bytes, which can't be counted",
@@ -233,13 +233,13 @@ def _check_gates(flows: FlowList) -> None:
         gate = int(np.searchsorted(gates.offsets, beyond[0], side="right")) - 1
         flow = int(np.flatnonzero(waits_for == gate)[0]) if (waits_for == gate).any() else 0
         named = int(gates.members[beyond[0]])
-        raise wrong(f"{flows.place(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
+        raise wrong(f"{flows.where(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
     stuck = np.flatnonzero(~_started(flows))
     if len(stuck):
         listed = ", ".join(str(flow) for flow in stuck[:_MOST_NAMED].tolist())
         more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
         raise wrong(
-            f"{flows.place(int(stuck[0]))} can never start: what it waits for waits for it, or is not enough "
+            f"{flows.where(int(stuck[0]))} can never start: what it waits for waits for it, or is not enough "
             f"(flows that never start: {listed}{more})"
         )
 

@@ -116,7 +116,7 @@ def _detailed_columns(phases: int, dimensions: int) -> list[CellColumn[_DetailRo
             (f"network delay phase {phase + 1}", _phase_mean(phase, lambda it: it.network_ps))
             for phase in range(phases)
         ),
-        *((f"avg chunk delay dimension {place + 1}", _dimension_delay(place)) for place in range(dimensions)),
+        *((f"avg chunk delay dimension {index + 1}", _dimension_delay(index)) for index in range(dimensions)),
     ]
 
 

@@ -99,18 +99,18 @@ def needed(
 def options_of(request: type) -> tuple[Option, ...]:
     """The options that the fields of a dataclass are, in their order, but those that are needed first."""
     found = []
-    for place in (place for place in fields(request) if place.init):
-        declared: Declared = place.metadata[_DECLARED]
-        annotation = str(place.type)
-        without_default = place.default is MISSING
+    for one_field in (one_field for one_field in fields(request) if one_field.init):
+        declared: Declared = one_field.metadata[_DECLARED]
+        annotation = str(one_field.type)
+        without_default = one_field.default is MISSING
         found.append(
             Option(
-                name=place.name,
+                name=one_field.name,
                 annotation=annotation,
                 kind=next((kind for kind in _KINDS if kind.__name__ in annotation.split(" | ")), str),
                 many=annotation.startswith(Iterable.__name__),
                 needed=without_default,
-                default=None if without_default else place.default,
+                default=None if without_default else one_field.default,
                 **vars(declared),
             )
         )

@@ -21,13 +21,13 @@ def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
     for number, straggler in enumerate(slowdown.stragglers):
         if straggler.npus and straggler.npus[-1] >= npus:
             path = "stragglers", number, "npus"
-            place = "compute_slowdown"
+            where = "compute_slowdown"
             if isinstance(given, (str, os.PathLike)):
-                place = parse_yaml(read_text(given), os.fspath(given)).place(path)
+                where = parse_yaml(read_text(given), os.fspath(given)).where(path)
             raise wrong(
                 f"key '{'.'.join(map(str, path))}': found NPU {straggler.npus[-1]}, expected one of {npus}, "
                 f"0 to {npus - 1}",
-                place,
+                where,
             )
     return slowdown
 

@@ -36,15 +36,15 @@ class _Rows(Sequence[Sequence[Cell]], Generic[Row]):
         return len(self._things)
 
     @overload
-    def __getitem__(self, place: int) -> Sequence[Cell]: ...
+    def __getitem__(self, index: int) -> Sequence[Cell]: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Sequence[Cell]]: ...
+    def __getitem__(self, index: slice) -> Sequence[Sequence[Cell]]: ...
 
-    def __getitem__(self, place: int | slice) -> Sequence[Cell] | Sequence[Sequence[Cell]]:
-        if isinstance(place, slice):
-            return _Rows(self._cells, self._things[place])
-        return [cell(self._things[place]) for cell in self._cells]
+    def __getitem__(self, index: int | slice) -> Sequence[Cell] | Sequence[Sequence[Cell]]:
+        if isinstance(index, slice):
+            return _Rows(self._cells, self._things[index])
+        return [cell(self._things[index]) for cell in self._cells]
 
     def __iter__(self) -> Iterator[Sequence[Cell]]:
         return ([cell(thing) for cell in self._cells] for thing in self._things)

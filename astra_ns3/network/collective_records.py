@@ -31,7 +31,7 @@ class Common(NamedTuple):
 class CollectiveRecords(Sequence[CollectiveRecord]):
     """Some records, in order; equal to a tuple of the same. Never changed once it is handed out.
 
-    ``common``: what they have in common; of each record its number, its place in ``common`` and its begin and end.
+    ``common``: what they have in common; of each record its number, its index in ``common`` and its begin and end.
     """
 
     __slots__ = ("_common", "_ends_ps", "_numbers", "_starts_ps", "_which")
@@ -55,16 +55,16 @@ class CollectiveRecords(Sequence[CollectiveRecord]):
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, place: int) -> CollectiveRecord: ...
+    def __getitem__(self, index: int) -> CollectiveRecord: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[CollectiveRecord, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[CollectiveRecord, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> CollectiveRecord | tuple[CollectiveRecord, ...]:
-        if isinstance(place, slice):
-            return tuple(self[each] for each in range(*place.indices(len(self))))
-        which = self._common[self._which[place]]
-        return record(self._numbers[place], which, self._starts_ps[place], self._ends_ps[place])
+    def __getitem__(self, index: int | slice) -> CollectiveRecord | tuple[CollectiveRecord, ...]:
+        if isinstance(index, slice):
+            return tuple(self[each] for each in range(*index.indices(len(self))))
+        which = self._common[self._which[index]]
+        return record(self._numbers[index], which, self._starts_ps[index], self._ends_ps[index])
 
     def __iter__(self) -> Iterator[CollectiveRecord]:
         return (record(*row) for row in self.columns())
@@ -85,7 +85,7 @@ class CollectiveColumns:
 
     def __init__(self) -> None:
         self._common: list[Common] = []
-        self._places: dict[Common, int] = {}  # of each in that list
+        self._index_of: dict[Common, int] = {}  # of each in that list
         # Of each number where its common part is, and when it began and ended.
         self._which, self._starts_ps, self._ends_ps = array("q"), array("q"), array("q")
 
@@ -94,7 +94,7 @@ class CollectiveColumns:
 
     def append(self, common: Common | None, start_ps: int) -> None:
         """The next number; None: it has nothing to do, and no record."""
-        self._which.append(NOTHING_TO_DO if common is None else self._place(common))
+        self._which.append(NOTHING_TO_DO if common is None else self._index(common))
         self._starts_ps.append(start_ps)
         self._ends_ps.append(NOT_YET)
 
@@ -107,7 +107,7 @@ class CollectiveColumns:
         for number, common, start_ps, end_ps in records.columns():
             while len(self) <= number:
                 self.append(None, 0)
-            self._which[number] = self._place(common)
+            self._which[number] = self._index(common)
             self._starts_ps[number], self._ends_ps[number] = start_ps, end_ps
 
     def common(self, number: int) -> Common:
@@ -129,16 +129,16 @@ class CollectiveColumns:
     def some(self, numbers: Iterable[int]) -> CollectiveRecords:
         """The records of numbers that have something to do, with what these have in common alone."""
         chosen = list(numbers)
-        places = {which: place for place, which in enumerate(dict.fromkeys(self._which[number] for number in chosen))}
-        rows = ((n, places[self._which[n]], self._starts_ps[n], self._ends_ps[n]) for n in chosen)
-        return CollectiveRecords([self._common[which] for which in places], rows)
+        index_of = {which: index for index, which in enumerate(dict.fromkeys(self._which[number] for number in chosen))}
+        rows = ((n, index_of[self._which[n]], self._starts_ps[n], self._ends_ps[n]) for n in chosen)
+        return CollectiveRecords([self._common[which] for which in index_of], rows)
 
-    def _place(self, common: Common) -> int:
-        place = self._places.get(common)
-        if place is None:
-            place = self._places[common] = len(self._common)
+    def _index(self, common: Common) -> int:
+        index = self._index_of.get(common)
+        if index is None:
+            index = self._index_of[common] = len(self._common)
             self._common.append(common)
-        return place
+        return index
 
 
 def record(number: int, common: Common, start_ps: int, end_ps: int) -> CollectiveRecord:

@@ -44,7 +44,7 @@ def completion_text(flows: FlowsDocument) -> str:
     lines = [_HEAD, *(_line(sizes, f"up to {format_bytes(sizes['most_bytes'])}") for sizes in flows["sizes"])]
     if several:
         lines.append(_line(flows["all"], "all sizes"))
-    widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(_HEAD))]
     return "\n".join(_in_columns(line, widths) for line in lines)
 
 

@@ -51,9 +51,9 @@ def axes_of(study: Study, name: str, part: PartConfig, preset: tuple[str, Preset
     others = preset[1].axes if preset else {}
     for other in others:
         if other not in part.axes:
-            place = study.document.place(("presets", preset[0], "parts", name, "axes", other) if preset else ())
+            where = study.document.where(("presets", preset[0], "parts", name, "axes", other) if preset else ())
             allowed = f"part '{name}' has {', '.join(part.axes) or 'no axes'}{nearest(other, part.axes)}"
-            raise wrong(f"axis '{other}' is not one of the part's: {allowed}", place)
+            raise wrong(f"axis '{other}' is not one of the part's: {allowed}", where)
     found = []
     for key, values in part.axes.items():
         path: KeyPath = ("parts", name, "axes", key)
@@ -70,11 +70,11 @@ def _instead(study: Study, axis: Axis, values: Values, others: Values, path: Key
     labels = {value.label: value for value in axis.values}
     if isinstance(values, Mapping) and not isinstance(others, Mapping):
         chosen = []
-        for place, label in enumerate(others):
+        for index, label in enumerate(others):
             if not isinstance(label, (str, int, float)) or label not in labels:
                 words = f"'{as_text(label)}' is not one of {', '.join(map(as_text, labels))}"
                 near = nearest(as_text(label), map(as_text, labels))
-                raise wrong(f"axis '{axis.key}': {words}{near}", study.document.place((*path, place)))
+                raise wrong(f"axis '{axis.key}': {words}{near}", study.document.where((*path, index)))
             chosen.append(labels[label])
         return Axis(axis.name, axis.key, tuple(chosen))
     return _axis(study, axis.key, axis.name, others, path)
@@ -89,14 +89,14 @@ def _axis(study: Study, key: str, column: str, values: Values, path: KeyPath) ->
         found = [_labelled(study, key, _made_label(each), each, (*path, n)) for n, each in enumerate(changes)]
     else:
         if not is_key(key):
-            raise wrong(f"axis '{key}' with a list of values {why_no_key(key)}", study.document.place(path))
+            raise wrong(f"axis '{key}' with a list of values {why_no_key(key)}", study.document.where(path))
         found = [
-            AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, place))),))
-            for place, value in enumerate(values)
+            AxisValue(_label(key, value), (Change(key, value, study.document.line((*path, index))),))
+            for index, value in enumerate(values)
         ]
     known: set[Label] = set()
     for label in (value.label for value in found):
-        refuse(label in known, f"axis '{key}' has two values '{as_text(label)}'", study.document.place(path))
+        refuse(label in known, f"axis '{key}' has two values '{as_text(label)}'", study.document.where(path))
         known.add(label)
     return Axis(column, key, tuple(found))
 
@@ -107,12 +107,12 @@ def _labelled(study: Study, key: str, label: str, value: Json, path: KeyPath) ->
         refuse(
             not is_key(key),
             f"'{label}' of axis '{key}' is {shown(value)}, expected changes",
-            study.document.place(path),
+            study.document.where(path),
         )
         return AxisValue(label, (Change(key, value, study.document.line(path)),))
     for changed in value:
         if not is_key(str(changed)):
-            raise wrong(f"key '{changed}' {why_no_key(str(changed))}", study.document.place((*path, changed)))
+            raise wrong(f"key '{changed}' {why_no_key(str(changed))}", study.document.where((*path, changed)))
     changes = tuple(Change(str(each), what, study.document.line((*path, each))) for each, what in value.items())
     return AxisValue(label, changes)
 
@@ -145,8 +145,8 @@ def combined(axes: Sequence[Axis], combine: str, where: str) -> Iterator[Choice]
     elif combine == ONE_AT_A_TIME:
         base = tuple(axis.values[0] for axis in axes)
         yield base
-        for place, axis in enumerate(axes):
-            yield from ((*base[:place], value, *base[place + 1 :]) for value in axis.values[1:])
+        for index, axis in enumerate(axes):
+            yield from ((*base[:index], value, *base[index + 1 :]) for value in axis.values[1:])
     else:
         counts = {axis.key: len(axis.values) for axis in axes}
         if len(set(counts.values())) > 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
-from astra_ns3.studies.figures.data import DONE, Place, Row, label_text, why_not
+from astra_ns3.studies.figures.data import DONE, Coordinates, Row, label_text, why_not
 from astra_ns3.workload.models.workload import ModelWorkload
 
 _CRITERIA = ("tokens_per_second", "samples_per_second")
@@ -67,7 +67,7 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
     """Return the best of some points, each with its row; None where nothing can be compared."""
     axes = [axis.name for axis in part.axes]
     measure = next((name for name in _CRITERIA if _all_have(name, [row for _, row in own])), None)
-    groups: dict[Place, list[Row]] = {}
+    groups: dict[Coordinates, list[Row]] = {}
     for _, row in own:
         groups.setdefault(tuple(row[axis] for axis in axes), []).append(row)
     if measure is None or len(groups) < _SEVERAL:

@@ -129,8 +129,8 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         combine = (of_preset.combine if of_preset is not None else None) or part.combine
         parts.append(Part(part_name, part, axes, combine))
         for figure, config in part.figures.items():
-            place = study.document.place(("parts", part_name, "figures", figure))
-            check_figure(parts[-1].view(), config, place)
+            where = study.document.where(("parts", part_name, "figures", figure))
+            check_figure(parts[-1].view(), config, where)
         drafts.extend(_drafts(study, name, chosen, of_preset, parts[-1]))
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)
@@ -140,7 +140,7 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
     points, warnings = _points(study, kept)
     for one in played:
         own = ((point.name, point.request) for point in points if point.part == one.name)
-        check_records(one.config.figures, own, study.document.place(("parts", one.name, "figures")))
+        check_records(one.config.figures, own, study.document.where(("parts", one.name, "figures")))
     return Expansion(study, name, played, tuple(points), warnings)
 
 
@@ -158,7 +158,7 @@ def _drafts(
     study: Study, name: str, preset: PresetConfig, of_preset: PresetPart | None, part: Part
 ) -> Iterator[_Draft]:
     """The points of a part; what stands later goes before what stands earlier."""
-    config, place = part.config, study.document.place(("parts", part.name))
+    config, where = part.config, study.document.where(("parts", part.name))
     levels = [
         _changes(study, study.config.base, ("base",)),
         _changes(study, preset.base, ("presets", name, "base")),
@@ -172,36 +172,36 @@ def _drafts(
         said.append(of_preset.seeds)
         limits = (of_preset.limits or StudyLimits()).over(limits)
     seeds = next(seeds for seeds in reversed(said) if seeds is not None)
-    _check_count(part, len(seeds), place)
-    for choice in combined(part.axes, part.combine, place):
+    _check_count(part, len(seeds), where)
+    for choice in combined(part.axes, part.combine, where):
         labels = {axis.name: value.label for axis, value in zip(part.axes, choice, strict=True)}
         own = [change for value in choice for change in value.changes]
-        _check_apart(own, place, labels)
+        _check_apart(own, where, labels)
         changes = in_force([*levels, own])
         for seed in seeds:
             yield _Draft(part.name, labels, seed, changes, limits)
 
 
-def _check_count(part: Part, seeds: int, place: str) -> None:
+def _check_count(part: Part, seeds: int, where: str) -> None:
     """Before they are made."""
     count = count_of(part.axes, part.combine) * seeds
     if count > MOST_POINTS:
         sizes = ", ".join(f"{axis.name} {len(axis.values)}" for axis in part.axes)
         said = f"{sizes}, seed {seeds}" if sizes else f"seed {seeds}"
-        raise wrong(f"{count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'", place)
+        raise wrong(f"{count:,} points ({said}), expected at most {MOST_POINTS:,}; see 'combine'", where)
 
 
 def _changes(study: Study, base: Mapping[str, Json], path: tuple[str, ...]) -> list[Change]:
     return [Change(key, value, study.document.line((*path, key))) for key, value in base.items()]
 
 
-def _check_apart(changes: list[Change], place: str, labels: Mapping[str, Label]) -> None:
+def _check_apart(changes: list[Change], where: str, labels: Mapping[str, Label]) -> None:
     """Two axes that change one key contradict each other."""
     said: dict[str, Change] = {}
     for change in changes:
         before = said.setdefault(change.meaning, change)
         if before.value != change.value:
-            raise wrong(f"two of the axes {', '.join(labels)} set '{change.key}' to different values", place)
+            raise wrong(f"two of the axes {', '.join(labels)} set '{change.key}' to different values", where)
 
 
 def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
@@ -237,7 +237,7 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
     warnings: list[str] = []
     for kind in FILES:
         if kind not in options:
-            raise wrong(f"key '{kind}' is missing: name a file", study.document.place(("parts", draft.part)))
+            raise wrong(f"key '{kind}' is missing: name a file", study.document.where(("parts", draft.part)))
         changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
         source = sources.get(kind, options[kind], changes)
         values[kind] = source.config
@@ -258,8 +258,8 @@ def _value(study: Study, name: str, change: Change) -> Any:
         hook = str(change.value)
         return HookFile(placed(hook, study.folder) if ":" in hook else str(study.folder / hook))
     if name == "compute_slowdown" and isinstance(change.value, Mapping):
-        place = f"{study.document.source}:{change.line}" if change.line else study.document.source
-        return slowdown_of(change.value, f"{place}: {name}")
+        where = f"{study.document.source}:{change.line}" if change.line else study.document.source
+        return slowdown_of(change.value, f"{where}: {name}")
     if name in FILE_OPTIONS and change.value is not None:
         return str(study.folder / str(change.value))
     return placed(change.value, study.folder)

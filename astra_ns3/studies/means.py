@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from astra_ns3.studies.figures.data import DONE, Place, Row
+from astra_ns3.studies.figures.data import DONE, Coordinates, Row
 from astra_ns3.studies.measures import MEASURES
 
 DEVIATION = "_deviation"
@@ -23,7 +23,7 @@ def mean_rows(rows: Iterable[Row], axes: Sequence[str]) -> list[Row]:
     A deviation is that of a sample, over n - 1; None of fewer than two numbers. Only points that are done count.
     ``fits`` is False if one of the points doesn't fit.
     """
-    groups: dict[Place, list[Row]] = {}
+    groups: dict[Coordinates, list[Row]] = {}
     for row in rows:
         groups.setdefault((row["part"], *(row[axis] for axis in axes)), []).append(row)
     found = []

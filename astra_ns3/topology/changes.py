@@ -191,7 +191,7 @@ class _Present:
         self._links = list(graph.links)
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
         first_inside = graph.nodes - len(graph.forwarders)
-        self._inside = {host: first_inside + place for place, host in enumerate(graph.forwarders)}
+        self._inside = {host: first_inside + index for index, host in enumerate(graph.forwarders)}
         self._npus_of: dict[int, list[int]] = {}
         for npu, host in enumerate(graph.npu_host):
             self._npus_of.setdefault(host, []).append(npu)

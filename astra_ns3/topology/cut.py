@@ -73,11 +73,11 @@ def _blocking_flow(capacity: list[dict[int, int]], levels: list[int]) -> int:
             amount = min(capacity[a][b] for a, b in steps)
             total += amount
             full = len(steps)
-            for place, (a, b) in reversed(list(enumerate(steps))):
+            for index, (a, b) in reversed(list(enumerate(steps))):
                 capacity[a][b] -= amount
                 capacity[b][a] += amount
                 if not capacity[a][b]:
-                    full = place
+                    full = index
             del path[full + 1 :]
         elif onward[node]:
             peer = onward[node][-1]

@@ -29,7 +29,7 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
     if said is None or switch is None:
         return graph
     hosts = [host for host in range(graph.hosts) if len(graph.ports[host]) > 1]
-    inside = {host: graph.nodes + place for place, host in enumerate(hosts)}
+    inside = {host: graph.nodes + index for index, host in enumerate(hosts)}
     links = [replace(link, a=inside.get(link.a, link.a), b=inside.get(link.b, link.b)) for link in graph.links]
     for host in hosts:
         rate_bps = sum(graph.links[port.link].rate_bps for port in graph.ports[host])
@@ -62,7 +62,7 @@ def with_whole_hosts(graph: Graph) -> Graph:
     if not graph.forwarders:
         return graph
     kept = graph.switches - len(graph.forwarders)
-    outside = {graph.hosts + kept + place: host for place, host in enumerate(graph.forwarders)}
+    outside = {graph.hosts + kept + index: host for index, host in enumerate(graph.forwarders)}
     links = [replace(link, a=outside.get(link.a, link.a), b=outside.get(link.b, link.b)) for link in graph.links]
     return replace(
         graph,

@@ -35,10 +35,10 @@ def grid_links(shape: tuple[int, ...], *, wraps: bool) -> Iterator[tuple[int, in
     """
     stride = 1
     for axis, size in enumerate(shape):
-        for place in range(prod(shape)):
-            at = place // stride % size
+        for index in range(prod(shape)):
+            at = index // stride % size
             if at + 1 < size:
-                yield place, place + stride, axis
+                yield index, index + stride, axis
             elif wraps and size > 2:
-                yield place, place - at * stride, axis
+                yield index, index - at * stride, axis
         stride *= size

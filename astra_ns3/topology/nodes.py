@@ -97,16 +97,16 @@ class _Inside:
     def _join_node(self, npu: int, switch: int) -> None:
         scale_up, npus = self._scale_up, self._npus
         if scale_up.kind == "switch":
-            for place in range(npus):
+            for index in range(npus):
                 for plane in range(scale_up.planes):
-                    self._wiring.join(npu + place, switch + plane, scale_up.link, "scale-up")
+                    self._wiring.join(npu + index, switch + plane, scale_up.link, "scale-up")
         elif scale_up.kind == "full-mesh":
             for one, other in combinations(range(npus), 2):
                 self._wiring.join(npu + one, npu + other, scale_up.link, "scale-up")
         else:
             base = scale_up.link.model_copy(update={"delay_ps": 0, "error_rate": 0.0})
             injection = scale_up.injection.of(base, max(scale_up.npu_bps(npus), scale_up.link.rate_bps))
-            for place in range(npus):
-                self._wiring.join(npu + place, switch + place, injection, "scale-up-injection")
+            for index in range(npus):
+                self._wiring.join(npu + index, switch + index, injection, "scale-up-injection")
             for one, other, _ in grid_links((npus,), wraps=True):
                 self._wiring.join(switch + one, switch + other, scale_up.link, "scale-up")

@@ -48,9 +48,9 @@ def pair_delays(graph: Graph, hosts: Sequence[int]) -> PairDelays:
     members: dict[object, list[int]] = {}
     numbers: dict[object, int] = {}
     class_of = np.zeros(len(hosts), dtype=np.int64)
-    for place, host in enumerate(hosts):
+    for index, host in enumerate(hosts):
         key = _surroundings(graph, host)
-        class_of[place] = numbers.setdefault(key, len(numbers))
+        class_of[index] = numbers.setdefault(key, len(numbers))
         members.setdefault(key, []).append(host)
     classes = [each[:_MEMBERS] for each in members.values()]
     require_memory(

@@ -120,19 +120,19 @@ def _group(value: Json, full: Json) -> _Group:
 def _set_in_list(
     data: list[Json], full: Json, keys: list[str], path: KeyPath, value: Json, folder: Path
 ) -> list[KeyPath]:
-    places, rest = _entries(data, keys, path)
+    indices, rest = _entries(data, keys, path)
     found: list[KeyPath] = []
-    for place in places:
-        here = (*path, place)
+    for index in indices:
+        here = (*path, index)
         if not rest:
-            data[place] = placed(value, folder, here)
+            data[index] = placed(value, folder, here)
             found.append(here)
             continue
-        below = full[place] if isinstance(full, list) and place < len(full) else None
-        inner = data[place]
+        below = full[index] if isinstance(full, list) and index < len(full) else None
+        inner = data[index]
         if not isinstance(inner, (dict, list)):
-            inner = data[place] = _group(inner, below)
-        if len(places) == 1 or _has(inner, rest):
+            inner = data[index] = _group(inner, below)
+        if len(indices) == 1 or _has(inner, rest):
             found += _set(inner, below, rest, here, value, folder)
     return found
 
@@ -153,7 +153,7 @@ def _entries(data: list[Json], keys: list[str], path: KeyPath) -> tuple[list[int
     for count in range(len(keys), 0, -1):
         name = ".".join(keys[:count])
         if name in names:
-            return [place for place, each in enumerate(names) if each == name], keys[count:]
+            return [index for index, each in enumerate(names) if each == name], keys[count:]
     if keys[0].isdigit() and int(keys[0]) < len(data):
         return [int(keys[0])], keys[1:]
     known = [name for name in names if name]

@@ -17,7 +17,7 @@ class Document:
     data: object
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
 
-    def place(self, path: KeyPath) -> str:
+    def where(self, path: KeyPath) -> str:
         """``file:line`` of the key, of the nearest key around it, or just the file."""
         for length in range(len(path), 0, -1):
             line = self.lines.get(path[:length])

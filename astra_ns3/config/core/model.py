@@ -65,8 +65,8 @@ class ConfigModel(BaseModel):
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
         for key, field in zip(allowed, cls.model_fields.values(), strict=True):
-            for place, found in _no_numbers(field.annotation, prepared.get(key)):
-                raise key_error((key, *place), f"found {shown(found)}, expected a number")
+            for path, found in _no_numbers(field.annotation, prepared.get(key)):
+                raise key_error((key, *path), f"found {shown(found)}, expected a number")
         return prepared
 
     def document(self) -> dict[str, Any]:
@@ -74,16 +74,16 @@ class ConfigModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True)
 
 
-def _no_numbers(annotation: object, value: object, place: KeyPath = ()) -> Iterator[tuple[KeyPath, bool]]:
+def _no_numbers(annotation: object, value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, bool]]:
     """Yield each true or false of ``value`` where a field's type has a number, and its place; YAML means no 1 by it."""
     kinds = _kinds(annotation)
     if isinstance(value, bool):
         if float in kinds and bool not in kinds:
-            yield place, value
+            yield path, value
     elif isinstance(value, (list, tuple)):
         for position, entry in enumerate(value):
             for kind in (kind for kind in kinds if get_origin(kind) is tuple):
-                yield from _no_numbers(get_args(kind)[0], entry, (*place, position))
+                yield from _no_numbers(get_args(kind)[0], entry, (*path, position))
 
 
 def _kinds(annotation: object) -> list[object]:
@@ -165,12 +165,12 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
 def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
     """Line and message of one pydantic error."""
     path = document_path(details, document.data)
-    place, dotted = document.place(path), ".".join(str(part) for part in path)
+    where, dotted = document.where(path), ".".join(str(part) for part in path)
     if details["type"] in ("missing", "union_tag_not_found"):
         missing = dotted if details["type"] == "missing" else f"{dotted}.kind"
-        return document.line(path), f"{place}: key '{missing}' is missing"
+        return document.line(path), f"{where}: key '{missing}' is missing"
     about = f"key '{dotted}': " if dotted else ""
-    return document.line(path), f"{place}: {about}{_explanation(details)}"
+    return document.line(path), f"{where}: {about}{_explanation(details)}"
 
 
 def _explanation(details: ErrorDetails) -> str:

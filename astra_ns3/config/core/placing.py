@@ -21,7 +21,7 @@ def placed(value: Json, folder: Path, path: KeyPath = ()) -> Any:
     if isinstance(value, Mapping):
         return {key: placed(each, folder, (*path, key)) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [placed(each, folder, (*path, place)) for place, each in enumerate(value)]
+        return [placed(each, folder, (*path, index)) for index, each in enumerate(value)]
     if not isinstance(value, str):
         return value
     if path == _PATH:

@@ -32,8 +32,8 @@ def parse_yaml(text: str, source: str) -> Document:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"{source}:{mark.line + 1}" if mark else source
-        raise wrong(f"is not valid YAML: {error.problem or error.context}", place) from error
+        where = f"{source}:{mark.line + 1}" if mark else source
+        raise wrong(f"is not valid YAML: {error.problem or error.context}", where) from error
     except yaml.YAMLError as error:
         raise wrong(f"is not valid YAML: {' '.join(str(error).split())}", source) from error
     except RecursionError as error:

@@ -202,7 +202,7 @@ def _pairs(hosts: int, tiers: list[_Tier], shape: _Shape) -> list[list[tuple[int
     tors, aggregations = shape.tors, shape.aggregations
     below = [(host, host // tiers[0].get("radix_down")) for host in range(hosts)]
     middle = [
-        (tor, tor // tors * aggregations + place) for tor in range(shape.pods * tors) for place in range(aggregations)
+        (tor, tor // tors * aggregations + index) for tor in range(shape.pods * tors) for index in range(aggregations)
     ]
     above = [
         (number, core)

@@ -67,7 +67,7 @@ def _entries(document: Mapping[str, Json], key: str, source: str) -> list[tuple[
     entries = document[key]
     objects = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     refuse(objects != entries, f"{key} is not a list of objects", source)
-    return [(f"{source}: {key}[{place}]", entry) for place, entry in enumerate(objects)]
+    return [(f"{source}: {key}[{index}]", entry) for index, entry in enumerate(objects)]
 
 
 def _name(value: object, where: str) -> str:

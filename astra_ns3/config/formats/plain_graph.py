@@ -55,7 +55,7 @@ class PlainGraph:
     @property
     def hosts(self) -> tuple[int, ...]:
         """Places of the hosts: NPU r is on the r-th."""
-        return tuple(place for place, node in enumerate(self.nodes) if node.kind == "host")
+        return tuple(index for index, node in enumerate(self.nodes) if node.kind == "host")
 
 
 class GraphMaker:

@@ -42,7 +42,7 @@ def parse_model_file(document: Document, schedules: Iterable[str] | None = None)
     if not isinstance(kind, str) or kind not in KINDS:
         found = f"found {shown(kind)}" if "kind" in data else "is missing"
         raise wrong(
-            f"key 'kind': {found}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}", document.place(("kind",))
+            f"key 'kind': {found}, allowed: {', '.join(KINDS)}{nearest(str(kind), KINDS)}", document.where(("kind",))
         )
     known = None if schedules is None else tuple(schedules)
     return validated(KINDS[kind], document, {SCHEDULES: known})

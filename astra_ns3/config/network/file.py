@@ -53,7 +53,7 @@ class NetworkFile:
         if named is None or self.document is None:
             return None
         path = tuple(int(part) if part.isdigit() else part for part in named[1].split("."))
-        return self.document.place(path)
+        return self.document.where(path)
 
 
 def read_network_file(path: str | os.PathLike[str]) -> NetworkFile:
@@ -93,7 +93,7 @@ def _joined(document: Document, source: str) -> NetworkFile:
         set(named) != _CONFIG_AND_TOPOLOGY or not all(isinstance(value, str) for value in named.values()),
         "key 'config' stands in a file of two lines, 'config: FILE' and "
         "'topology: FILE', which joins a config.txt of HPCC or SimAI with a topology text",
-        document.place(("config",)),
+        document.where(("config",)),
     )
     path = str(Path(source).parent / named["config"])
     imported = read_hpcc_config(path, named["topology"], source)

@@ -102,10 +102,10 @@ def _workload(data: Mapping[str, Any], document: Document) -> Workload:
     layers, loop = data["layers"], str(data["loop"])
     if loop not in LOOPS and user_part(loop) is None:
         allowed = f"allowed: {', '.join(LOOPS)}, {FORM}{nearest(loop, LOOPS)}"
-        raise wrong(f"key 'loop': found {shown(loop)}, {allowed}", document.place(("loop",)))
+        raise wrong(f"key 'loop': found {shown(loop)}, {allowed}", document.where(("loop",)))
     if not isinstance(layers, (list, tuple)) or not layers:
-        raise wrong(f"key 'layers': found {shown(layers)}, expected layers", document.place(("layers",)))
-    made = tuple(_layer(layer, ("layers", place), document) for place, layer in enumerate(layers))
+        raise wrong(f"key 'layers': found {shown(layers)}, expected layers", document.where(("layers",)))
+    made = tuple(_layer(layer, ("layers", index), document) for index, layer in enumerate(layers))
     lists = {name: tuple(data.get(name) or ()) for name in ("checkpoints", "checkpoint_initiates", "warnings")}
     return Workload(**{**data, **lists, "layers": made})
 
@@ -129,7 +129,7 @@ def _read(name: str, value: Json, path: KeyPath, document: Document) -> Read:
         try:
             return _READERS.get(name, str)(value)
         except InputError as error:
-            raise wrong(f"key '{_dotted(path)}': {error}", document.place(path)) from error
+            raise wrong(f"key '{_dotted(path)}': {error}", document.where(path)) from error
     return value
 
 
@@ -159,10 +159,10 @@ def _keys(data: Json, model: type[Workload | Layer | Pass], path: KeyPath, docum
     names = [field.name for field in fields(model)]
     if not isinstance(data, Mapping):
         at = f"key '{_dotted(path)}'"
-        raise wrong(f"{at}: found {shown(data)}, expected keys: {', '.join(names)}", document.place(path))
+        raise wrong(f"{at}: found {shown(data)}, expected keys: {', '.join(names)}", document.where(path))
     for key in data:
         if key not in names:
-            where = f"{document.place((*path, key))}: key '{_dotted((*path, key))}'"
+            where = f"{document.where((*path, key))}: key '{_dotted((*path, key))}'"
             raise wrong(f"unknown key; allowed: {', '.join(names)}{nearest(str(key), names)}", where)
     return data
 
@@ -171,7 +171,7 @@ def _made(model: Callable[..., Made], values: Mapping[str, Read | Pass], path: K
     try:
         return model(**values)
     except InputError as error:
-        raise wrong(f"key '{_dotted(path)}': {error}", document.place(path)) from error
+        raise wrong(f"key '{_dotted(path)}': {error}", document.where(path)) from error
 
 
 def _dotted(path: KeyPath) -> str:

@@ -89,7 +89,7 @@ class _TenantTaker:
         driver = self._driver
         self._collectives, collectives = driver.collective_changes(self._collectives)
         busy = driver.busy_changes(self._intervals)
-        self._intervals = tuple(place + len(intervals) for place, intervals in busy)
+        self._intervals = tuple(index + len(intervals) for index, intervals in busy)
         return TenantSnapshot(
             npus=driver.totals(),
             layers=driver.layers(),
@@ -136,8 +136,8 @@ class _Tenant:
         self._collectives.update(snapshot.collectives)
         if not self._busy:
             self._busy = [[] for _ in snapshot.busy]
-        for intervals, (place, changed) in zip(self._busy, snapshot.busy, strict=True):
-            intervals[place:] = changed
+        for intervals, (index, changed) in zip(self._busy, snapshot.busy, strict=True):
+            intervals[index:] = changed
 
     def records(self, snapshot: TenantSnapshot) -> RunRecords:
         """Return the records of the tenant, of which ``snapshot`` is the newest."""

@@ -333,11 +333,11 @@ class SessionBackend:
         assert self._listener is not None
         phases_done = getattr(self._listener, "phases_done", None)
         begin = 0
-        for place, npu in enumerate(npus):
+        for index, npu in enumerate(npus):
             if npu < 0:
-                self._play_phases(npus[begin:place], numbers[begin:place], time_ps, phases_done)
-                self._timers.pop(numbers[place])(time_ps)
-                begin = place + 1
+                self._play_phases(npus[begin:index], numbers[begin:index], time_ps, phases_done)
+                self._timers.pop(numbers[index])(time_ps)
+                begin = index + 1
         self._play_phases(npus[begin:], numbers[begin:], time_ps, phases_done)
 
     def _play_phases(

@@ -190,8 +190,8 @@ def _meeting(
     most = max(map(len, rows))
     table = np.array([row + [(_NONE, _NONE)] * (most - len(row)) for row in rows], dtype=np.int64)
     times, near, far = (np.zeros(len(own), dtype=np.int64) for _ in range(3))
-    for place in range(most):
-        mine = table[own, place]
+    for index in range(most):
+        mine = table[own, index]
         same = (table[other, :, 0] == mine[:, :1]) & (mine[:, :1] != _NONE)
         found = same.any(axis=1)
         times += found
@@ -222,17 +222,17 @@ class _HostLines:
         self._most = min(max(most, 1), _MOST_COMPONENTS)
         self._parts = np.full((graph.hosts, self._most), _NONE, dtype=np.int64)
         for host, each in enumerate(lines):
-            for place, part in enumerate(list(each)[: self._most]):
-                self._parts[host, place] = part
+            for index, part in enumerate(list(each)[: self._most]):
+                self._parts[host, index] = part
         self._not_all_known = np.array([len(each) > self._most for each in lines])
 
     def common(self, own: Numbers, other: Numbers) -> Numbers:
         """Return, a bit for each of a host's parts, which of them lead to the other host, too; 0: none is known to."""
         found = np.zeros(len(own), dtype=np.int64)
-        for place in range(self._most):
-            mine = self._parts[own, place]
+        for index in range(self._most):
+            mine = self._parts[own, index]
             leads = (self._parts[other] == mine[:, None]).any(axis=1) & (mine != _NONE)
-            found |= leads.astype(np.int64) << place
+            found |= leads.astype(np.int64) << index
         # What shares no part goes another way, such as over hosts that forward: it may leave by any line.
         found[(found == 0) | self._not_all_known[own] | self._not_all_known[other]] = (1 << self._most) - 1
         return found
@@ -241,7 +241,7 @@ class _HostLines:
         """Return the joint rate of each host's lines into the parts of ``mask``."""
         every = mask == (1 << self._most) - 1
         found = [
-            sum(rate for place, rate in enumerate(each.values()) if every or mask >> place & 1) for each in self._lines
+            sum(rate for index, rate in enumerate(each.values()) if every or mask >> index & 1) for each in self._lines
         ]
         return np.array(found, dtype=np.float64)
 

@@ -205,6 +205,6 @@ def describe_stall(network: NetworkBackend, flows: FlowList, completions: Comple
     unsent = network.pending(source, pack_instance(flow, 0, 0))
     how = "has not been sent" if unsent else "was sent and has not arrived"
     return (
-        f"{stuck}: {flows.place(flow)}, {format_bytes(int(flows.sizes_bytes[flow]))} from NPU {source} to NPU "
+        f"{stuck}: {flows.where(flow)}, {format_bytes(int(flows.sizes_bytes[flow]))} from NPU {source} to NPU "
         f"{destination}, {how}"
     )

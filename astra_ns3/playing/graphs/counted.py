@@ -15,7 +15,7 @@ from astra_ns3.playing.graphs.communication import Requests
 from astra_ns3.playing.graphs.custom import custom_messages
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
-from astra_ns3.workload.graphs.checks.place import place
+from astra_ns3.workload.graphs.checks.location import location
 from astra_ns3.workload.graphs.durations import Durations
 from astra_ns3.workload.graphs.same_on_all import SameOnAll
 
@@ -195,7 +195,7 @@ class NodeCounter:
             raise wrong(
                 f"is played by the graphs of {found.source}, which are for "
                 f"{found.ranks} ranks, not for the {len(ranks)} here",
-                place(self._workload, npu, node),
+                location(self._workload, npu, node),
             )
         for (source, destination, bytes_), times in found.messages.items():
             self._counts.messages[ranks[source], ranks[destination], bytes_] += times

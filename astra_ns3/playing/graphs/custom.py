@@ -24,7 +24,7 @@ from astra_ns3.playing.graphs.window import Window
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, read_chakra
 from astra_ns3.workload.graphs.checking import check_graphs
-from astra_ns3.workload.graphs.checks.place import and_more, place
+from astra_ns3.workload.graphs.checks.location import and_more, location
 
 _WINDOW = 1 << 16
 
@@ -69,7 +69,7 @@ def _traces(system: SystemConfig) -> dict[CollectiveKind, ChakraTrace]:
 
 def _check(kind: CollectiveKind, trace: ChakraTrace, compatibility: Compatibility) -> tuple[str, ...]:
     inner = [
-        place(trace, rank, node)
+        location(trace, rank, node)
         for rank in range(trace.npus)
         for node in trace.nodes(rank)
         if node.kind is NodeKind.COLLECTIVE

@@ -40,9 +40,9 @@ class Pace:
             pace = self._factors[0] if stretch is UNCHANGED else self._factors[0] * stretch
             # What ceil(work_ps * pace) is, in a third of the time.
             return now_ps - -work_ps.numerator * pace.numerator // (work_ps.denominator * pace.denominator)
-        place = bisect_right(self._starts_ps, now_ps) - 1
+        index = bisect_right(self._starts_ps, now_ps) - 1
         begin_ps: int | Fraction = now_ps
-        for following_ps, factor in zip(self._starts_ps[place + 1 :], self._factors[place:], strict=False):
+        for following_ps, factor in zip(self._starts_ps[index + 1 :], self._factors[index:], strict=False):
             pace = factor * stretch
             if begin_ps + work_ps * pace <= following_ps:
                 return ceil(begin_ps + work_ps * pace)
@@ -55,13 +55,13 @@ class Pace:
         if not self._changes:
             return (now_ps - since_ps) / (self._factors[0] * stretch)
         done = Fraction(0)
-        place = bisect_right(self._starts_ps, since_ps) - 1
-        for start_ps, factor in zip(self._starts_ps[place:], self._factors[place:], strict=True):
+        index = bisect_right(self._starts_ps, since_ps) - 1
+        for start_ps, factor in zip(self._starts_ps[index:], self._factors[index:], strict=True):
             if start_ps >= now_ps:
                 break
-            following = self._starts_ps[place + 1] if place + 1 < len(self._starts_ps) else now_ps
+            following = self._starts_ps[index + 1] if index + 1 < len(self._starts_ps) else now_ps
             done += (min(following, now_ps) - max(start_ps, since_ps)) / (factor * stretch)
-            place += 1
+            index += 1
         return done
 
 

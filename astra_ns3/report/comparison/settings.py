@@ -53,4 +53,4 @@ def _named(entries: list[Mapping[str, Json]]) -> Iterator[tuple[str, Mapping[str
             for name, entry in zip(names, entries, strict=True):
                 yield name, {key: value for key, value in entry.items() if key != word}
             return
-    yield from ((str(place), entry) for place, entry in enumerate(entries))
+    yield from ((str(index), entry) for index, entry in enumerate(entries))

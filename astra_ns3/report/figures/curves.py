@@ -88,7 +88,7 @@ def evenly(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most ``most`` of the items, the first and the last among them, evenly apart."""
     if len(items) <= most:
         return list(items)
-    return [items[place] for place in np.linspace(0, len(items) - 1, most).round().astype(int)]
+    return [items[index] for index in np.linspace(0, len(items) - 1, most).round().astype(int)]
 
 
 class Steps(Generic[Key]):

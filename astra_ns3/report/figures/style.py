@@ -51,7 +51,7 @@ def labels(names: Sequence[str], most: int = 22) -> list[str]:
         return list(names)
     head, tail = _alike(names), _alike([name[::-1] for name in names])
     if len(set(names)) > 1 and head > 3:
-        head = max((place + 1 for place in range(head) if not names[0][place].isalnum()), default=0)  # whole words
+        head = max((index + 1 for index in range(head) if not names[0][index].isalnum()), default=0)  # whole words
         parts = [f"{shortened(name[:head], most // 2)}{name[head:]}" for name in names]
         if any(len(name) > most for name in parts) and tail > 3:
             parts = [f"{name[: len(name) - tail]}…" for name in parts]
@@ -59,13 +59,13 @@ def labels(names: Sequence[str], most: int = 22) -> list[str]:
         parts = list(names)
     short = [shortened(name, most) for name in parts]
     alike = len(set(short)) < len(set(names))
-    return [f"{place}: {shortened(name, most - 4)}" for place, name in enumerate(parts)] if alike else short
+    return [f"{index}: {shortened(name, most - 4)}" for index, name in enumerate(parts)] if alike else short
 
 
 def _alike(names: Sequence[str]) -> int:
     """Return with how many letters all names begin."""
     first, last = min(names), max(names)
-    return next((place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return next((index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
 
 
 def short_part(part: str) -> str:

@@ -110,10 +110,10 @@ def drawn(figure: Figure, width_inches: float, title: str) -> Drawing:
             sharex=figure.share_x,
             height_ratios=heights if figure.across == 1 else None,
         )
-        for place, each in enumerate(axes.flat):
-            if place < len(figure.panels):
-                last = place >= len(figure.panels) - figure.across or not figure.share_x
-                _draw(each, figure.panels[place], figure.across, last=last)
+        for index, each in enumerate(axes.flat):
+            if index < len(figure.panels):
+                last = index >= len(figure.panels) - figure.across or not figure.share_x
+                _draw(each, figure.panels[index], figure.across, last=last)
             else:
                 each.set_visible(False)
         _say_what_is_what(drawing, figure, figure.legend[width_inches >= 5])

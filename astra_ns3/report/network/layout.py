@@ -107,8 +107,8 @@ class _Rows:
         return f"{names[0]}-{names[1][len(re.sub('[0-9]*$', '', _common(names))) :]}"
 
     def _place(self, crowds: list[Crowd], level: int, left: float, right: float) -> None:
-        for place, crowd in enumerate(crowds):
-            x = left + (place + 0.5) * (right - left) / len(crowds)
+        for index, crowd in enumerate(crowds):
+            x = left + (index + 0.5) * (right - left) / len(crowds)
             for node in crowd:
                 self._mark_of[node] = len(self._found.marks)
             mark = Mark(x, self._heights[level], self._label(crowd), len(crowd), level == 0)

@@ -72,4 +72,4 @@ def _shape(graph: Graph) -> tuple[int, ...]:
     if graph.switches != graph.hosts:
         return ()
     strides = [*sorted(steps.values()), graph.switches]
-    return tuple(strides[place + 1] // strides[place] for place in range(len(strides) - 1))
+    return tuple(strides[index + 1] // strides[index] for index in range(len(strides) - 1))

@@ -39,7 +39,7 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Seq
     """A table; the columns whose places are in ``numbers`` are set right. It scrolls by itself where it is too wide."""
 
     def cells(kind: str, row: Sequence[object]) -> Markup:
-        return joined(tag(kind, cell, class_="number" if place in numbers else None) for place, cell in enumerate(row))
+        return joined(tag(kind, cell, class_="number" if index in numbers else None) for index, cell in enumerate(row))
 
     body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))
     return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")

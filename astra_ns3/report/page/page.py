@@ -71,8 +71,8 @@ def _named(runs: Sequence[Records]) -> list[Shown]:
     whole = [place_of(run) for run in runs]
     last = [Path(name).absolute().name for name in whole]
     names = [name if last.count(name) == 1 else path for name, path in zip(last, whole, strict=True)]
-    names = [name if names.count(name) == 1 else f"{name} ({place + 1})" for place, name in enumerate(names)]
-    return [Shown(run, name, place) for place, (run, name) in enumerate(zip(runs, names, strict=True))]
+    names = [name if names.count(name) == 1 else f"{name} ({index + 1})" for index, name in enumerate(names)]
+    return [Shown(run, name, index) for index, (run, name) in enumerate(zip(runs, names, strict=True))]
 
 
 class _Told(NamedTuple):

@@ -149,7 +149,7 @@ def in_force(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
         changed = sum(any(key.changed) for key in keys)
         told = any(mark is not None for key in keys for mark in key.changed)
         said = f"{len(keys)} keys" + (f", {changed} not at their default" if told else "")
-        rows = [[_name(key), *(_value(key, place) for place in range(len(runs)))] for key in kept]
+        rows = [[_name(key), *(_value(key, index) for index in range(len(runs)))] for key in kept]
         left_out = f"and {len(keys) - len(kept):,} more in run.json" if len(kept) < len(keys) else ""
         parts.append(
             tag("details", tag("summary", name.replace("_", " "), tag("small", said)), table(head, rows),
@@ -162,9 +162,9 @@ def _name(key: Key) -> Markup:
     return tag("code", key.name, class_="differs" if key.differs else None)
 
 
-def _value(key: Key, place: int) -> Markup:
-    text = value_text(key.name, key.values[place])
-    mark = key.changed[place]
+def _value(key: Key, run: int) -> Markup:
+    text = value_text(key.name, key.values[run])
+    mark = key.changed[run]
     title = "differs from the default, or has none" if mark else None
     return tag("span", text, class_="changed" if mark else None, title=title)
 
@@ -219,11 +219,11 @@ def slowest_messages(run: Records) -> Found | None:
         times = batch["end_ps"] - batch["start_ps"]
         rows_of = np.stack([batch[name] for name in columns[len(_ENDS) :]], axis=1)
         every, first, counts = np.unique(rows_of, axis=0, return_index=True, return_counts=True)
-        for place in np.lexsort((first, -times[first]))[:MOST_ROWS]:
-            key, row = tuple(every[place].tolist()), int(first[place])
+        for index in np.lexsort((first, -times[first]))[:MOST_ROWS]:
+            key, row = tuple(every[index].tolist()), int(first[index])
             ends = int(batch["source"][row]), int(batch["destination"][row])
             _, at, shown_ends, count = longest.get(key, (0, -(done + row), ends, 0))
-            longest[key] = (int(times[row]), at, shown_ends, count + int(counts[place]))
+            longest[key] = (int(times[row]), at, shown_ends, count + int(counts[index]))
         longest = dict(heapq.nlargest(MOST_ROWS, longest.items(), key=lambda item: item[1][:2]))
         done += len(times)
     layers = {row["collective"]: f"{row['layer']} {row['kind']}" for row in run.rows(COLLECTIVES)}

@@ -43,14 +43,14 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     """Return bars for all messages, the slowest, and those of each layer's part that took most; means at the ends."""
     groups = _groups(records)
     whole = np.array([max(float(sums.sum()), 1.0) for _, sums, _ in groups])
-    used = [place for place in range(len(PARTS)) if any(sums[place] > _SEEN * sums.sum() for _, sums, _ in groups)]
+    used = [index for index in range(len(PARTS)) if any(sums[index] > _SEEN * sums.sum() for _, sums, _ in groups)]
     series: list[Series] = []
-    for place, (part, (colour, hatched, _)) in enumerate(LOOKS.items()):
-        if place in used:
-            share = 100 * np.array([sums[place] for _, sums, _ in groups]) / whole
+    for index, (part, (colour, hatched, _)) in enumerate(LOOKS.items()):
+        if index in used:
+            share = 100 * np.array([sums[index] for _, sums, _ in groups]) / whole
             series.append(Bars(share, hatched=hatched, outlined=True, name=PARTS[part], colour=colour))
-    for place, (_, sums, count) in enumerate(groups):
-        series.append(Words(101, place, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
+    for index, (_, sums, count) in enumerate(groups):
+        series.append(Words(101, index, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
     room = 18 * COLUMN_INCHES / choice.width_inches  # for the means
     x = Axis("share of messages' time (%), and its mean", low=0, high=100 + room, at=range(0, 101, 25))
     y = Axis(names=[style.shortened(name, 24) for name, _, _ in groups])
@@ -90,13 +90,13 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         names, sums, counts = _sums(
             shown.run, table, lambda row: " ".join(filter(None, (row["layer"], row["part"], row["kind"]))), parts
         )
-        ranked = [int(place) for place in np.argsort(-sums.sum(axis=1), kind="stable") if counts[place]]
+        ranked = [int(index) for index in np.argsort(-sums.sum(axis=1), kind="stable") if counts[index]]
         if len(ranked) > min(_MOST_BARS, detail):
             notes.append(f"{shown.name}: the {min(_MOST_BARS, detail)} with the most time of {len(ranked)}.")
         kept = sorted(ranked[: min(_MOST_BARS, detail)])
         means = sums[kept] / counts[kept, None]
         bars.append(
-            (shown, [names[place] for place in kept], dict(zip(parts, means.T, strict=True)), means.sum(axis=1))
+            (shown, [names[index] for index in kept], dict(zip(parts, means.T, strict=True)), means.sum(axis=1))
         )
     longest = max((float(totals.max()) for *_, totals in bars), default=1.0)
     factor, unit = style.time_unit(longest, 1)

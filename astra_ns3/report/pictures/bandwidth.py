@@ -32,12 +32,12 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         check_known("collective", word, kinds)
     several = len(runs) > 1
     series = []
-    for place, (run, found) in enumerate(runs):
+    for index, (run, found) in enumerate(runs):
         for number, kind in enumerate(choice.select or kinds):
             by_size = dict(sorted(found.get(kind, {}).items()))
             points = [(size, value) for size, values in by_size.items() for value in values]
             if points:
-                colour = COLOURS[(place if several else number) % len(COLOURS)]
+                colour = COLOURS[(index if several else number) % len(COLOURS)]
                 x, y = zip(*points, strict=True)
                 series.append(Curve(x, y, dash=None, mark=number, size=2.2, faint=True, colour=colour))
                 name = " ".join(([shortened(run, 16)] if several else []) + [_WORDS.get(kind, kind.lower())])

@@ -37,14 +37,14 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
     factor, unit = time_unit(max((float(_took(flows).max()) for flows in found if len(flows["bytes"])), default=0))
     times, slowdowns = list[Curve](), list[Curve]()
-    for place, (run, flows) in enumerate(zip(names_of(every), found, strict=True)):
+    for index, (run, flows) in enumerate(zip(names_of(every), found, strict=True)):
         for number, (label, inside) in enumerate(classes(flows["bytes"], sizes) if len(sizes) else ()):
             of = {name: column[inside] for name, column in flows.items()}
             known = _with_ideal(of)
             named = f"{shortened(run, 14)}: {label}" if len(every) > 1 else f"{label} ({len(of['bytes']):,})"
             for curves, values in ((times, _took(of) / factor), (slowdowns, _took(known) / known["ideal_ps"])):
                 if len(values):
-                    curves.append(_share(values, place, named, COLOURS[number % len(COLOURS)]))
+                    curves.append(_share(values, index, named, COLOURS[number % len(COLOURS)]))
     panels = [_panel("completion of a message", unit, times, "no message was sent")]
     if slowdowns:
         panels.append(_panel("slowdown: time over that alone on an idle network", "", slowdowns))
@@ -63,12 +63,12 @@ def classes(sizes: Numbers, every: Numbers) -> list[tuple[str, npt.NDArray[np.bo
     return found
 
 
-def _share(values: Real, place: int, name: str, colour: str) -> Curve:
+def _share(values: Real, number: int, name: str, colour: str) -> Curve:
     ordered = np.sort(values)
     share = np.arange(1, len(ordered) + 1) / len(ordered)
     kept = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), MOST_POINTS)).astype(np.int64))
     x, y = np.append(ordered[0], ordered[kept]), np.append(0, share[kept])
-    return Curve(x, y, step=True, dash=place, name=name, colour=colour)
+    return Curve(x, y, step=True, dash=number, name=name, colour=colour)
 
 
 def _panel(name: str, unit: str, curves: Sequence[Curve], empty: str = "") -> Panel:
@@ -115,9 +115,9 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
 
 def _shares(title: str, x: Axis, values: Sequence[tuple[Shown, Real]], detail: int) -> Panel:
     curves = [
-        Curve(*shares(each, min(200, detail)), step=True, dash=place, name=shown.name,
-              colour=ON_PAGES[place % len(ON_PAGES)])
-        for place, (shown, each) in enumerate(values)
+        Curve(*shares(each, min(200, detail)), step=True, dash=index, name=shown.name,
+              colour=ON_PAGES[index % len(ON_PAGES)])
+        for index, (shown, each) in enumerate(values)
     ]  # fmt: skip
     return Panel(x, Axis("share of messages", low=0, high=1.01), curves, title)
 
@@ -125,7 +125,7 @@ def _shares(title: str, x: Axis, values: Sequence[tuple[Shown, Real]], detail: i
 def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
     """Return percentiles of the slowdown in classes of sizes, each up to twice as large as the one before."""
     curves = []
-    for place, (shown, flows) in enumerate(found):
+    for index, (shown, flows) in enumerate(found):
         slowdown, doublings = _took(flows) / flows["ideal_ps"], np.floor(np.log2(flows["bytes"].astype(np.float64)))
         inside = [doublings == each for each in np.unique(doublings)]
         x = [float(np.median(flows["bytes"][each])) for each in inside]
@@ -133,7 +133,7 @@ def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
             y = [float(np.percentile(slowdown[each], percent)) for each in inside]
             curves.append(
                 Curve(x, y, dash=number, mark=0, size=7, notes=[format_bytes(int(size)) for size in x],
-                      name=f"{shown.name}, {name}", colour=ON_PAGES[place % len(ON_PAGES)])
+                      name=f"{shown.name}, {name}", colour=ON_PAGES[index % len(ON_PAGES)])
             )  # fmt: skip
     return Panel(
         Axis("message", "bytes", log=True, sizes=True), Axis("time / time alone", low=0), curves, "slowdown by size"

@@ -52,8 +52,8 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         if len(kept) < len(times):
             notes.append(f"{shown.name}: {len(kept)} of {len(times)} NPUs, evenly spread.")
         bars = [
-            Bars(times[kept, place] / factor, upright=True, name=name, colour=colour)
-            for place, (name, colour) in enumerate(_LOOKS)
+            Bars(times[kept, index] / factor, upright=True, name=name, colour=colour)
+            for index, (name, colour) in enumerate(_LOOKS)
         ]
         x, y = Axis("NPU", names=[str(npu) for npu in kept]), Axis("time", unit, 0, 1.04 * longest / factor)
         gap = 0.15 if len(kept) <= _MOST_BARS else 0
@@ -78,11 +78,11 @@ def _means(bars: Sequence[Spent]) -> Panel:
     spent = np.array([bar[1:] for bar in bars]) / factor
     whole = spent.sum(axis=1)
     series: list[Series] = [
-        Bars(spent[:, place], thick=0.7, name=name, colour=colour) for place, (name, colour) in enumerate(_LOOKS)
+        Bars(spent[:, index], thick=0.7, name=name, colour=colour) for index, (name, colour) in enumerate(_LOOKS)
     ]
-    for place, each in enumerate(whole):
-        share = 100 * spent[place, 1] / each if each else 0.0
-        series.append(Words(float(each), place, f" {share:.1f}% exposed", "left", letters=6))
+    for index, each in enumerate(whole):
+        share = 100 * spent[index, 1] / each if each else 0.0
+        series.append(Words(float(each), index, f" {share:.1f}% exposed", "left", letters=6))
     x = Axis("time", unit, 0, 1.32 * float(whole.max() or 1.0), grid=True)
     y = Axis(names=[shortened(bar[0], 18) for bar in bars], letters=6.5)
     return Panel(x, y, series, stacked=True, height=0.6 + 0.17 * len(bars))

@@ -46,10 +46,10 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     every = [spent for times in shown.values() for _, spent in times]
     parts = list(dict.fromkeys(part for spent in every for part in spent))
     others = [part for part in parts if part not in _COLOURS]
-    colours = {**_COLOURS, **{part: _OTHER_COLOURS[place % 2] for place, part in enumerate(others)}}
+    colours = {**_COLOURS, **{part: _OTHER_COLOURS[index % 2] for index, part in enumerate(others)}}
     looks = [
-        (part, place, f"{part}, {word}", colours[part])
-        for place, word in enumerate(("compute", "exposed"))
+        (part, index, f"{part}, {word}", colours[part])
+        for index, word in enumerate(("compute", "exposed"))
         for part in parts
     ]
     each = 0.13 if max((len(times) for times in shown.values()), default=0) <= 20 else 0.105
@@ -71,7 +71,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     unit, most = style.time_unit(longest, 1), min(MOST_LAYERS, detail)
     notes, panels = [], []
     for shown, times in zip(runs, found, strict=True):
-        kept = [times[place] for place in sorted(_ranked(times)[:most])]
+        kept = [times[index] for index in sorted(_ranked(times)[:most])]
         if len(kept) < len(times):
             notes.append(f"{shown.name}: the {len(kept)} layers that took longest, of {len(times)}.")
         bars = _bars(kept, _ON_PAGE, unit)
@@ -122,7 +122,7 @@ def _whole(spent: Spent) -> int:
 
 def _ranked(times: Times) -> list[int]:
     """Return the places of layers, of those first that took most."""
-    return sorted(range(len(times)), key=lambda place: -_whole(times[place][1]))
+    return sorted(range(len(times)), key=lambda index: -_whole(times[index][1]))
 
 
 def _with_rest(times: Times) -> Times:
@@ -132,11 +132,11 @@ def _with_rest(times: Times) -> Times:
     ranked = _ranked(times)
     kept, others = sorted(ranked[: MOST_LAYERS - 1]), ranked[MOST_LAYERS - 1 :]
     rest: dict[str, tuple[int, int]] = {}
-    for place in others:
-        for part, (compute, exposed) in times[place][1].items():
+    for index in others:
+        for part, (compute, exposed) in times[index][1].items():
             before = rest.get(part, _NONE)
             rest[part] = (before[0] + compute, before[1] + exposed)
-    return [*(times[place] for place in kept), (f"{len(others)} other layers", rest)]
+    return [*(times[index] for index in kept), (f"{len(others)} other layers", rest)]
 
 
 def _bars(times: Times, looks: Sequence[tuple[str, int, str, str]], unit: style.Unit) -> list[Bars]:

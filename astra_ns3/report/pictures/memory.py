@@ -48,9 +48,9 @@ def _bands(steps: Real, factor: int) -> list[Series]:
     """Return the parts of a stage that are ever there, each upon those before."""
     edges, tops = np.arange(steps.shape[1] + 1), np.cumsum(steps, axis=0) / factor
     return [
-        Band(edges, tops[place] - steps[place] / factor, tops[place], name=part, colour=COLOURS[place % len(COLOURS)])
-        for place, part in enumerate(_PARTS)
-        if steps[place].any()
+        Band(edges, tops[index] - steps[index] / factor, tops[index], name=part, colour=COLOURS[index % len(COLOURS)])
+        for index, part in enumerate(_PARTS)
+        if steps[index].any()
     ]
 
 

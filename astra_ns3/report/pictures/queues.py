@@ -129,8 +129,8 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
     panels = []
     for shown, bins in found:
         curves = [
-            Curve(bins.edges_ps / unit[0], bins.curve(port) / 1000, step=True, name=port, colour=ON_PAGES[place])
-            for place, port in enumerate(bins.keys()[:MOST_PORTS])
+            Curve(bins.edges_ps / unit[0], bins.curve(port) / 1000, step=True, name=port, colour=ON_PAGES[index])
+            for index, port in enumerate(bins.keys()[:MOST_PORTS])
         ]
         panels.append(Panel(x, y, curves, shown.name, of_run=True))
     return Figure(panels, notes)

@@ -104,9 +104,9 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             elif pairs:
                 y = Axis(name, unit, 0, 1.05 * highest / factor)
                 lines = [
-                    Curve(curves.edges_ps / time[0], curves.curve(pair) / factor, step=True, colour=ON_PAGES[place],
+                    Curve(curves.edges_ps / time[0], curves.curve(pair) / factor, step=True, colour=ON_PAGES[index],
                           name=f"{pair[0]} → {pair[1]}" + (f", queue pair {pair[2]}" if pair[2] else ""))
-                    for place, pair in enumerate(pairs[:MOST_PAIRS])
+                    for index, pair in enumerate(pairs[:MOST_PAIRS])
                 ]  # fmt: skip
                 panels.append(Panel(x, y, lines, f"{shown.name}: {name}", height=3))
                 if len(pairs) > MOST_PAIRS:
@@ -138,8 +138,8 @@ def _rows(table: Recorded) -> Iterator[tuple[str, Pair, Numbers, Numbers]]:
         for quantity in dict.fromkeys(batch["quantity"].tolist()):
             rows = np.flatnonzero(batch["quantity"] == quantity)
             pairs = np.zeros((3, len(rows)), dtype=np.int64)
-            for place, name in enumerate(ends):
-                pairs[place] = batch[name][rows]
+            for index, name in enumerate(ends):
+                pairs[index] = batch[name][rows]
             order = np.lexsort((rows, *pairs[::-1]))
             edges = np.flatnonzero(np.diff(pairs[:, order]).any(axis=0)) + 1
             for part in np.split(order, edges):

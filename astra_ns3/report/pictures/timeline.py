@@ -68,9 +68,9 @@ def _strip(
 ) -> list[Series]:
     """Return the strip of an NPU; lanes from top to bottom."""
     series: list[Series] = _program(tracks, npu, len(most), finish_ps, unit) if program else []
-    for place, (dimension, highest) in enumerate(most.items()):
+    for index, (dimension, highest) in enumerate(most.items()):
         name = f"{'messages' if dimension < 0 else f'phases, dimension {dimension}'} (at most {highest})"
-        bottom = len(most) - 1 - place
+        bottom = len(most) - 1 - index
         times, counts = in_flight(*tracks.get((npu, dimension), _NO_SPANS[:2]))
         x, y = steps(times, counts, int(times[-1]) if len(times) else 0)
         height = bottom + 0.9 * y[:-1] / highest
@@ -166,8 +166,8 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
     looks: list[tuple[str | int, str, float, str]] = [
         (kind, kind, 0.8, colour) for kind, colour in _PROGRAM_ON_PAGE.items()
     ]
-    for place, each in enumerate(dimensions):
-        looks.append((each, f"dimension {each}", 0.5, _DIMENSIONS_ON_PAGE[place % len(_DIMENSIONS_ON_PAGE)]))
+    for index, each in enumerate(dimensions):
+        looks.append((each, f"dimension {each}", 0.5, _DIMENSIONS_ON_PAGE[index % len(_DIMENSIONS_ON_PAGE)]))
     series = []
     for what, name, thick, colour in looks:
         found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]

@@ -114,7 +114,7 @@ def apart(places: list[float], gap: float, end: float) -> list[float]:
 def _names(rows: Sequence[Level], ports: Sequence[str], edges: np.ndarray, inches: float) -> Axis:
     """Return names of ports, or of levels where there are too many."""
     if len(ports) <= _MOST_NAMES:
-        return Axis(names=ports, at=[place + 0.5 for place in range(len(ports))], low=len(ports), high=0)
+        return Axis(names=ports, at=[index + 0.5 for index in range(len(ports))], low=len(ports), high=0)
     middles = (edges[:-1] + edges[1:]) / 2
     places = apart(middles.tolist(), _NAME_INCHES * len(ports) / inches, len(ports))
     return Axis(names=[f"{level.name} ({len(level.ports)})" for level in rows], at=places, low=len(ports), high=0)

@@ -138,10 +138,10 @@ def _spans(records: Records, npus: int, collectives: int) -> Iterator[tuple[int,
 def _by_start(
     starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], first: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
         for collective in np.argsort(start, kind="stable").tolist():
             if end[collective] >= 0:
-                yield first + place, collective, int(start[collective]), int(end[collective])
+                yield first + index, collective, int(start[collective]), int(end[collective])
 
 
 class Lanes:
@@ -157,13 +157,13 @@ class Lanes:
     def track(self, start: int, end: int) -> int:
         """The track for a slice: of those that are free at its start, the one that was used last."""
         ends, tracks = self._ends, self._tracks
-        place = bisect_right(ends, start) - 1
-        if place < 0:
+        index = bisect_right(ends, start) - 1
+        if index < 0:
             track = self._make()
         else:
-            track = tracks.pop(place)
-            del ends[place]
-        place = bisect_right(ends, end)
-        ends.insert(place, end)
-        tracks.insert(place, track)
+            track = tracks.pop(index)
+            del ends[index]
+        index = bisect_right(ends, end)
+        ends.insert(index, end)
+        tracks.insert(index, track)
         return track

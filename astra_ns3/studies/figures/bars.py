@@ -49,7 +49,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
 def bar_places(panel: Panel, number: int) -> tuple[list[float], float]:
     """Return where the bars of a series stand, and how wide they are."""
     width = _WIDTH / len(panel.series)
-    return [place - _WIDTH / 2 + (number + 0.5) * width for place in range(len(panel.places))], width * 0.94
+    return [index - _WIDTH / 2 + (number + 0.5) * width for index in range(len(panel.places))], width * 0.94
 
 
 def grouped(

@@ -17,29 +17,29 @@ _USED = {"table": frozenset(()), "layers": frozenset(("by", "panels", "log"))}
 """Beyond those that all have; kinds that are not here use them all."""
 
 
-def check_figure(view: View, figure: FigureConfig, place: str) -> None:
-    """Raise InputError, which begins with ``place``, for a name that is no axis, measure or label of the part."""
+def check_figure(view: View, figure: FigureConfig, where: str) -> None:
+    """Raise InputError, which begins with ``where``, for a name that is no axis, measure or label of the part."""
     unused = sorted(figure.model_fields_set - _COMMON - _USED.get(figure.kind, _ALL))
     if unused:
         used = ", ".join(sorted(_COMMON | _USED[figure.kind]))
-        raise wrong(f"key '{unused[0]}': a figure of kind {figure.kind} doesn't use it, only {used}", place)
+        raise wrong(f"key '{unused[0]}': a figure of kind {figure.kind} doesn't use it, only {used}", where)
     axes = [axis.name for axis in view.axes]
     for word, name in (("x", figure.x), ("by", figure.by), ("panels", figure.panels)):
         if name is not None and view.column(name) not in (*axes, _SEED):
-            raise _unknown(place, word, name, (*axes, _SEED), "axes")
+            raise _unknown(where, word, name, (*axes, _SEED), "axes")
     measures = COLUMNS if figure.kind == "layers" else tuple(MEASURES)
     for name in figure.y:
         if name not in measures:
-            raise _unknown(place, "y", name, measures, "measures")
+            raise _unknown(where, "y", name, measures, "measures")
     for name, value in (figure.relative_to or {}).items():
         axis = next((axis for axis in view.axes if axis.name == view.column(name)), None)
         if axis is None:
-            raise _unknown(place, "relative_to", name, axes, "axes")
+            raise _unknown(where, "relative_to", name, axes, "axes")
         labels = [label_text(label) for label in axis.labels]
         if label_text(value) not in labels:
-            raise _unknown(place, "relative_to", label_text(value), labels, f"values of {name}")
+            raise _unknown(where, "relative_to", label_text(value), labels, f"values of {name}")
 
 
-def _unknown(place: str, word: str, found: str, allowed: Iterable[str], what: str) -> InputError:
+def _unknown(where: str, word: str, found: str, allowed: Iterable[str], what: str) -> InputError:
     known = list(allowed)
-    return wrong(f"key '{word}': '{found}' is none of the {what}: {', '.join(known)}{nearest(found, known)}", place)
+    return wrong(f"key '{word}': '{found}' is none of the {what}: {', '.join(known)}{nearest(found, known)}", where)

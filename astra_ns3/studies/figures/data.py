@@ -12,7 +12,7 @@ from astra_ns3.units import format_bytes, parse_any
 
 Row = dict[str, Any]  # a point: labels, words and measures, by the names of a study's own columns
 Label = str | int | float
-Place = tuple[Label | None, ...]
+Coordinates = tuple[Label | None, ...]
 DONE = "done"
 USUAL_Y = ("finish_us",)
 CHANGE = "what is changed"
@@ -63,7 +63,7 @@ class Cell:
     most: float
     fits: bool = True
     """Whether an NPU has the memory that the run needs, as far as that is known."""
-    of_runs: Mapping[Place, float] = field(default_factory=dict, compare=False, repr=False)
+    of_runs: Mapping[Coordinates, float] = field(default_factory=dict, compare=False, repr=False)
     """The number of each run, by where it stands."""
 
 
@@ -157,10 +157,10 @@ def _reference(view: View, figure: FigureConfig) -> dict[str, Label]:
 
 def _cells(
     rows: Sequence[Row], keys: Sequence[str], measure: str, reference: Mapping[str, Label], compared: Sequence[str]
-) -> dict[Place, Cell]:
+) -> dict[Coordinates, Cell]:
     """The cell of each place, series and panel. A ratio, to the sum of ``compared``, is taken seed by seed."""
-    found: dict[Place, dict[Place, float]] = {}
-    too_large: set[Place] = set()
+    found: dict[Coordinates, dict[Coordinates, float]] = {}
+    too_large: set[Coordinates] = set()
     known = {_place(row, rows): row for row in rows if row["status"] == DONE} if reference else {}
     for row in rows:
         value = row.get(measure)
@@ -181,7 +181,7 @@ def _cells(
     return {key: cell_of(values, fits=key not in too_large) for key, values in found.items()}
 
 
-def cell_of(values: Mapping[Place, float], *, fits: bool = True) -> Cell:
+def cell_of(values: Mapping[Coordinates, float], *, fits: bool = True) -> Cell:
     """Over runs."""
     every = list(values.values())
     return Cell(sum(every) / len(every), min(every), max(every), fits, values)
@@ -198,7 +198,7 @@ def _unit(measure: str) -> str:
     return MEASURES[measure].unit or measure
 
 
-def _place(row: Row, rows: Sequence[Row]) -> Place:
+def _place(row: Row, rows: Sequence[Row]) -> Coordinates:
     """Where a row stands: all that is no number of its run."""
     left_out = {*MEASURES, "status", "address", "error", CHANGE}
     return tuple(row[name] for name in rows[0] if name not in left_out)
@@ -207,10 +207,10 @@ def _place(row: Row, rows: Sequence[Row]) -> Place:
 def _series(
     view: View,
     rows: Sequence[Row],
-    cells: Mapping[str, Mapping[Place, Cell]],
+    cells: Mapping[str, Mapping[Coordinates, Cell]],
     places: Sequence[Label],
     roles: tuple[str, str | None, tuple[str, ...]],
-    values: Place,
+    values: Coordinates,
 ) -> list[Series]:
     x, by, across = roles
     groups: Sequence[Label] = ("",) if by is None else view.labels(by)

@@ -23,7 +23,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
     by = [axis.name for axis in view.axes if axis.name != across and len(view.labels(axis.name)) > 1]
     if figure.by:
         by.sort(key=lambda name: name != view.column(str(figure.by)))
-    place_of = {name: place for place, name in enumerate(dict.fromkeys(_name(row, by) for row in view.layers))}
+    place_of = {name: index for index, name in enumerate(dict.fromkeys(_name(row, by) for row in view.layers))}
     panels = []
     for value in view.labels(across) if across else [None]:
         title = f"{across} {label_text(value)}" if across else ""
@@ -49,7 +49,7 @@ def _panel(
         found = [values.get((name, layer)) for layer in layers]
         cells = [Cell(sum(each) / len(each), min(each), max(each)) if each else None for each in found]
         width = 0.8 / len(groups)
-        at = [place - 0.4 + (number + 0.5) * width for place in range(len(layers))]
+        at = [index - 0.4 + (number + 0.5) * width for index in range(len(layers))]
         colour, again = nth_colour(place_of[name])
         of, entry = factor / PS_PER_US, legend_name(name, place_of)
         drawn += grouped(cells, at, width * 0.94, of, entry, colour, again=again)[:2]

@@ -80,15 +80,15 @@ def names_axis(places: Sequence[Label], x: str) -> Axis:
     return Axis(x, names=labels([label_text(place) for place in places]))
 
 
-def nth_colour(place: int) -> tuple[str, bool]:
+def nth_colour(number: int) -> tuple[str, bool]:
     """Return a colour, and whether it is used a second time."""
-    return COLOURS[place % len(COLOURS)], place >= len(COLOURS)
+    return COLOURS[number % len(COLOURS)], number >= len(COLOURS)
 
 
 def places_of(made: FigureData) -> dict[str, int]:
     """Return the place of each series among all, by its name: those of one name look alike in all panels."""
     names = dict.fromkeys(series.label for panel in made.panels for series in panel.series)
-    return {name: place for place, name in enumerate(names)}
+    return {name: index for index, name in enumerate(names)}
 
 
 def legend_name(name: str, places: dict[str, int]) -> str:

@@ -11,8 +11,8 @@ from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
 
 
-def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[str, RunRequest]], place: str) -> None:
-    """Raise InputError, which begins with ``place``, for a measure whose table a point, ``(name, run)``, leaves out."""
+def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[str, RunRequest]], where: str) -> None:
+    """Raise InputError, which begins with ``where``, for a measure whose table a point, ``(name, run)``, leaves out."""
     needed = {
         record: (name, measure)
         for name, figure in figures.items()
@@ -27,5 +27,5 @@ def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[st
                 raise wrong(
                     f"figure '{figure}': {measure} needs record '{record}', which point {point} hasn't: "
                     f"add 'record: [{record}]' to the part's base",
-                    place,
+                    where,
                 )

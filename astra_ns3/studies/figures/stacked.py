@@ -42,8 +42,8 @@ def _panel(panel: Panel, figure: FigureConfig, measures: Sequence[str]) -> tuple
     for series in panel.series:
         groups.setdefault(series.label.removesuffix(series.measure).strip(), []).append(series)
     bars = [
-        (label, group, [series.cells[place] for series in pieces])
-        for place, label in enumerate(panel.places)
+        (label, group, [series.cells[index] for series in pieces])
+        for index, label in enumerate(panel.places)
         for group, pieces in groups.items()
     ]
     pieces = next(iter(groups.values()))

@@ -6,7 +6,7 @@ import statistics
 
 from astra_ns3.report.figures.figure import Axis, Cells, Figure, Panel
 from astra_ns3.studies.figures.config import FigureConfig
-from astra_ns3.studies.figures.data import DONE, USUAL_Y, Place, Row, View, label_text, missing_words
+from astra_ns3.studies.figures.data import DONE, USUAL_Y, Coordinates, Row, View, label_text, missing_words
 from astra_ns3.studies.figures.panels import AROUND_INCHES
 
 _ROW_INCHES = 0.17
@@ -23,7 +23,7 @@ def table_cells(view: View, figure: FigureConfig) -> tuple[list[str], list[list[
     """Return its header and its rows, in words."""
     axes = [axis.name for axis in view.axes]
     measures = list(figure.y or USUAL_Y)
-    groups: dict[Place, list[Row]] = {}
+    groups: dict[Coordinates, list[Row]] = {}
     for row in view.rows:
         groups.setdefault(tuple(row[name] for name in axes), []).append(row)
     cells = [

@@ -44,7 +44,7 @@ def analytical_graph(config: FileTopology, dimensions: Sequence[AnalyticalDimens
     for number, dimension in enumerate(dimensions):
         for first in range(npus):
             if first // stride % dimension.npus == 0:
-                members = [routers + first + stride * place for place in range(dimension.npus)]
+                members = [routers + first + stride * index for index in range(dimension.npus)]
                 _join(config, wiring, number, dimension, members)
         stride *= dimension.npus
     return wiring.graph(config)

@@ -85,18 +85,18 @@ class ScalesimCycles:
 
     def _counted(self, shape: ProductSizes) -> int:
         with tempfile.TemporaryDirectory(prefix="astra-ns3-") as folder:
-            place = Path(folder)
-            (place / "array.cfg").write_text(
+            run_folder = Path(folder)
+            (run_folder / "array.cfg").write_text(
                 _CONFIGURATION.format(run=_RUN, rows=self._rows, columns=self._columns, dataflow=self._dataflow),
                 encoding="utf-8",
             )
-            (place / "products.csv").write_text(
+            (run_folder / "products.csv").write_text(
                 "Layer,M,N,K,\none," + ",".join(map(str, shape)) + ",\n", encoding="utf-8"
             )
             files = ["-c", "array.cfg", "-t", "products.csv", "-p", "results", "-i", "gemm"]
-            said = _played([self._python, "-m", "scalesim.scale", *files], place)
+            said = _played([self._python, "-m", "scalesim.scale", *files], run_folder)
             try:
-                report = (place / "results" / _RUN / "COMPUTE_REPORT.csv").read_text(encoding="utf-8")
+                report = (run_folder / "results" / _RUN / "COMPUTE_REPORT.csv").read_text(encoding="utf-8")
                 last_cycle = int(list(csv.reader(report.splitlines()))[1][1])
             except (OSError, IndexError, ValueError) as error:
                 raise wrong(f"{_NAME} failed at {' x '.join(map(str, shape))} (m, n, k): {said}") from error

@@ -14,7 +14,7 @@ from math import ceil, exp, log, prod
 from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import wrong
 from astra_ns3.workload.computing.clock import Clock
-from astra_ns3.workload.computing.table_file import Measured, Place
+from astra_ns3.workload.computing.table_file import Measured, Sizes
 
 _IN_PROPORTION = 1.0
 """The slope, in logarithms, along a column of which only one value was measured."""
@@ -27,14 +27,14 @@ class MeasuredGrid:
         self.measured = measured
         self._values = [sorted(set(column)) for column in zip(*measured.times_ps, strict=True)]
 
-    def outside(self, at: Place) -> str:
+    def outside(self, at: Sizes) -> str:
         """What of a place is outside of what was measured, in words; "" if nothing is."""
         for name, value, values in zip(self.measured.columns, at, self._values, strict=True):
             if not values[0] <= value <= values[-1]:
                 return f"{name} {value}, measured from {values[0]} to {values[-1]}"
         return ""
 
-    def time_ps(self, at: Place) -> int:
+    def time_ps(self, at: Sizes) -> int:
         """The time at a place, to the nearest picosecond.
 
         Within what was measured it lies in the box of measured places next around. Outside, it is that at the border,
@@ -48,7 +48,7 @@ class MeasuredGrid:
                 logarithm += self._slope(border, column) * log(value / edge)
         return round(exp(logarithm))
 
-    def _inside(self, at: Place) -> float:
+    def _inside(self, at: Sizes) -> float:
         """The logarithm of the time in ps at a place that isn't outside."""
         sides = [_sides(value, values) for value, values in zip(at, self._values, strict=True)]
         corners = [
@@ -59,7 +59,7 @@ class MeasuredGrid:
         # A rounding error must not carry it out of the box.
         return min(max(found, min(each for _, each in corners)), max(each for _, each in corners))
 
-    def _measured(self, at: Place, corner: Place) -> float:
+    def _measured(self, at: Sizes, corner: Sizes) -> float:
         """The logarithm of the time at a place that was measured."""
         found = self.measured.times_ps.get(corner)
         if found is None:
@@ -71,7 +71,7 @@ class MeasuredGrid:
             )
         return log(found)
 
-    def _slope(self, border: Place, column: int) -> float:
+    def _slope(self, border: Sizes, column: int) -> float:
         """How the logarithm of the time grows with that of a column, on the last step before a border."""
         values = self._values[column]
         if len(values) == 1:
@@ -84,16 +84,16 @@ class MeasuredGrid:
 
 def _sides(value: int, values: Sequence[int]) -> list[tuple[int, float]]:
     """The measured neighbours of a value, and the share that each has in it; itself alone if it was measured."""
-    place = bisect_left(values, value)
-    if values[place] == value:
+    index = bisect_left(values, value)
+    if values[index] == value:
         return [(value, 1.0)]
-    low, high = values[place - 1], values[place]
+    low, high = values[index - 1], values[index]
     part = log(value / low) / log(high / low)
     return [(low, 1 - part), (high, part)]
 
 
-def _said(columns: Sequence[str], place: Place) -> str:
-    return ", ".join(f"{name} {value}" for name, value in zip(columns, place, strict=True))
+def _said(columns: Sequence[str], sizes: Sizes) -> str:
+    return ", ".join(f"{name} {value}" for name, value in zip(columns, sizes, strict=True))
 
 
 _SHAPE = ("m", "n", "k")
@@ -132,7 +132,7 @@ class TableClock:
 
     def _measured_ps(self, grid: MeasuredGrid, operation: Operation) -> int:
         columns = grid.measured.columns
-        at = _place(grid.measured, operation)
+        at = _sizes(grid.measured, operation)
         products = operation.count if "m" in columns and "count" not in columns else 1
         if (exact := grid.measured.times_ps.get(at)) is not None:
             return ceil(products * exact)
@@ -143,12 +143,12 @@ class TableClock:
     def outside(self, operation: Operation) -> str:
         """What of an operation is outside of what was measured, in words; "" if nothing is, or nobody measured it."""
         grid = self._grids.get(operation.kind)
-        outside = grid.outside(_place(grid.measured, operation)) if grid is not None else ""
+        outside = grid.outside(_sizes(grid.measured, operation)) if grid is not None else ""
         where = f"{self._source}: operation '{operation.name}', a {operation.kind.value}"
         return f"{where}, has {outside}" if outside else ""
 
 
-def _place(measured: Measured, operation: Operation) -> Place:
+def _sizes(measured: Measured, operation: Operation) -> Sizes:
     """Where an operation is in a table; raises InputError if it doesn't say."""
     values = {"count": operation.count, "flops": operation.flops, "bytes": operation.bytes}
     if operation.shape is not None:

@@ -22,17 +22,17 @@ _KIND = "kind"
 _SHAPE = {"m", "n", "k"}
 _NUMBER = re.compile(r"[0-9]{1,19}(?:\.[0-9]{1,12})?", re.ASCII)
 
-Place = tuple[int, ...]
+Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurements of one kind of operation: the columns its times depend on, and the time at each place, in ps."""
+    """Measurements of one kind of operation: the columns its times depend on, and the time for each, in ps."""
 
     source: str
     kind: OperationKind
     columns: tuple[str, ...]
-    times_ps: dict[Place, Fraction] = field(default_factory=dict)
+    times_ps: dict[Sizes, Fraction] = field(default_factory=dict)
 
 
 def read_table(path: str) -> dict[OperationKind, Measured]:
@@ -53,58 +53,58 @@ def parse_table(text: str, source: str) -> dict[OperationKind, Measured]:
     return tables
 
 
-def _checked_header(place: str, header: Sequence[str]) -> str:
+def _checked_header(where: str, header: Sequence[str]) -> str:
     """The column of times."""
     allowed = (_KIND, *COORDINATES, *TIMES)
     for name in header:
-        check_known("column", name, allowed, place)
-        refuse(header.count(name) > 1, f"column '{name}' is there twice", place)
+        check_known("column", name, allowed, where)
+        refuse(header.count(name) > 1, f"column '{name}' is there twice", where)
     times = [name for name in header if name in TIMES]
-    refuse(_KIND not in header or len(times) != 1, f"expected a column {_KIND} and one of {', '.join(TIMES)}", place)
+    refuse(_KIND not in header or len(times) != 1, f"expected a column {_KIND} and one of {', '.join(TIMES)}", where)
     return times[0]
 
 
-def _cells(place: str, header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
+def _cells(where: str, header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
     """What stands in a line, without empty cells."""
-    refuse(len(row) != len(header), f"{len(row)} cells, expected {len(header)}", place)
+    refuse(len(row) != len(header), f"{len(row)} cells, expected {len(header)}", where)
     return {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
 
 
 def _add(
     tables: dict[OperationKind, Measured], source: str, number: int, cells: Mapping[str, str], time_column: str
 ) -> None:
-    place = f"{source}:{number}"
+    where = f"{source}:{number}"
     kinds = [kind.value for kind in OperationKind]
     word = cells.get(_KIND, "")
-    check_known(_KIND, word, kinds, place)
+    check_known(_KIND, word, kinds, where)
     columns = tuple(name for name in COORDINATES if name in cells)
     refuse(
         bool(not columns or (_SHAPE & set(columns) and not set(columns) >= _SHAPE)),
         "expected m, n and k, or flops, or bytes",
-        place,
+        where,
     )
     table = tables.setdefault(OperationKind(word), Measured(source, OperationKind(word), columns))
     refuse(
         columns != table.columns,
         f"has {', '.join(columns)}, expected {', '.join(table.columns)} as in the lines of {word} before",
-        place,
+        where,
     )
-    at = tuple(_whole(place, name, cells[name]) for name in columns)
-    refuse(at in table.times_ps, f"{word} with these {', '.join(columns)} is there twice", place)
-    table.times_ps[at] = _time_ps(place, time_column, cells.get(time_column, ""))
+    at = tuple(_whole(where, name, cells[name]) for name in columns)
+    refuse(at in table.times_ps, f"{word} with these {', '.join(columns)} is there twice", where)
+    table.times_ps[at] = _time_ps(where, time_column, cells.get(time_column, ""))
 
 
-def _whole(place: str, name: str, cell: str) -> int:
+def _whole(where: str, name: str, cell: str) -> int:
     refuse(
         not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER,
         f"{name} is '{cell[:40]}', expected a whole number, at least 1",
-        place,
+        where,
     )
     return int(cell)
 
 
-def _time_ps(place: str, name: str, cell: str) -> Fraction:
+def _time_ps(where: str, name: str, cell: str) -> Fraction:
     refuse(
-        not _NUMBER.fullmatch(cell) or not Fraction(cell), f"{name} is '{cell[:40]}', expected a number above 0", place
+        not _NUMBER.fullmatch(cell) or not Fraction(cell), f"{name} is '{cell[:40]}', expected a number above 0", where
     )
     return Fraction(cell) * TIMES[name]

@@ -78,4 +78,4 @@ class Routed:
     @property
     def place_rows(self) -> tuple[int, ...]:
         """What each place computes."""
-        return tuple(sum(self.rows_of(place)) for place in range(len(self.hops[0])))
+        return tuple(sum(self.rows_of(index)) for index in range(len(self.hops[0])))

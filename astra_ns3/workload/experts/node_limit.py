@@ -36,10 +36,10 @@ def node_limited(group: ExpertGroup, shares: list[Shares], limit: int, seed: tup
     rows = np.zeros(group.experts, dtype=np.int64)
     across = np.zeros((group.places, group.places), dtype=np.int64)
     within = np.zeros_like(across)
-    for place, own in enumerate(shares):
+    for index, own in enumerate(shares):
         choices = draw_choices(group, own, limit, drawn, generator)
         rows += np.bincount(choices.reshape(-1), np.repeat(stands_for, group.active), group.experts).astype(np.int64)
-        _add_hops(group, place, choices // group.own, stands_for, across, within)
+        _add_hops(group, index, choices // group.own, stands_for, across, within)
     return Routed((_table(across), _table(within)), tuple(rows.tolist()), 0)
 
 

@@ -35,7 +35,7 @@ class Router:
         shares = self._shares(number)
         if routing.node_limit is not None:
             return node_limited(group, shares, routing.node_limit, (routing.seed, number))
-        tokens = np.stack([self._counts(place, parts) for place, parts in enumerate(self._parts(shares))])
+        tokens = np.stack([self._counts(index, parts) for index, parts in enumerate(self._parts(shares))])
         kept = tokens if routing.capacity is None else np.minimum(tokens, self._capacity(routing.capacity))
         table = kept.reshape(group.places, group.places, group.own).sum(axis=2).tolist()
         dropped = int((tokens - kept).sum())
@@ -45,7 +45,7 @@ class Router:
         """Of each expert, for the tokens of each place."""
         group, routing = self._group, self._routing
         if self._file is not None:
-            return [self._file.shares(layer, place) for place in range(group.places)]
+            return [self._file.shares(layer, index) for index in range(group.places)]
         return [zipf_shares(group.experts, routing.exponent, routing.seed, layer)] * group.places
 
     def _parts(self, shares: list[Shares]) -> list[Shares]:

@@ -112,31 +112,31 @@ def _keyed_header(row: Row) -> Header:
     loop = row.words[0]
     keys = tuple(_KEYS[option] for option in _options(loop))
     values: dict[str, tuple[int, ...]] = {}
-    place = 1
-    while place < len(row.words):
-        key = row.words[place]
+    column = 1
+    while column < len(row.words):
+        key = row.words[column]
         if key not in keys:
             raise row.error(f"found '{key[:40]}' after {loop}, expected {', '.join(keys)}{nearest(key, keys)}")
         if key in values:
             raise row.error(f"'{key}' is given twice")
-        if place + 1 == len(row.words):
+        if column + 1 == len(row.words):
             raise row.error(f"the number after '{key}' is missing")
         if key == _GROUP:
-            values[key] = (row.integer(place + 1, _GROUP[:-1], 1, LARGEST_INTEGER),)
-            place += 2
+            values[key] = (row.integer(column + 1, _GROUP[:-1], 1, LARGEST_INTEGER),)
+            column += 2
         else:
-            values[key] = _layer_numbers(row, place)
-            place += 2 + len(values[key])
+            values[key] = _layer_numbers(row, column)
+            column += 2 + len(values[key])
     for key in keys:
         if key not in values:
             raise row.error(f"{loop} needs '{key}', which is missing")
     return Header(loop, None, values[_GROUP][0], values.get(_CHECKPOINTS, ()), values.get(_INITIATES, ()))
 
 
-def _layer_numbers(row: Row, place: int) -> tuple[int, ...]:
-    """The numbers of layers behind the key at ``place`` and their count."""
-    key, first = row.words[place], place + 2
-    count = row.integer(place + 1, f"how many {key[:-1]}", 0, LARGEST_INTEGER)
+def _layer_numbers(row: Row, key_column: int) -> tuple[int, ...]:
+    """The numbers of layers behind the key in ``key_column`` and their count."""
+    key, first = row.words[key_column], key_column + 2
+    count = row.integer(key_column + 1, f"how many {key[:-1]}", 0, LARGEST_INTEGER)
     if first + count > len(row.words):
         raise row.error(f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers")
     ids = tuple(row.integer(column, key[:-1], 0, LARGEST_INTEGER) for column in range(first, first + count))

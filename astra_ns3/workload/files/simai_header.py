@@ -46,26 +46,26 @@ def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
     options = LOOPS[loop].options
     fields: dict[str, Any] = {}
     unknown: list[str] = []
-    place = 1
-    while place < len(row.words):
-        word = row.words[place]
+    column = 1
+    while column < len(row.words):
+        word = row.words[column]
         option = KEYS.get(word)
         if option is None or option not in options:
             unknown.append(word)
-            place += 1 + (place + 1 < len(row.words) and _is_number(row.words[place + 1]))
+            column += 1 + (column + 1 < len(row.words) and _is_number(row.words[column + 1]))
             continue
         if option.value in fields:
             raise row.error(f"'{word}' is given twice")
-        if place + 1 == len(row.words):
+        if column + 1 == len(row.words):
             raise row.error(f"the number after '{word}' is missing")
         if option in LISTS:
-            fields[option.value] = _list(row, place)
-            place += 1 + len(fields[option.value])
+            fields[option.value] = _list(row, column)
+            column += 1 + len(fields[option.value])
         else:
             smallest = 0 if option is LoopOption.STAGE_BYTES else 1
-            fields[option.value] = _number(row, place + 1, word, smallest)
-            place += 1
-        place += 1
+            fields[option.value] = _number(row, column + 1, word, smallest)
+            column += 1
+        column += 1
     if not unknown and LoopOption.MODEL_PARALLEL_NPUS.value not in fields:
         raise row.error(f"{row.words[0]} needs 'model_parallel_NPU_group:', which is missing")
     return loop, fields, unknown
@@ -77,22 +77,22 @@ def without_simai_keys(row: Row) -> tuple[Row, list[str], list[str]]:
     Raises InputError for a key without its number.
     """
     kept, found, unknown = [row.words[0]], [], []
-    place = 1
-    while place < len(row.words):
-        word = row.words[place]
+    column = 1
+    while column < len(row.words):
+        word = row.words[column]
         if word in KEYS:
             found.append(word)
-            if place + 1 == len(row.words):
+            if column + 1 == len(row.words):
                 raise row.error(f"the number after '{word}' is missing")
-            place += 1 + len(_list(row, place)) if KEYS[word] in LISTS else 1
+            column += 1 + len(_list(row, column)) if KEYS[word] in LISTS else 1
             if KEYS[word] not in LISTS:
-                _number(row, place, word, 0)
+                _number(row, column, word, 0)
         elif word == SIMAI_BOTTOM or _is_number(word):
             kept.append(word)
         else:
             unknown.append(word)
-            place += place + 1 < len(row.words) and _is_number(row.words[place + 1])
-        place += 1
+            column += column + 1 < len(row.words) and _is_number(row.words[column + 1])
+        column += 1
     return Row(row.source, row.number, tuple(kept)), found, unknown
 
 
@@ -116,19 +116,19 @@ def _is_number(word: str) -> bool:
     return re.fullmatch(r"-?[0-9]+(\.[0-9]*)?", word, re.ASCII) is not None
 
 
-def _number(row: Row, place: int, key: str, smallest: int) -> int:
-    found = re.fullmatch(r"([0-9]{1,19})(\.[0-9]*)?", row.words[place], re.ASCII)
+def _number(row: Row, column: int, key: str, smallest: int) -> int:
+    found = re.fullmatch(r"([0-9]{1,19})(\.[0-9]*)?", row.words[column], re.ASCII)
     if found is None or not smallest <= int(found[1]) <= LARGEST_INTEGER:
         raise row.error(
-            f"'{key}' is '{row.words[place][:40]}', expected a whole number from {smallest} to {LARGEST_INTEGER}"
+            f"'{key}' is '{row.words[column][:40]}', expected a whole number from {smallest} to {LARGEST_INTEGER}"
         )
     return int(found[1])
 
 
-def _list(row: Row, place: int) -> tuple[int, ...]:
-    """Numbers of layers behind the key at ``place`` and their count."""
-    key, first = row.words[place], place + 2
-    count = _number(row, place + 1, key, 0)
+def _list(row: Row, key_column: int) -> tuple[int, ...]:
+    """Numbers of layers behind the key in ``key_column`` and their count."""
+    key, first = row.words[key_column], key_column + 2
+    count = _number(row, key_column + 1, key, 0)
     if first + count > len(row.words):
         raise row.error(f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers")
     return tuple(_number(row, column, key, 0) for column in range(first, first + count))

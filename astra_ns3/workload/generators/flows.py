@@ -155,9 +155,9 @@ def _in_one_circle(chance: np.random.Generator, npus: int) -> Numbers:
     """For each NPU another, all different (Sattolo's shuffle: all are in one circle)."""
     found = np.arange(npus)
     shares = chance.random(npus)
-    for place in range(npus - 1, 0, -1):
-        other = int(shares[place] * place)
-        found[[place, other]] = found[[other, place]]
+    for index in range(npus - 1, 0, -1):
+        other = int(shares[index] * index)
+        found[[index, other]] = found[[other, index]]
     return found
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import InputError, wrong
+from astra_ns3.workload.graphs.checks.location import location, named
 from astra_ns3.workload.graphs.checks.order import in_order
-from astra_ns3.workload.graphs.checks.place import named, place
 
 
 class Step(NamedTuple):
@@ -125,7 +125,7 @@ class _Chain:
     def _error(self, node: GraphNode, why: str) -> InputError:
         return wrong(
             f"{why}; SimAI's text says one thing after the other, and collectives that nothing waits for",
-            place(self._workload, self._npu, node),
+            location(self._workload, self._npu, node),
         )
 
 

@@ -57,11 +57,11 @@ def rolled(workload: GraphWorkload) -> Workload:
 _IN_TEXT = ", which SimAI's text can't say"
 
 
-def _check(step: Step, place: str) -> None:
+def _check(step: Step, where: str) -> None:
     if step.time_ps % PS_PER_NS or step.update_ps % PS_PER_NS:
-        raise wrong(f"lasts no whole number of nanoseconds{_IN_TEXT}", place)
+        raise wrong(f"lasts no whole number of nanoseconds{_IN_TEXT}", where)
     if step.collective is not None and step.collective not in _KINDS:
-        raise wrong(f"is a {step.collective.name.lower()}{_IN_TEXT}", place)
+        raise wrong(f"is a {step.collective.name.lower()}{_IN_TEXT}", where)
 
 
 @dataclass(frozen=True)
@@ -131,30 +131,30 @@ def _rows(steps: list[Step]) -> Iterator[tuple[Step, list[Part], int]]:
     """Rows of a computation, a collective that is waited for, a computation, one that isn't, and its update."""
     first: Step | None = None
     parts: list[Part] = [(0, None), (0, None)]
-    place = 0  # of the next thing: a computation, a collective, a computation, a collective
+    slot = 0  # of the next thing: a computation, a collective, a computation, a collective
     for step in steps:
-        wanted = _place(step, place)
+        wanted = _slot(step, slot)
         update_hits = bool(step.update_ps) and parts[0][1] is not None  # an update is for both collectives of a row
         if first is not None and (wanted is None or update_hits):
             yield first, parts, 0
-            first, parts, place = None, [(0, None), (0, None)], 0
-            wanted = _place(step, 0)
+            first, parts, slot = None, [(0, None), (0, None)], 0
+            wanted = _slot(step, 0)
         assert wanted is not None
         first = first or step
         half, collective = divmod(wanted, 2)
         parts[half] = (parts[half][0], step) if collective else (step.time_ps, None)
-        place = wanted + 1
-        if place == 4:
+        slot = wanted + 1
+        if slot == 4:
             yield first, parts, step.update_ps
-            first, parts, place = None, [(0, None), (0, None)], 0
+            first, parts, slot = None, [(0, None), (0, None)], 0
     if first is not None:
         yield first, parts, 0
 
 
-def _place(step: Step, place: int) -> int | None:
-    """The next place in a row where a step can stand, at or behind ``place``; None: in the next row."""
-    places = (0, 2) if step.collective is None else (1,) if step.waits else (3,)
-    return next((each for each in places if each >= place), None)
+def _slot(step: Step, slot: int) -> int | None:
+    """Return the next slot of a row where a step can stand, at or behind ``slot``; None: in the next row."""
+    slots = (0, 2) if step.collective is None else (1,) if step.waits else (3,)
+    return next((each for each in slots if each >= slot), None)
 
 
 def _pass(time_ps: int, step: Step | None, groups: _Groups) -> Pass:

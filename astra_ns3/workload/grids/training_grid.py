@@ -49,12 +49,12 @@ class _Dimension:
         if within == 1:
             sizes[0] = below * above
             return tuple(sizes), None
-        place = self.begins.index(cuts[1])
-        sizes[place] = within
-        for beside, size in ((place - 1, below), (place + 1, above)):
+        index = self.begins.index(cuts[1])
+        sizes[index] = within
+        for beside, size in ((index - 1, below), (index + 1, above)):
             if size > 1:
                 sizes[beside] = size
-        return tuple(sizes), place
+        return tuple(sizes), index
 
 
 class TrainingGrid:
@@ -88,9 +88,9 @@ class TrainingGrid:
         sizes: list[int] = []
         numbers: list[int] = []
         for dimension in self._cut:
-            own, place = dimension.own_sizes(begin, end, self._degrees.stage_npus)
-            if place is not None:
-                numbers.append(len(sizes) + place)
+            own, index = dimension.own_sizes(begin, end, self._degrees.stage_npus)
+            if index is not None:
+                numbers.append(len(sizes) + index)
             sizes += own
         return OwnGrid(tuple(sizes), tuple(numbers))
 

@@ -74,7 +74,7 @@ def parallel_groups(workload: Workload, dimensions: Sequence[int]) -> ParallelGr
         workload.source,
     )
     ends = (tensor, tensor * experts, tensor * data)
-    pieces = [_pieces(workload, dimensions, place, ends) for place in range(len(dimensions))]
+    pieces = [_pieces(workload, dimensions, index, ends) for index in range(len(dimensions))]
     fine = tuple(upper // lower for found in pieces for lower, upper in found)
     lowers = [lower for found in pieces for lower, _ in found]
     ranges = {
@@ -97,11 +97,11 @@ def micro_batches_of(workload: Workload) -> MicroBatches | None:
 
 
 def _pieces(
-    workload: Workload, dimensions: Sequence[int], place: int, ends: tuple[int, int, int]
+    workload: Workload, dimensions: Sequence[int], dimension: int, ends: tuple[int, int, int]
 ) -> list[tuple[int, int]]:
     """A dimension of the network cut where groups end inside it: ranks' strides at begin and end of each piece."""
-    lower = prod(dimensions[:place])
-    upper = lower * dimensions[place]
+    lower = prod(dimensions[:dimension])
+    upper = lower * dimensions[dimension]
     cuts = [lower, *sorted({end for end in ends if lower < end < upper}), upper]
     for before, after in pairwise(cuts):
         if after % before:
@@ -126,7 +126,7 @@ def _between(lowers: Sequence[int], sizes: Sequence[int], begin: int, end: int) 
 def _merged(pieces: Sequence[tuple[int, int]], cut: int | None) -> list[int]:
     """The sizes of the pieces; of those on both sides of ``cut`` the lower one has all, and the upper one 1."""
     sizes = [upper // lower for lower, upper in pieces]
-    for place in range(1, len(pieces)):
-        if pieces[place][0] == cut:
-            sizes[place - 1 : place + 1] = [sizes[place - 1] * sizes[place], 1]
+    for index in range(1, len(pieces)):
+        if pieces[index][0] == cut:
+            sizes[index - 1 : index + 1] = [sizes[index - 1] * sizes[index], 1]
     return sizes

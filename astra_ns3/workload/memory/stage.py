@@ -106,21 +106,21 @@ class _Stage:
 
     def _forward(self, work: Work) -> Iterator[_Step]:
         blocks = self._chunks[work.chunk]
-        for place, block in enumerate(blocks):
+        for index, block in enumerate(blocks):
             self._activations += block.activation_bytes
-            ahead = range(place, min(place + 1 + self._sharding.prefetch, len(blocks)))
+            ahead = range(index, min(index + 1 + self._sharding.prefetch, len(blocks)))
             yield _Step(block.name, self._weights(work.chunk, ahead), self._ring(block.forward))
-            self._hold(work.chunk, place, 1)
+            self._hold(work.chunk, index, 1)
 
     def _backward(self, work: Work) -> Iterator[_Step]:
         blocks, only_weights = self._chunks[work.chunk], work.kind is WorkKind.WEIGHT
-        for place in reversed(range(len(blocks))):
-            block = blocks[place]
-            ahead = range(max(0, place - self._sharding.prefetch), place + 1)
+        for index in reversed(range(len(blocks))):
+            block = blocks[index]
+            ahead = range(max(0, index - self._sharding.prefetch), index + 1)
             if not only_weights:
                 self._recomputed += block.again_bytes
             if work.kind is not WorkKind.INPUT:
-                self._gradients.add(work.chunk, place, self._sent[work.chunk][place])
+                self._gradients.add(work.chunk, index, self._sent[work.chunk][index])
             # The gradient of weights by itself doesn't need these.
             gathered = self._held_bytes if only_weights else self._weights(work.chunk, ahead)
             ring = 0 if only_weights else max(self._ring(block.again), self._ring(block.input_gradient))
@@ -130,21 +130,21 @@ class _Stage:
                 self._recomputed -= block.again_bytes
                 self._activations -= block.activation_bytes
             if not only_weights:
-                self._hold(work.chunk, place, -1)
+                self._hold(work.chunk, index, -1)
         self._gradients.leave(full=True)
 
     def _weights(self, chunk: int, used: Sequence[int]) -> int:
         """Of others, for blocks of a part in these places, besides all that are kept."""
         held, gathered = self._held[chunk], self._gathered[chunk]
-        return self._held_bytes + sum(gathered[place] for place in used if not held[place])
+        return self._held_bytes + sum(gathered[index] for index in used if not held[index])
 
-    def _hold(self, chunk: int, place: int, change: int) -> None:
+    def _hold(self, chunk: int, index: int, change: int) -> None:
         """One micro-batch more, or fewer, for which weights are kept, if they are."""
         if not self._sharding.keeps_gathered:
             return
-        before = self._held[chunk][place]
-        self._held[chunk][place] = before + change
-        self._held_bytes += ((before + change > 0) - (before > 0)) * self._gathered[chunk][place]
+        before = self._held[chunk][index]
+        self._held[chunk][index] = before + change
+        self._held_bytes += ((before + change > 0) - (before > 0)) * self._gathered[chunk][index]
 
     def _ring(self, items: tuple[Item, ...]) -> int:
         """Bytes that come while what came before is used; layers that are alike share their items."""
@@ -175,13 +175,13 @@ class _Gradients:
         self._late: set[tuple[int, int]] = set()
         self.bytes = 0
 
-    def add(self, chunk: int, place: int, size: int) -> None:
+    def add(self, chunk: int, index: int, size: int) -> None:
         """That of a block; without overlap it is summed up with that of other micro-batches."""
         if self._overlaps:
             self._filling += size
             self.bytes += size
-        elif size and (chunk, place) not in self._late:
-            self._late.add((chunk, place))
+        elif size and (chunk, index) not in self._late:
+            self._late.add((chunk, index))
             self.bytes += size
 
     def leave(self, *, full: bool = False) -> None:

@@ -112,8 +112,8 @@ def _pair(name: str, channels: int, width: int, sizes: tuple[int, int], residual
 def _plain(shape: ConvolutionShape, plain: Plain) -> Iterator[ImageLayer]:
     size, channels = shape.image, shape.channels
     for number, group in enumerate(plain.convolutions, start=1):
-        for place, outputs in enumerate(group, start=1):
-            yield ImageLayer(f"conv{number}_{place}", 3, channels, outputs, size, size, normed=False)
+        for index, outputs in enumerate(group, start=1):
+            yield ImageLayer(f"conv{number}_{index}", 3, channels, outputs, size, size, normed=False)
             channels = outputs
         size //= 2
     inputs = channels * size**2

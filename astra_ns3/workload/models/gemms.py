@@ -67,12 +67,12 @@ def read_gemms(path: str) -> tuple[Gemm, ...]:
     return tuple(gemms)
 
 
-def _gemm(cells: list[str], place: str) -> Gemm:
+def _gemm(cells: list[str], where: str) -> Gemm:
     for name, cell in zip(_COLUMNS[1:], cells[1:], strict=True):
         refuse(
             not cell.isascii() or not cell.isdigit() or int(cell) < 1,
             f"{name} is {shown(cell)}, expected a whole number above 0",
-            place,
+            where,
         )
     return Gemm(cells[0], *map(int, cells[1:]))
 

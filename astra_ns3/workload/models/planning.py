@@ -79,7 +79,7 @@ def _check_weights_follow(plan: TrainingPlan) -> None:
 def _place(source: str, path: tuple[str, ...]) -> str:
     """File and line of a key; the source alone where it is no file that can be read."""
     try:
-        return parse_yaml(read_text(source), source).place(path)
+        return parse_yaml(read_text(source), source).where(path)
     except InputError:
         return source
 

@@ -48,9 +48,9 @@ def test_an_unreadable_path_is_named(tmp_path: Path) -> None:
 def test_yaml_keeps_values_and_the_line_of_each_key() -> None:
     document = parse_yaml("a: 1\nb:\n  c: [x, 2.5, 'on', on, ~]\n", "f.yaml")
     assert document.data == {"a": 1, "b": {"c": ["x", 2.5, "on", True, None]}}
-    assert document.place(("b", "c")) == "f.yaml:3"
-    assert document.place(("b", "missing")) == "f.yaml:2"
-    assert document.place(("missing",)) == "f.yaml"
+    assert document.where(("b", "c")) == "f.yaml:3"
+    assert document.where(("b", "missing")) == "f.yaml:2"
+    assert document.where(("missing",)) == "f.yaml"
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from math import asin, cos, radians, sin, sqrt
 _RADIUS_M = 6_371_008.8
 _PS_PER_M = 5000
 
-Place = tuple[float, float]
+Coordinates = tuple[float, float]
 """Latitude and longitude in degrees."""
 
 
-def distance_delay_ps(one: Place, other: Place) -> int:
+def distance_delay_ps(one: Coordinates, other: Coordinates) -> int:
     """Picoseconds that light in fibre takes along the great circle between two places."""
     latitudes = radians(one[0]), radians(other[0])
     half_height, half_width = (latitudes[1] - latitudes[0]) / 2, radians(other[1] - one[1]) / 2

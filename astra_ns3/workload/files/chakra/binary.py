@@ -61,22 +61,22 @@ def offset_of(path: str, number: int) -> int:
 def _split(content: bytes) -> tuple[list[bytes], int, int]:
     """Whole messages, the bytes they take, and, if there is none, how many bytes the first would take."""
     found: list[bytes] = []
-    place, end = 0, len(content)
-    while place < end:
-        length, start = content[place], place + 1
+    position, end = 0, len(content)
+    while position < end:
+        length, start = content[position], position + 1
         if length >= 128:
-            length, start = _length(content, place)
+            length, start = _length(content, position)
         if start == 0 or start + length > end:
-            return found, place, (start - place + length if start else 2 * end)
+            return found, position, (start - position + length if start else 2 * end)
         found.append(content[start : start + length])
-        place = start + length
-    return found, place, 0
+        position = start + length
+    return found, position, 0
 
 
-def _length(content: bytes, place: int) -> tuple[int, int]:
+def _length(content: bytes, position: int) -> tuple[int, int]:
     """A length and where its message begins; 0 for the latter if the length isn't whole."""
     length = shift = 0
-    for start, byte in enumerate(content[place : place + _LONGEST_LENGTH], start=place + 1):
+    for start, byte in enumerate(content[position : position + _LONGEST_LENGTH], start=position + 1):
         length |= (byte & 127) << shift
         shift += 7
         if byte < 128:

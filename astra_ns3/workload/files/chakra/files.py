@@ -25,33 +25,33 @@ class RankFiles(NamedTuple):
 
 def are_rank_files(path: str | os.PathLike[str]) -> bool:
     """Whether ``path`` is a folder, which no other workload is, or the prefix of rank files."""
-    place = Path(path)
-    return place.is_dir() or (not place.exists() and bool(_with_prefix(place)))
+    start = Path(path)
+    return start.is_dir() or (not start.exists() and bool(_with_prefix(start)))
 
 
 def find_rank_files(path: str | os.PathLike[str]) -> RankFiles:
     """The files of a workload; raises InputError if there are none, if ranks are missing, or if there are two sets."""
-    place = Path(path)
-    if place.is_dir():
-        return RankFiles(_of_folder(place))
-    if place.exists():
-        parts = _RANK_FILE.fullmatch(place.name)
-        siblings = len(_entries(place.parent, Path(parts["prefix"]).name, parts["suffix"])) - 1 if parts else 0
-        return RankFiles((os.fspath(place),), alone=True, siblings=siblings)
-    found = _with_prefix(place)
+    start = Path(path)
+    if start.is_dir():
+        return RankFiles(_of_folder(start))
+    if start.exists():
+        parts = _RANK_FILE.fullmatch(start.name)
+        siblings = len(_entries(start.parent, Path(parts["prefix"]).name, parts["suffix"])) - 1 if parts else 0
+        return RankFiles((os.fspath(start),), alone=True, siblings=siblings)
+    found = _with_prefix(start)
     refuse(
         not found,
-        f"no such file or folder, and no {place.name}.0.et, {place.name}.1.et, ...: files of ranks "
+        f"no such file or folder, and no {start.name}.0.et, {start.name}.1.et, ...: files of ranks "
         "are named PREFIX.<rank>.et",
-        place,
+        start,
     )
-    return RankFiles(_in_order(place, found))
+    return RankFiles(_in_order(start, found))
 
 
 def rank_files(prefix: str | os.PathLike[str], suffix: str) -> dict[int, str]:
     """The files ``PREFIX.<rank>.SUFFIX`` that there are, by rank."""
-    place = Path(prefix)
-    return dict(sorted(_entries(place.parent, place.name, suffix).items())) if place.parent.is_dir() else {}
+    start = Path(prefix)
+    return dict(sorted(_entries(start.parent, start.name, suffix).items())) if start.parent.is_dir() else {}
 
 
 def rank_of(path: str | os.PathLike[str]) -> int | None:

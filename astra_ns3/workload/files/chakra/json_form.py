@@ -24,18 +24,18 @@ def json_messages(path: str) -> Iterator[bytes]:
     """Metadata and nodes as messages of the binary form; raises InputError with file, line and what is wrong."""
     objects = _objects(_text(path), path)
     for number, (line, found) in enumerate(objects):
-        place = f"{path}:{line}"
+        where = f"{path}:{line}"
         if not isinstance(found, dict):
-            raise wrong("expected an object, a node of a Chakra trace", place)
+            raise wrong("expected an object, a node of a Chakra trace", where)
         if number == 0:
             if GRAPH in found:
                 yield from _of_graph(found, path)
                 _expect_end(objects, path)
                 return
             _check_first(found, path)
-            yield _parsed(messages().metadata(), found, place)
+            yield _parsed(messages().metadata(), found, where)
         else:
-            yield _parsed_node(found, place, path)
+            yield _parsed_node(found, where, path)
 
 
 def json_warnings(path: str) -> list[str]:
@@ -71,15 +71,15 @@ def _expect_end(objects: Iterator[tuple[int, Json]], path: str) -> None:
 
 def _objects(text: str, path: str) -> Iterator[tuple[int, Json]]:
     """One JSON value after the other, each with the line it begins in."""
-    decoder, place, line, counted = json.JSONDecoder(object_pairs_hook=each_once), 0, 1, 0
+    decoder, position, line, counted = json.JSONDecoder(object_pairs_hook=each_once), 0, 1, 0
     while True:
-        while place < len(text) and text[place] in " \t\r\n":
-            place += 1
-        if place >= len(text):
+        while position < len(text) and text[position] in " \t\r\n":
+            position += 1
+        if position >= len(text):
             return
-        line, counted = line + text.count("\n", counted, place), place
+        line, counted = line + text.count("\n", counted, position), position
         with reading_json(path, line):
-            found, place = decoder.raw_decode(text, place)
+            found, position = decoder.raw_decode(text, position)
         yield line, found
 
 
@@ -96,31 +96,31 @@ def _check_first(found: JsonObject, path: str) -> None:
         )
 
 
-def _numbered(found: JsonObject, place: str) -> JsonObject:
+def _numbered(found: JsonObject, where: str) -> JsonObject:
     """A node with its type as a number."""
     word = found.get("type", 0)
     if not isinstance(word, str):
         return found
-    check_known("node type", word, names.NODE_TYPES, place)
+    check_known("node type", word, names.NODE_TYPES, where)
     return {**found, "type": names.NODE_TYPES.index(word)}
 
 
-def _parsed_node(found: JsonObject, place: str, path: str) -> bytes:
+def _parsed_node(found: JsonObject, where: str, path: str) -> bytes:
     try:
-        return _parsed(messages().node(), _numbered(found, place), place)
+        return _parsed(messages().node(), _numbered(found, where), where)
     except InputError as error:
         if unknown := _unknown_keys(path):
             raise unknown from error
         raise
 
 
-def _parsed(message: Message, found: JsonObject, place: str) -> bytes:
+def _parsed(message: Message, found: JsonObject, where: str) -> bytes:
     from google.protobuf import json_format
 
     try:
         json_format.ParseDict(found, message)
     except json_format.ParseError as error:
-        raise wrong(f"is no node of a Chakra trace: {' '.join(str(error).split())[:160]}", place) from error
+        raise wrong(f"is no node of a Chakra trace: {' '.join(str(error).split())[:160]}", where) from error
     return bytes(message.SerializeToString())
 
 

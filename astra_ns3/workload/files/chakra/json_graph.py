@@ -26,15 +26,15 @@ _LARGEST_NUMBER = 2**64 - 1
 
 def graph_message(found: Json, number: int, path: str) -> bytes:
     """Node ``number``, counted from 0, as a message of the binary form; raises InputError with file and node."""
-    place = f"{path}: node {number + 1} of {GRAPH}"
+    where = f"{path}: node {number + 1} of {GRAPH}"
     if not isinstance(found, dict) or found.get(_NUMBER) is None:
-        raise wrong(f"is {_shown(found)}, expected an object with {_NUMBER}, {_NAME}, {_TYPE}, ...", place)
+        raise wrong(f"is {_shown(found)}, expected an object with {_NUMBER}, {_NAME}, {_TYPE}, ...", where)
     try:
         return bytes(_message({key: value for key, value in found.items() if value is not None}).SerializeToString())
     except InputError as error:
-        raise wrong(f"{place} ({_NUMBER} {_shown(found[_NUMBER])}): {error}") from error
+        raise wrong(f"{where} ({_NUMBER} {_shown(found[_NUMBER])}): {error}") from error
     except ValueError as error:  # what has no UTF-8
-        raise wrong(f"{' '.join(str(error).split())[:160]}", place) from error
+        raise wrong(f"{' '.join(str(error).split())[:160]}", where) from error
 
 
 def unread_keys(nodes: list[Json]) -> str | None:

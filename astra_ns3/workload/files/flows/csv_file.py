@@ -40,15 +40,15 @@ def read(path: str) -> FlowList:
     """The flows of a file; raises InputError with file, lines and what was expected."""
     lines = lines_of(path)
     number, header = next(lines, (1, ""))
-    place = _places(path, number, header)
+    column_of = _column_numbers(path, number, header)
     columns, after = FlowColumns(path), list[tuple[int, ...]]()
-    width = len(place)
+    width = len(column_of)
     for number, line in lines:
         cells = line.rstrip("\n").split(",") if '"' not in line else next(csv.reader([line]))
         try:
             if len(cells) != width:
-                raise ValueError(f"found {len(cells)} columns, expected {width}: {', '.join(place)}")
-            _append(columns, after, number, [cell.strip() for cell in cells], place)
+                raise ValueError(f"found {len(cells)} columns, expected {width}: {', '.join(column_of)}")
+            _append(columns, after, number, [cell.strip() for cell in cells], column_of)
         except (ValueError, InputError) as error:
             columns.complain(number, str(error))
     columns.check()
@@ -62,8 +62,8 @@ def _names(header: str) -> list[str]:
     return [name.strip().strip('"').lower() for name in header.split(",")]
 
 
-def _places(path: str, number: int, header: str) -> dict[str, int]:
-    """The place of each column; raises InputError."""
+def _column_numbers(path: str, number: int, header: str) -> dict[str, int]:
+    """Return the number of each column; raises InputError."""
     refuse(
         "," not in header,
         f"the header has no commas, which separate columns; expected {','.join(COLUMNS)}",
@@ -82,17 +82,17 @@ def _places(path: str, number: int, header: str) -> dict[str, int]:
     if missing or len(set(names)) < len(names):
         what = f"lacks {', '.join(missing)}" if missing else "names a column twice"
         raise wrong(f"the header {what}; columns: {', '.join(COLUMNS)}", Where(path, number))
-    return {name: place for place, name in enumerate(names)}
+    return {name: index for index, name in enumerate(names)}
 
 
 def _append(
-    columns: FlowColumns, after: list[tuple[int, ...]], number: int, cells: list[str], place: dict[str, int]
+    columns: FlowColumns, after: list[tuple[int, ...]], number: int, cells: list[str], column_of: dict[str, int]
 ) -> None:
-    source, destination = (whole_number(cells[place[name]], name) for name in COLUMNS[:2])
-    size, start = cells[place["bytes"]], cells[place["start"]] if "start" in place else ""
+    source, destination = (whole_number(cells[column_of[name]], name) for name in COLUMNS[:2])
+    size, start = cells[column_of["bytes"]], cells[column_of["start"]] if "start" in column_of else ""
     parents: tuple[int, ...] = ()
-    if "after" in place and cells[place["after"]]:
-        words = _BETWEEN.split(cells[place["after"]].strip("; "))
+    if "after" in column_of and cells[column_of["after"]]:
+        words = _BETWEEN.split(cells[column_of["after"]].strip("; "))
         parents = tuple(whole_number(word, "after") for word in words)
         if max(parents) >= MOST_FLOWS:
             raise ValueError(f"after is {max(parents)}, beyond the largest number of a flow, {MOST_FLOWS - 1}")

@@ -206,7 +206,7 @@ def _check(matrix: _Matrix, path: str, last: int) -> None:
 
 def _gates(matrix: _Matrix) -> tuple[list[int] | None, FlowGates | None]:
     """The gate of each flow, and the gates: the triggers that flows wait for."""
-    used = {trigger: place for place, trigger in enumerate(sorted(set(matrix.started_by) - {0}))}
+    used = {trigger: index for index, trigger in enumerate(sorted(set(matrix.started_by) - {0}))}
     if not used:
         return None, None
     triggers = [matrix.triggers[number] for number in used]

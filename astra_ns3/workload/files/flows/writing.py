@@ -58,7 +58,7 @@ def htsim_lines(flows: FlowList) -> Iterator[str]:
         gate = flows.gate_of(flow)
         ends = heard[offsets[flow] : offsets[flow + 1]].tolist()
         if len(ends) > 2:
-            raise wrong(f"{flows.place(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
+            raise wrong(f"{flows.where(flow)} is waited for by {len(ends)} groups, htsim has two triggers")
         keys = ("recv_done_trigger", "send_done_trigger")
         told = "".join(f" {key} {end + 1}" for key, end in zip(keys, ends, strict=False))
         begins = f"start {start_ps}" if gate < 0 else f"trigger {gate + 1}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import ProgramMismatch, nearest, wrong
-from astra_ns3.workload.graphs.checks.place import and_more, named, only_npus, place
+from astra_ns3.workload.graphs.checks.location import and_more, location, named, only_npus
 
 _MASK = 2**64 - 1
 
@@ -52,7 +52,7 @@ class CollectiveCheck:
 
     def _outside(self, npu: int, node: GraphNode) -> None:
         group, known = node.group, self._workload.groups
-        at = place(self._workload, npu, node)
+        at = location(self._workload, npu, node)
         if not known:
             problem, text = "none", f"{at}: is in communicator '{group}', but no file of communicators was given"
         elif group not in known:
@@ -98,7 +98,7 @@ class CollectiveCheck:
             idle = [member for member in members if not self._list(member, group)]
             node = self._list(first, group)[0]
             raise ProgramMismatch(
-                f"{place(self._workload, first, node)}: is a collective of {_group(group)}, but "
+                f"{location(self._workload, first, node)}: is a collective of {_group(group)}, but "
                 f"{self._workload.file_of(idle[0])} has none of it{and_more(len(idle), 'of its members')}"
             )
 
@@ -111,7 +111,7 @@ class CollectiveCheck:
         for number, (one, two) in enumerate(zip(ours, theirs, strict=False), start=1):
             if self._key(one) != self._key(two):
                 return (
-                    f"{place(self._workload, first, one)}: collective {number} of {_group(group)} is "
+                    f"{location(self._workload, first, one)}: collective {number} of {_group(group)} is "
                     f"{self._words(one)}, but {self._workload.file_of(other)} has {self._words(two)} there "
                     f"({named(two)})"
                 )
@@ -119,7 +119,7 @@ class CollectiveCheck:
         shorter = min(len(ours), len(theirs))
         file = self._workload.file_of(other if npu == first else first)
         return (
-            f"{place(self._workload, npu, longer[shorter])}: is collective {shorter + 1} of {_group(group)}, "
+            f"{location(self._workload, npu, longer[shorter])}: is collective {shorter + 1} of {_group(group)}, "
             f"but {file} has only {shorter}"
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.workload.graphs.checks.collectives import dimensions_of
-from astra_ns3.workload.graphs.checks.place import place
+from astra_ns3.workload.graphs.checks.location import location
 
 
 class UnfitDimensions:
@@ -27,10 +27,10 @@ class UnfitDimensions:
             return
         if dimensions_of(node, self._dimensions) == ():
             self._nowhere += 1
-            self._first.setdefault("nowhere", place(self._workload, npu, node))
+            self._first.setdefault("nowhere", location(self._workload, npu, node))
         elif len(node.dimensions) < self._dimensions:
             self._short += 1
-            self._first.setdefault("short", place(self._workload, npu, node))
+            self._first.setdefault("short", location(self._workload, npu, node))
 
     def warnings(self) -> list[str]:
         """A line for each sort."""

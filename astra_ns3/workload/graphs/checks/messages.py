@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import ProgramMismatch, wrong
-from astra_ns3.workload.graphs.checks.place import and_more, named, only_npus, place
+from astra_ns3.workload.graphs.checks.location import and_more, location, named, only_npus
 
 _MASK = 2**64 - 1
 
@@ -46,7 +46,7 @@ class MessageCheck:
             self._nowhere.append(self._no_peer(npu, node, "sends to"))
             return
         if node.bytes is None:
-            self._unsized.append(place(self._workload, npu, node))
+            self._unsized.append(location(self._workload, npu, node))
         key = f"{npu} {peer} {node.tag}"
         self._ends += hash(key)
         self._sizes += hash(f"{key} {node.bytes}")
@@ -62,7 +62,7 @@ class MessageCheck:
         self._sizes -= hash(f"{key} {node.bytes}")
 
     def _no_peer(self, npu: int, node: GraphNode, does: str) -> str:
-        return f"{place(self._workload, npu, node)}: {does} NPU {node.peer}, but there {only_npus(self._npus)}"
+        return f"{location(self._workload, npu, node)}: {does} NPU {node.peer}, but there {only_npus(self._npus)}"
 
     def raise_problems(self) -> None:
         """Raise InputError for messages to nobody or without a size, ProgramMismatch for those with one end."""
@@ -91,7 +91,7 @@ class MessageCheck:
                 does = f"sends NPU {key.destination}" if sends else f"waits for NPU {key.source} to send"
                 other = "receives" if sends else "sends"
                 return (
-                    f"{place(self._workload, npu, node)}: {does} a message with tag {key.tag} that {peer} never "
+                    f"{location(self._workload, npu, node)}: {does} a message with tag {key.tag} that {peer} never "
                     f"{other}{and_more(alone, 'messages with one end')}"
                 )
         return f"{self._workload.source}: what is sent and what is received differ"
@@ -109,8 +109,8 @@ class MessageCheck:
             found for found in self._messages() if found[2] == key and self._odd(found[1], key, uneven, -1)
         )
         return (
-            f"{place(self._workload, npu, node)}: sends NPU {key.destination} {node.bytes} bytes with tag {key.tag}, "
-            f"but {self._workload.file_of(key.destination)} receives {other.bytes} ({named(other)})"
+            f"{location(self._workload, npu, node)}: sends NPU {key.destination} {node.bytes} bytes with tag {key.tag}"
+            f", but {self._workload.file_of(key.destination)} receives {other.bytes} ({named(other)})"
             f"{and_more(count, 'messages whose ends differ')}"
         )
 

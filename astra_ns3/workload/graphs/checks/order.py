@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 from astra_ns3.errors import ProgramsDeadlock, wrong
-from astra_ns3.workload.graphs.checks.place import and_more, place
+from astra_ns3.workload.graphs.checks.location import and_more, location
 
 _MOST_SHOWN = 6
 
@@ -35,7 +35,7 @@ class OrderCheck:
         """The next node."""
         number, parents, seen = node.number, node.parents, self._seen
         if number in seen:
-            self._twice.append(place(self._workload, self._npu, node))
+            self._twice.append(location(self._workload, self._npu, node))
         if parents and not seen.issuperset(parents):
             self._early.append((number, tuple(parent for parent in parents if parent not in seen)))
         seen.add(number)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.errors import refuse
-from astra_ns3.workload.graphs.checks.place import and_more, place
+from astra_ns3.workload.graphs.checks.location import and_more, location
 
 
 class SharedReceives:
@@ -24,7 +24,7 @@ class SharedReceives:
 
     def _take(self, npu: int, node: GraphNode) -> None:
         self._count += 1
-        self._first = self._first or f"{place(self._workload, npu, node)}: waits for a message of NPU {node.peer}"
+        self._first = self._first or f"{location(self._workload, npu, node)}: waits for a message of NPU {node.peer}"
 
     def raise_problems(self) -> None:
         """Raise InputError if there is a receive."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
-from astra_ns3.workload.graphs.checks.place import place
+from astra_ns3.workload.graphs.checks.location import location
 
 _MOST_SHOWN = 5
 
@@ -26,12 +26,12 @@ class UnusualNodes:
 
     def _take_other(self, npu: int, node: GraphNode) -> None:
         self._types[node.type_name] += 1
-        self._first.setdefault(NodeKind.OTHER, place(self._workload, npu, node))
+        self._first.setdefault(NodeKind.OTHER, location(self._workload, npu, node))
 
     def _take_mark(self, npu: int, node: GraphNode) -> None:
         if not node.on_host and (node.collective is not None or "COLL" in node.type_name):
             self._bare += 1
-            self._first.setdefault(NodeKind.MARK, place(self._workload, npu, node))
+            self._first.setdefault(NodeKind.MARK, location(self._workload, npu, node))
 
     def warnings(self) -> list[str]:
         """A line for each sort."""

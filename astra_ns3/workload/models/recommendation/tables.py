@@ -144,13 +144,13 @@ def _rows(path: str) -> list[tuple[str, int, int]]:
     found = []
     for row in lines:
         cells = [cell.strip() for cell in row]
-        place = f"{path}:{lines.line_num}"
+        where = f"{path}:{lines.line_num}"
         if not any(cells):
             continue
         refuse(
             len(cells) != len(_COLUMNS) or not all(cell.isascii() and cell.isdigit() for cell in cells),
             f"found {shown(','.join(row))}, expected two whole numbers: a table and its NPU",
-            place,
+            where,
         )
-        found.append((place, int(cells[0]), int(cells[1])))
+        found.append((where, int(cells[0]), int(cells[1])))
     return found

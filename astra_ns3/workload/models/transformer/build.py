@@ -88,21 +88,21 @@ def backward_of(halves: Sequence[Sequence[Piece]]) -> tuple[tuple[Item, ...], tu
     weights: tuple[Item, ...] = ()
     for half in reversed(halves):
         whole = joined(half)
-        place = _last_sum(whole.input_gradient)
-        if place is None:
+        index = _last_sum(whole.input_gradient)
+        if index is None:
             inputs, weights = (*inputs, *whole.input_gradient), (*weights, *whole.weight_gradient)
             continue
-        found = whole.input_gradient[place]
+        found = whole.input_gradient[index]
         assert isinstance(found, Exchange)
-        before, after = whole.input_gradient[:place], whole.input_gradient[place + 1 :]
+        before, after = whole.input_gradient[:index], whole.input_gradient[index + 1 :]
         inputs = (*inputs, *before, replace(found, waited=False), *whole.weight_gradient, *after)
     return inputs, weights
 
 
 def _last_sum(items: tuple[Item, ...]) -> int | None:
     """Where the last exchange of the tensor group stands; None if there is none, or experts have exchanges too."""
-    exchanges = [(place, item) for place, item in enumerate(items) if isinstance(item, Exchange)]
+    exchanges = [(index, item) for index, item in enumerate(items) if isinstance(item, Exchange)]
     if not exchanges or any(item.group is Group.EXPERT for _, item in exchanges):
         return None
-    place, last = exchanges[-1]
-    return place if last.group is Group.TENSOR else None
+    index, last = exchanges[-1]
+    return index if last.group is Group.TENSOR else None

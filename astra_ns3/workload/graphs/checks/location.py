@@ -12,7 +12,7 @@ def named(node: GraphNode) -> str:
     return f"node {node.number} '{node.name[:_LONGEST_NAME]}'"
 
 
-def place(workload: GraphWorkload, npu: int, node: GraphNode) -> str:
+def location(workload: GraphWorkload, npu: int, node: GraphNode) -> str:
     """A node and its file."""
     return f"{workload.file_of(npu)}: {named(node)}"
 
