@@ -22,9 +22,9 @@ from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.file import parse_system
 

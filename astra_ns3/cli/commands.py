@@ -44,7 +44,7 @@ class Commands(CommandGroup):
         return load_command(COMMANDS[cmd_name][0]) if cmd_name in COMMANDS else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """What may follow, in a shell."""
+        """Return what may follow, in a shell."""
         names = [CompletionItem(name, help=words) for name, (_, words) in COMMANDS.items()]
         return [item for item in names if item.value.startswith(incomplete)] + click.Command.shell_complete(
             self, ctx, incomplete

@@ -1,4 +1,4 @@
-"""What a shell may put in the place of a word that was begun: names, files by their endings, folders with results."""
+"""Completions of a word that was begun: names, files by their endings, folders with results."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _paths(begun: str, endings: tuple[str, ...]) -> list[CompletionItem]:
 
 
 def _entries(begun: str) -> list[Path]:
-    """What a folder holds that begins with the last part of ``begun``; hidden entries only if it begins with a dot."""
+    """Return the entries of a folder that begin with the last part of ``begun``; hidden ones only if it has a dot first."""
     folder, name = os.path.split(begun)
     try:
         names = sorted(os.listdir(folder or "."))  # noqa: PTH208, as a path keeps the form that was begun

@@ -89,6 +89,6 @@ def generate_workload(
 
 
 def _usual_sizes(workload: ModelWorkload) -> tuple[int, ...]:
-    """As few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
+    """Return as few NPUs as can be, along as many dimensions as its groups of NPUs end at."""
     npus = workload.least_npus
     return training_programs(workload.plan(npus), workload.clock(), 1, (npus,)).grid.sizes

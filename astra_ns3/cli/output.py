@@ -1,4 +1,4 @@
-"""Where the command line writes: results on standard output; errors, warnings and logs on standard error."""
+"""Output of the command line: results on standard output; errors, warnings and logs on standard error."""
 
 from __future__ import annotations
 

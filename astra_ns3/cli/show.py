@@ -13,8 +13,8 @@ from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.cli.show_network import show_network
 from astra_ns3.cli.show_workload import show_workload
 from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.own_algorithms import first_own_kind
-from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX

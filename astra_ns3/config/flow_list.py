@@ -35,7 +35,7 @@ def _one_zero() -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class FlowGates:
-    """What flows wait for. Gate ``g`` hears of the delivery of flows ``members[offsets[g]:offsets[g + 1]]``.
+    """The gates that flows wait at. Gate ``g`` hears of the delivery of flows ``members[offsets[g]:offsets[g + 1]]``.
 
     ``needed``: how many of these deliveries open it for all that wait. ``each``: instead, every delivery lets the next
     one go of those that wait, in the order of their numbers. Shapes: ``offsets`` ``(gates + 1,)`` int64, ``members``

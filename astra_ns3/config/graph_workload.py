@@ -89,7 +89,7 @@ class GraphWorkload(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its user should know, each one line."""
+        """Return what its user should know, each one line."""
 
     def nodes(self, npu: int) -> Iterable[GraphNode]:
         """The nodes of an NPU in the order of the file, read anew; raises InputError with file and node."""

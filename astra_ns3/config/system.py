@@ -108,7 +108,7 @@ _Policy = Annotated[str, BeforeValidator(policy_name)]
 
 
 def _whole_bytes_per_ns(bandwidth: float) -> int:
-    """Of a memory's GB/s, in which reductions count; ValueError where the fraction left out is more than a percent."""
+    """Return a memory's GB/s as bytes per ns, for reductions; ValueError if more than a percent would be left out."""
     whole = int(bandwidth)
     refuse_key(
         bandwidth - whole > _MOST_LEFT_OUT * bandwidth,
@@ -193,7 +193,7 @@ class SystemConfig(ConfigModel):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is asked for and isn't done, each one line."""
+        """Return what is asked for and isn't done, each one line."""
         if not self.track_local_memory:
             return ()
         return (
@@ -249,12 +249,12 @@ class SystemConfig(ConfigModel):
         return {kind: prefixes[0] for kind, prefixes in lists.items() if prefixes}
 
     def for_one_ring(self) -> SystemConfig:
-        """The same system for groups of one dimension: the algorithms of lists with one name, else rings."""
+        """Return the system for groups of one dimension: the algorithms of lists with one name, else rings."""
         lists = {key: getattr(self, key) if len(getattr(self, key)) <= 1 else ("ring",) for key in _KEYS.values()}
         return self.model_copy(update=lists)
 
     def for_parts(self, parts: Sequence[int]) -> SystemConfig:
-        """The same system on a grid of whose dimensions each was cut in ``parts``: all parts run its algorithms.
+        """Return the system for a grid whose dimensions were each cut in ``parts``: all parts run its algorithms.
 
         A list that hasn't an algorithm for each dimension before the cuts is refused when it is asked for.
         """

@@ -171,7 +171,7 @@ class Ring:
 
     @property
     def turn_bytes(self) -> int:
-        """What comes in a turn, the last one left out."""
+        """Return the bytes that come in a turn, the last one left out."""
         return self.bytes + self.home_bytes
 
 
@@ -289,7 +289,7 @@ class TrainingPlan:
         return len(self.chunks) // self.degrees.pipeline
 
     def sent_bytes(self, size_bytes: int) -> int:
-        """Of gradients or weights: scaled, truncated, but at least a byte."""
+        """Return a size of gradients or weights: scaled, truncated, but at least a byte."""
         return max(1, int(size_bytes * self.comm_scale)) if size_bytes else 0
 
     def stage(self, number: int) -> Sequence[tuple[Block, ...]]:

@@ -33,9 +33,9 @@ from astra_ns3.experiments.options import (
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
-from astra_ns3.network.registry import check_backend
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.system.file import read_system

@@ -25,8 +25,8 @@ from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.backend_makers import BACKENDS, Factory, check_factory, check_given
 from astra_ns3.network.backends import backends_in_words
-from astra_ns3.network.registry import BACKENDS, Factory, check_factory, check_given
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION

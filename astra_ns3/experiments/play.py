@@ -23,11 +23,11 @@ from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.tenant_inputs import parts_of
 from astra_ns3.experiments.watch import Watch
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
-from astra_ns3.network.registry import check_given, create_backend
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
 

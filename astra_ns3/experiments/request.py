@@ -17,8 +17,8 @@ from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS,
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import ProgressSink
 from astra_ns3.network.api import Limits
+from astra_ns3.network.backend_makers import takes
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.registry import takes
 from astra_ns3.scenario.tenant import LARGEST_SEED, Tenant
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 from astra_ns3.user_code import UserFunction

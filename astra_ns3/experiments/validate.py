@@ -20,7 +20,7 @@ from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
-from astra_ns3.network.registry import check_own_control
+from astra_ns3.network.backend_makers import check_own_control
 from astra_ns3.network.run_document import ForeseenDocument
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own

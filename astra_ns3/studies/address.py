@@ -1,4 +1,4 @@
-"""What a point is called in the store: a digest of all that its results depend on.
+"""A point's name in the store: a digest of all that its results depend on.
 
 That is the three files as they are in force, the options, the seed, the content of every file that users' code,
 schedules and graphs stand in, the code that plays it, and the versions of what that stands on. Not: where files lie,
@@ -123,7 +123,7 @@ class Addresses:
         return [self._content(value), "on_built"] if value.endswith(_PYTHON) else value
 
     def _parameters(self, value: Json) -> Json:
-        """What an own topology is given: words that are paths of files count with the content."""
+        """Return the parameters of an own topology: words that are paths of files count with the content."""
         if isinstance(value, Mapping):
             return {name: self._parameters(each) for name, each in value.items()}
         if isinstance(value, (list, tuple)):
@@ -168,7 +168,7 @@ def _with_taken_in(path: Path, seen: dict[Path, bytes]) -> dict[Path, bytes]:
 
 @cache
 def code_digest() -> str:
-    """Of the Python code that plays runs: all rooms but those that only show or distribute."""
+    """Return the digest of the Python code that plays runs: all rooms but those that only show or distribute."""
     package = Path(__file__).parents[1]
     files = sorted(path.relative_to(package) for path in package.rglob("*.py"))
     counted = [file for file in files if len(file.parts) > 1 and file.parts[0] not in _ROOMS_WITHOUT_EFFECT]
@@ -187,7 +187,7 @@ def _digest(content: Json) -> str:
 
 
 def imported_files(text: str, folder: Path) -> list[Path]:
-    """Where the modules would lie that a file in ``folder`` imports; most of them aren't there."""
+    """Yield the paths of the modules that a file in ``folder`` may import; most of them aren't there."""
     found: dict[Path, None] = {}
     with suppress(SyntaxError, ValueError, RecursionError):
         for node in ast.walk(ast.parse(text)):

@@ -118,7 +118,7 @@ def _labelled(study: Study, key: str, label: str, value: Json, path: KeyPath) ->
 
 
 def _made_label(changes: Mapping[str, Json]) -> str:
-    """What a value without a label is called: its changed keys with their values, ``tensor 4, pipeline 2``."""
+    """Return the label of a value without one: its changed keys with their values, ``tensor 4, pipeline 2``."""
     return ", ".join(f"{short_key(str(key))} {_label(str(key), value)}" for key, value in changes.items())
 
 

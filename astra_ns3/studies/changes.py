@@ -20,12 +20,12 @@ class Change:
 
     @property
     def meaning(self) -> str:
-        """What is changed, however it is spelled."""
+        """Return the key that is changed, however it is spelled."""
         return option_named(self.key) or self.key.replace("-", "_")
 
     @property
     def setting(self) -> Setting:
-        """The same within its file."""
+        """Return the change within its file."""
         return Setting(tuple(self.key.split(".")[1:]), self.value, self.line)
 
 
@@ -34,7 +34,7 @@ Changes = Mapping[str, Change]
 
 
 def in_force(levels: Iterable[Iterable[Change]]) -> dict[str, Change]:
-    """What is left of all levels, the lowest first: a key hides itself, and the keys below it, on lower levels.
+    """Return what is left of all levels, the lowest first: a key hides itself, and the keys below it, on lower levels.
 
     Which file a run reads hides no change of its keys: these are made to whichever file is read.
     """

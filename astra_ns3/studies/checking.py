@@ -50,7 +50,7 @@ def check_points(points: Iterable[Point]) -> None:
 
 
 def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
-    """What points will take, by address; none of those with code of the user's. Raises InputError."""
+    """Return what points will take, by address; none of those with code of the user's. Raises InputError."""
     found: dict[str, PointForecast] = {}
     alike: dict[Hashable, PointForecast | None] = {}
     for point in points:

@@ -1,4 +1,4 @@
-"""What the columns of axes are called: as ``names`` says, or by the last words of the key that an axis changes."""
+"""Names of the columns of axes: as ``names`` says, or by the last words of the key that an axis changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def short_key(key: str) -> str:
 
 
 def _short_names(keys: Iterable[str], given: set[str]) -> dict[str, str]:
-    """Of keys of files their short names, unless another key or a column has the same; of all else the key."""
+    """Return the short names of keys of files, unless another key or a column has the same; else the key."""
     short = {key: short_key(key) for key in keys}
     every = list(short.values())
     taken = {*given, *RESERVED, *MEASURES}

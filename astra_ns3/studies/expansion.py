@@ -266,7 +266,7 @@ def _value(study: Study, name: str, change: Change) -> Any:
 
 
 def _blamed(study: Study, words: str, options: Mapping[str, Change]) -> str:
-    """Where the option stands that a message begins with."""
+    """Return where the option stands that a message begins with."""
     said = words.partition(" ")[0].strip("'").replace("-", "_")
     change = options.get(option_named(said) or said)
     return f"{study.document.source}:{change.line}" if change is not None and change.line else study.document.source

@@ -126,7 +126,7 @@ class StudyLimits(ConfigModel):
     simulated_time_ps: PositiveTimePs | None = Field(alias="simulated_time", default=None)
 
     def over(self, others: StudyLimits | None) -> StudyLimits:
-        """These, and where they say nothing the others."""
+        """Return these values, and the others' where they say nothing."""
         if others is None:
             return self
         given = {name: getattr(self, name) for name in self.model_fields_set}
@@ -134,7 +134,7 @@ class StudyLimits(ConfigModel):
 
     @property
     def limits(self) -> Limits | None:
-        """As a run takes them; None if there are none."""
+        """Return the limits as a run takes them; None if there are none."""
         wall = None if self.wall_time_ps is None else self.wall_time_ps / PS_PER_SECOND
         found = Limits(self.simulated_time_ps, wall, self.memory_bytes)
         return None if found == Limits() else found
@@ -232,7 +232,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Of its file, without the ending."""
+        """Return the name of its file, without the ending."""
         return Path(self.document.source).stem
 
     @property

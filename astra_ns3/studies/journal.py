@@ -1,4 +1,4 @@
-"""What every worker process tried: one file for each, only ever appended to, so that attempts can be counted."""
+"""Journals of what each worker process tried: a file for each, only ever appended to, so that attempts count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study may change of a run: its options by name, and any key of its three files, dotted."""
+"""Keys of a run that a study may change: its options by name, and any key of its three files, dotted."""
 
 from __future__ import annotations
 

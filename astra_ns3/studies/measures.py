@@ -124,7 +124,7 @@ def _utilisation(run: _Run) -> Measure:
 
 
 def _npu_memory(run: _Run) -> Measure:
-    """Of the stage that has most."""
+    """Return the memory of the stage that has most."""
     stages = run.metadata.get("memory_by_stage", {}).get("stages", ())
     return max((int(stage["peak_bytes"]) for stage in stages), default=None)
 
@@ -214,7 +214,7 @@ COSTS = ("setup_wall_seconds", "run_wall_seconds", "peak_memory_bytes")
 
 @cache
 def measures_digest() -> str:
-    """Of the code that makes measures; all that it stands on is in a point's address."""
+    """Return the digest of the code that makes measures; all that it stands on is in a point's address."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
 
 

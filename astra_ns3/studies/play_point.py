@@ -80,7 +80,7 @@ def failed_outcome(task: PointTask, error: BaseException, cost: Mapping[str, flo
 
 
 def _left_behind(task: PointTask, store: Store, begun: float) -> PointOutcome | None:
-    """What a worker that was killed before it had measured its run has left; None: nothing of use."""
+    """Return what a worker left that was killed before it had measured its run; None: nothing of use."""
     if task.sources:
         return None  # of users' code nobody knows what it was then
     try:
@@ -180,7 +180,7 @@ def _measured(task: PointTask, result: Result, child: ServedChild | None, begun:
 
 
 def _cost(result: Result | None, child: ServedChild | None, begun: float) -> dict[str, float]:
-    """What the point took; of a run that is only measured now, whose process is gone, what it said of itself."""
+    """Return what the point took; of a run that is only measured now, whose process is gone, what it said of itself."""
     metadata = {} if result is None else result.metadata
     run_seconds = float(metadata.get("timing", {}).get("wall_seconds", 0.0))
     usage = None if child is None else child.usage

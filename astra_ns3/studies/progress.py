@@ -59,7 +59,7 @@ class StudyMeter:
         self._failed = 0
 
     def expect(self, guesses: Mapping[str, float]) -> None:
-        """What each point that is to be played may take, by address."""
+        """Take note of how long each point that is to be played may take, by address."""
         self._estimate = Estimate(guesses, self._past)
 
     def add(self, outcome: PointOutcome) -> None:

@@ -1,4 +1,4 @@
-"""What a study came to: its table, its failed points, its figures."""
+"""The result of a study: its table, its failed points, its figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class StudyResult:
-    """What :func:`astra_ns3.study` returns; tables are pandas DataFrames, don't change them in place."""
+    """A study's result, from :func:`astra_ns3.study`; tables are pandas DataFrames, don't change them in place."""
 
     def __init__(
         self, expansion: Expansion, outcomes: Mapping[str, PointOutcome], folder: Path, played: int = 0

@@ -106,7 +106,7 @@ def play_study(
     overwrite: bool = False,
     progress: StudyProgressSink | None = None,
 ) -> StudyResult:
-    """As :func:`study`, of known points; ``progress`` hears how far it is."""
+    """Play a study as :func:`study` does, of known points; ``progress`` hears how far it is."""
     store = Store(folder, expansion.study.name)
     if not overwrite:
         store.check_free()
@@ -133,7 +133,7 @@ def play_study(
 
 
 def command_of(expansion: Expansion, folder: Path, only: Iterable[str] = ()) -> str:
-    """What plays the study again."""
+    """Return the command that plays the study again."""
     words = ["astra-ns3", "study", expansion.study.document.source, "-o", os.fspath(folder)]
     words += ["--preset", expansion.preset] if expansion.preset else []
     words += [word for each in only for word in ("--only", each)]
@@ -160,7 +160,7 @@ def _with_what_is_there(
 
 
 def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome]:
-    """What the folder has of the points, by address; nothing is played or written."""
+    """Return what the folder has of the points, by address; nothing is played or written."""
     store, found = Store(folder), {}
     for point in expansion.points:
         outcome = None if point.address in found else store.outcome(point.address)
@@ -172,7 +172,7 @@ def known_outcomes(expansion: Expansion, folder: Path) -> dict[str, PointOutcome
 def load_study(
     file: Given, folder: str | os.PathLike[str], preset: str = USUAL_PRESET, only: Iterable[str] = ()
 ) -> StudyResult:
-    """What a study's folder holds of it now; nothing is played or written. Raises InputError."""
+    """Return what a study's folder holds of it now; nothing is played or written. Raises InputError."""
     expansion = expand(read_study(file), preset, list(only))
     outcomes = measured_today(known_outcomes(expansion, Path(folder)), Store(folder))
     return StudyResult(expansion, outcomes, Path(folder))

@@ -26,7 +26,7 @@ USUAL_COMPAT = "none"
 
 @dataclass(frozen=True)
 class Source:
-    """What a file of a run says, and the preset of rules and the warnings that come with its format."""
+    """The content of a file of a run, and the preset of rules and the warnings that come with its format."""
 
     config: AnyConfig
     compat: str = USUAL_COMPAT
@@ -63,7 +63,7 @@ class Sources:
         self._changed: dict[tuple[int, str], Source | InputError] = {}
 
     def get(self, kind: str, chosen: Change, changes: list[Change]) -> Source:
-        """What the file, or the mapping, that ``chosen`` names says after the changes.
+        """Return what the file, or the mapping, that ``chosen`` names says after the changes.
 
         ``kind``: workload, system or network. Raises InputError: file, line and key.
         """
@@ -83,7 +83,7 @@ class Sources:
         return found
 
     def _of(self, kind: str, chosen: Change) -> Source:
-        """What is read, before any change."""
+        """Return what is read, before any change."""
         value = chosen.value
         inline = isinstance(value, Mapping)
         key = (kind, json.dumps(value, sort_keys=True) if inline else str(value))
@@ -105,7 +105,7 @@ class Sources:
         return self._absolute(source)
 
     def _absolute(self, source: Source) -> Source:
-        """The same with the paths in it absolute: a worker may stand in another folder."""
+        """Return the source with absolute paths: a worker may stand in another folder."""
         given = given_of(source.config)
         if not names_files(given):
             return source

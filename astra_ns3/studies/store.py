@@ -1,4 +1,4 @@
-"""Where a study's results lie: a folder for each point, named after all that its results depend on.
+"""The store of a study's results: a folder for each point, named after all that its results depend on.
 
 A point is finished when its folder holds ``point.json``. The folder appears whole, under its final name; a run without
 ``point.json`` was cut off while it was measured, which is made good. Every process may read at any time. Writing a
@@ -59,7 +59,7 @@ class Store:
         return self.folder / _POINTS
 
     def point_folder(self, address: str) -> Path:
-        """Where the results of a point lie, or will."""
+        """Return the folder where the results of a point lie, or will."""
         return self.points / address[:ADDRESS_LETTERS]
 
     def outcome(self, address: str) -> PointOutcome | None:
@@ -150,7 +150,7 @@ class Store:
 
 
 def read_outcome(file: Path) -> PointOutcome | None:
-    """What a ``point.json`` says; None if there is none that can be read: the point is not finished then."""
+    """Return what a ``point.json`` says; None if there is none that can be read: the point is not finished then."""
     try:
         return outcome_of(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, RecursionError):

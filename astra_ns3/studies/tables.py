@@ -26,7 +26,7 @@ _PASSES = {"fwd": "forward", "wg": "weight_gradient", "ig": "input_gradient"}
 
 
 def point_folder(store: Path, address: str) -> Path:
-    """Where the store keeps a point."""
+    """Return the folder where the store keeps a point."""
     return Store(store).point_folder(address)
 
 

@@ -1,4 +1,4 @@
-"""What a study came to, for a terminal: a table of each part, what failed, where the files are."""
+"""A study's result for a terminal: a table of each part, what failed, where the files are."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class CollectivePlanner:
         return [self._assign(request.kind, (phase,)) for phase in self._uneven_phases[key][1]]
 
     def _sizes(self, request: CollectiveRequest) -> list[int]:
-        """Of each chunk, in order."""
+        """Return the size of each chunk, in order."""
         splits = self._config.preferred_dataset_splits
         if not self._of_one_size or not (request.bytes or self._plays_empty):
             return chunk_sizes(request.bytes, splits, truncate=self._truncates)

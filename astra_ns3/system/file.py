@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from pydantic.json_schema import JsonSchemaValue
 
-from astra_ns3.collectives.registry import algorithm_names
+from astra_ns3.collectives.lookup import algorithm_names
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.reading import read_text

@@ -28,7 +28,7 @@ def ascending(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
 
 
 def round_robin(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
-    """As ascending, but each chunk starts at the next dimension of the grid."""
+    """Return the dimensions ascending, but each chunk starts at the next dimension of the grid."""
     turn = 0
 
     def route(chunk: ChunkToRoute) -> Route:

@@ -21,7 +21,7 @@ from astra_ns3.system.task import Collective, Task
 
 
 class _Plans(NamedTuple):
-    """What plans the collectives of one communicator; ``roles``: its members', none if they all have the same."""
+    """The planners of one communicator's collectives; ``roles``: its members', none if they all have the same."""
 
     config: SystemConfig
     grid: Grid

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 
-from astra_ns3.collectives.registry import cuts_in_ranks, lookup, variants
+from astra_ns3.collectives.lookup import cuts_in_ranks, lookup, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import Tell, silent
 from astra_ns3.collectives.volume import RankCosts, rank_costs
@@ -101,7 +101,7 @@ class LaunchTable:
         return Launch(phase.dimensions[0], number, groups, bytes, costs, schedule.messages, delay_ns)
 
     def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
-        """What is really played of an algorithm's schedule, by another simulator's rules."""
+        """Return what is really played of an algorithm's schedule, by another simulator's rules."""
         is_direct = phase.kind is CollectiveKind.ALL_REDUCE and parse_name(phase.algorithm).base == "direct"
         if not (self._direct_reduces_all and is_direct and schedule.ranks > 2):
             return schedule

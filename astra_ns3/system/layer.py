@@ -116,7 +116,7 @@ class SystemLayer:
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
-        """What the reported NPU sent in each dimension, in phases that it finished."""
+        """Return what the reported NPU sent in each dimension, in phases that it finished."""
         return tuple(self._observer.sent_bytes)
 
     def busy(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -124,7 +124,7 @@ class SystemLayer:
         return self._observer.busy(self._network.now_ps())
 
     def oldest_collective(self) -> tuple[str, int] | None:
-        """What of all collectives that go on was issued first, in words, and when; None if there is none."""
+        """Return the first issued collective of those that go on, in words, and its time; None if there is none."""
         for number in self._collectives:
             record = self.history.record(number)
             part = f" {record.label.part}" if record.label.part else ""

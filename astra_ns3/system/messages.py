@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import ProgramMismatch, wrong

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from astra_ns3.collectives.registry import played_kind
+from astra_ns3.collectives.lookup import played_kind
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.algorithm_names import is_flat
 from astra_ns3.config.core.collective_kind import CollectiveKind

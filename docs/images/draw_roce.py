@@ -20,9 +20,9 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 HERE = Path(__file__).resolve().parent
 US, MS = 10**6, 10**9

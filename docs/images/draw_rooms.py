@@ -16,7 +16,7 @@ PACKAGE = HERE.parents[1] / "astra_ns3"
 PICTURE = HERE.parent / "figures" / "rooms.svg"
 BASE = "units, errors, ..."
 """Single files at the bottom, which every room may import."""
-APART = ("network.door", "network.ns3", "network.analytical", "network.registry")
+APART = ("network.door", "network.ns3", "network.analytical", "network.backend_makers")
 """Rooms within the room ``network`` that have a door of their own."""
 WORDS = {
     "cli": "commands; prints and exits",
@@ -34,7 +34,7 @@ WORDS = {
     "network.door": "the one door to cppyy",
     "network.ns3": "packets",
     "network.analytical": "messages by formula",
-    "network.registry": "backends by name",
+    "network.backend_makers": "backends by name",
     "config": "files read into frozen models",
     BASE: "quantities, one tree of errors",
 }

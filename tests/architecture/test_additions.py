@@ -19,7 +19,7 @@ RECIPES = (*in_python.RECIPES, *in_computing.RECIPES, *in_cpp.RECIPES, *coming.R
 REGISTRIES = {
     "astra_ns3/config/transports/kinds.py",
     "astra_ns3/experiments/jobs/job_kinds.py",
-    "astra_ns3/network/registry.py",
+    "astra_ns3/network/backend_makers.py",
     "astra_ns3/transport/transports.py",
     "ns3-scratch/bridge/model/transport-registry.cc",
 }

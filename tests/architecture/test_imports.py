@@ -41,7 +41,7 @@ FLOORS = {
     "network.door": 8,
     "network.ns3": 9,
     "network.analytical": 9,
-    "network.registry": 10,
+    "network.backend_makers": 10,
     "system": 8,
     "playing": 9,
     "report": 10,
@@ -89,9 +89,9 @@ ALLOWED_BESIDE = {
 # Rooms that only the room named may import, whatever the floors say: a backend is reached by its name.
 PRIVATE_TO = {
     "network.door": {"network.ns3", "network.analytical"},
-    "network.ns3": {"network.registry"},
-    "network.analytical": {"network.registry"},
-    "network.registry": {"experiments"},
+    "network.ns3": {"network.backend_makers"},
+    "network.analytical": {"network.backend_makers"},
+    "network.backend_makers": {"experiments"},
 }
 
 Sources = Mapping[str, str]
@@ -187,7 +187,7 @@ def test_imports_point_down() -> None:
         ("astra_ns3.config.core.model", "from astra_ns3.config.system import SystemConfig"),
         ("astra_ns3.system.layer", "import astra_ns3.network.ns3.backend"),
         ("astra_ns3.network.analytical.backend", "import astra_ns3.network.ns3.build"),
-        ("astra_ns3.playing.loops.training_driver", "from astra_ns3.network.registry import create_backend"),
+        ("astra_ns3.playing.loops.loop_programs", "from astra_ns3.network.backend_makers import create_backend"),
         ("astra_ns3.workload.loops.loop_kinds", "from astra_ns3.system.communicator import Communicator"),
         ("astra_ns3.workload.memory.stage", "from astra_ns3.playing.training.places import Places"),
         ("astra_ns3.workload.graphs.chain", "from astra_ns3.workload.files.chakra.trace import ChakraTrace"),

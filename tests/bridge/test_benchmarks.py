@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.ns3.backend import Ns3Backend
 

@@ -13,9 +13,9 @@ from support.star_network import Played, Row, by_hand, launch_all, one_message, 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 US = 1_000_000
 BYTES = 2_000_000

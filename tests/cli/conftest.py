@@ -13,7 +13,7 @@ from support.fake_backend import FakeBackend
 from support.small_run import NPUS, InterruptedBackend, write_inputs
 
 from astra_ns3.cli.main import main
-from astra_ns3.network.registry import BACKENDS as REAL
+from astra_ns3.network.backend_makers import BACKENDS as REAL
 
 BACKENDS: dict[str, Callable[..., Any]] = {
     **REAL,
@@ -44,7 +44,7 @@ Command = Callable[..., Finished]
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs ``astra-ns3`` with the words given."""
-    monkeypatch.setattr("astra_ns3.network.registry.BACKENDS", BACKENDS)
+    monkeypatch.setattr("astra_ns3.network.backend_makers.BACKENDS", BACKENDS)
     monkeypatch.setattr("astra_ns3.experiments.options.BACKENDS", BACKENDS)
 
     def run(*words: str) -> Finished:

@@ -19,7 +19,7 @@ import sys, time
 sys.path[:0] = {paths!r}
 from support.fake_backend import FakeBackend
 from support.small_run import NPUS
-from astra_ns3.network import registry
+from astra_ns3.network import backend_makers
 
 class Endless(FakeBackend):
     def run(self, listener, limits):
@@ -29,7 +29,7 @@ class Endless(FakeBackend):
             time.sleep(0.02)
             listener.heartbeat(self.now_ps(), beat)
 
-registry.BACKENDS = {{"endless": lambda *_: Endless(NPUS)}}
+backend_makers.BACKENDS = {{"endless": lambda *_: Endless(NPUS)}}
 from astra_ns3.cli.main import main
 main()
 """

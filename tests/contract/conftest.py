@@ -13,10 +13,10 @@ from support.fake_backend import FakeBackend
 from support.star_network import OPEN_WINDOW_SEGMENTS, star
 
 from astra_ns3.network.api import EndpointModel, NetworkBackend
+from astra_ns3.network.backend_makers import BACKENDS, create_backend
 from astra_ns3.network.instance import pack_instance
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import BACKENDS, create_backend
 
 DELAY_PS = 500_000
 PS_PER_BYTE = 80  # 100 Gb/s

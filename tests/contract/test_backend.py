@@ -11,7 +11,7 @@ import pytest
 from support.star_network import Listener, Row, by_hand, deadlock, incast, launch_all, one_message
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError, LimitReached

@@ -13,10 +13,10 @@ from support.training import FlopClock, block, layer_of_all_kinds, plan_of, trai
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Degrees, Sharding, TrainingPlan
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import Columns, RecordedTable, TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
-from astra_ns3.network.registry import create_backend
 from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.system.layer import SystemLayer

@@ -12,7 +12,7 @@ import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.workload.files.astra_sim import parse_workload
 
-PARTS = """from astra_ns3.collectives.registry import lookup
+PARTS = """from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.playing.loops.loops import data_parallel

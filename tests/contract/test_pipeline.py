@@ -14,10 +14,10 @@ from support.training_driver import TrainingDriver
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
-from astra_ns3.network.registry import create_backend
 from astra_ns3.system.messages import INVITATION_BYTES
 
 NPUS, BATCHES, BYTES = 4, 3, 20_000

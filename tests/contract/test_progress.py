@@ -13,9 +13,9 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.progress import ProgressMeter, expected_work
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 ROCE = {"kind": "roce", "congestion_control": "none"}
 LOSSY = {**ROCE, "reliability": {"kind": "go-back-0"}}

@@ -11,7 +11,7 @@ from support.roce_network import CONTROLS, LOSSLESS, RELIABILITIES, roce_star
 from support.star_network import Played, by_hand, incast, one_message, play
 from support.star_network import Row as Message
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import Reliability

@@ -10,12 +10,12 @@ from support.fake_backend import FakeBackend
 from support.star_network import deadlock, star
 
 import astra_ns3
-from astra_ns3.collectives import registry
+from astra_ns3.collectives import lookup
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.network.registry import BACKENDS, Factory
+from astra_ns3.network.backend_makers import BACKENDS, Factory
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -47,10 +47,10 @@ def _deadlocked_ring(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         assert ranks == 2
         return deadlock()
 
-    registry._build.cache_clear()
+    lookup._build.cache_clear()
     monkeypatch.setitem(ALGORITHMS, "ring", Algorithm({CollectiveKind.ALL_REDUCE: (build,)}))
     yield
-    registry._build.cache_clear()
+    lookup._build.cache_clear()
 
 
 @pytest.mark.usefixtures("_deadlocked_ring")

@@ -19,9 +19,9 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
 from astra_ns3.workload.models.workload import ModelWorkload

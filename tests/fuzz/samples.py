@@ -10,7 +10,7 @@ from support import chakra_bytes
 from support.msccl_programs import ring_all_reduce
 from support.small_run import SYSTEM
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule_columns import csv_text, json_text
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
@@ -267,7 +267,7 @@ TRACES = {f"trace.{rank}.et": _letters(_nodes(rank)) for rank in range(4)} | {
 TRACE_WORDS = ("trace", "trace", "trace", "trace.2.et", "alone.json", "text", "graph.json")
 """What ``--workload`` may say of them."""
 
-PARTS = """from astra_ns3.collectives.registry import lookup
+PARTS = """from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.playing.loops.steps import FORWARD, WEIGHT_GRADIENT

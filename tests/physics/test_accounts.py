@@ -19,9 +19,9 @@ from support.star_network import Played, star
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 DELAY_PS = 500_000
 LINE = Star(100 * 10**9, DELAY_PS)

@@ -6,7 +6,7 @@ import pytest
 from oracles.tcp_times import HEADERS, Sender, Star, burst_ps, message_ps, segment_sizes
 from support.star_network import OPEN_WINDOW_SEGMENTS, play, star
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig
 

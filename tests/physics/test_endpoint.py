@@ -11,7 +11,7 @@ import pytest
 from oracles import collective_times
 from support.star_network import Row, by_hand, one_message, play, star
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.network.api import EndpointModel

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.star_network import Row, by_hand, play, star
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 PAIRS = [
     (CollectiveKind.ALL_REDUCE, "ring"),

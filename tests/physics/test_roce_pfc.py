@@ -14,7 +14,7 @@ from support.roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce
 from support.star_network import Played, incast, play
 
 import astra_ns3
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import BackendError
 from astra_ns3.workload.files.astra_sim import parse_workload

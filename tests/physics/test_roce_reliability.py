@@ -9,7 +9,7 @@ from oracles.roce_times import Star
 from support.roce_network import LOSSLESS, RELIABILITIES, Flow, play_flows, roce_star
 from support.star_network import Played, one_message, play
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import BackendError
 

@@ -14,7 +14,7 @@ from support.many_networks import LINK, NETWORKS, SWITCH, fat_tree, leaf_spine, 
 from support.star_network import Played, Row, by_hand, play
 
 import astra_ns3
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.workload.files.astra_sim import parse_workload

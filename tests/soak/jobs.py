@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
-from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import preset

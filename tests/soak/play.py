@@ -13,7 +13,7 @@ from typing import Any
 
 from support.accounts import problems_of, read_accounts
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.file import read_network_file
@@ -21,10 +21,10 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import AstraNs3Error, BackendError, InputError, SimulationStalled
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import ACCOUNTS
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
 from soak.explained import problems_of_explanation

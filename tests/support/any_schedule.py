@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.halving_doubling import owned_blocks
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 

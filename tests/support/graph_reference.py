@@ -19,9 +19,9 @@ from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.experiments.inputs import endpoint_model
 from astra_ns3.network.api import Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions, RunRecords
-from astra_ns3.network.registry import create_backend
 from astra_ns3.playing.graphs.graph_driver import GraphDriver
 from astra_ns3.system.file import read_system
 from astra_ns3.workload.files.chakra.trace import read_chakra

@@ -12,9 +12,9 @@ import pandas as pd
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import LimitReached
 from astra_ns3.network.api import EndpointModel, Limits
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 from astra_ns3.topology.changes import Change
 from support.star_network import Listener, Played, Row, by_hand
 

@@ -13,9 +13,9 @@ import pandas as pd
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.network.api import EndpointModel, Limits, NetworkBackend
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 OPEN_WINDOW_SEGMENTS = 200_000
 """An initial window that no test's message fills."""

@@ -10,7 +10,7 @@ from support.roce_network import LOSSLESS, roce_star
 from support.star_network import play
 
 import astra_ns3
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload

@@ -14,7 +14,7 @@ from physics.test_incast import sufficing
 from physics.test_tcp_message import WINDOW_BYTES, open_window
 from support.star_network import OPEN_WINDOW_SEGMENTS, incast, one_message, play, star
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from validation.comparison import Comparison, Found, Group, against
 

@@ -1,6 +1,6 @@
 """The grammar of algorithms' names: one of ours, ``directN``, ``one<Algorithm>``, ``file:PATH``, ``FILE.py:name``.
 
-Which names there are is the registry's to say (:mod:`astra_ns3.collectives.registry`).
+Which names there are says the look-up (:mod:`astra_ns3.collectives.lookup`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _NAME = re.compile(r"(?P<flat>one(?=[A-Z]))?(?P<base>[A-Za-z]+?)(?P<window>0|[1-
 
 
 class AlgorithmName(NamedTuple):
-    """What a name says; exactly one of ``base``, ``path`` and ``own`` is given.
+    """The parts of an algorithm's name; exactly one of ``base``, ``path`` and ``own`` is given.
 
-    ``base``: the algorithm's name in the registry, ``window``: how many messages at once, if the name says so.
+    ``base``: the algorithm's name in the table, ``window``: how many messages at once, if the name says so.
     ``flat``: one group over all dimensions. ``path``: of a user's schedule. ``own``: a user's function.
     """
 
@@ -31,7 +31,7 @@ class AlgorithmName(NamedTuple):
 
 
 def parse_name(name: str) -> AlgorithmName:
-    """What ``name`` says; one that isn't written as any algorithm's is its own ``base``."""
+    """Return the parts of ``name``; one that isn't written as any algorithm's is its own ``base``."""
     own = user_part(name)
     if own is not None:
         return AlgorithmName(own=own)

@@ -1,1 +1,1 @@
-"""What other programs write: graphs, HPCC's texts, ASTRA-sim's analytical networks."""
+"""Files of other programs: graphs, HPCC's texts, ASTRA-sim's analytical networks."""

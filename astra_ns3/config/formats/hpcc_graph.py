@@ -10,7 +10,7 @@ OUTSIDE_COST = 2
 
 
 def hpcc_graph(topology: HpccTopology) -> PlainGraph:
-    """The same graph, with classes of links: ``scale-up`` and ``link``.
+    """Return the graph with classes of links: ``scale-up`` and ``link``.
 
     Scale-up switches are those that the file says are NVSwitches, and those that join hosts only, all of which hang on
     other switches too: files of the short format don't tell NVSwitches apart.

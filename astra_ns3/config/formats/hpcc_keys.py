@@ -150,7 +150,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class HpccValues:
-    """What a file says: ``values`` by key, ``rows`` where each stood."""
+    """The content of a file: ``values`` by key, ``rows`` where each stood."""
 
     source: str
     values: Mapping[str, Value]
@@ -175,7 +175,7 @@ class HpccValues:
             raise self.error(key, message)
 
     def error(self, key: str, message: str) -> InputError:
-        """What is wrong with the value of a key, behind file and line."""
+        """Return the error about the value of a key, with file and line."""
         row = self.rows.get(key)
         return row.error(f"{key} {message}") if row else wrong(f"{key} {message}", self.source)
 

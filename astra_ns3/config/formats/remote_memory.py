@@ -59,7 +59,7 @@ class RemoteMemory(ConfigModel):
         return None if self.kind == PER_NPU else npu // (self.npus_of_node or 1)
 
     def access_ns(self, bytes: int) -> float:
-        """What an access takes that waits for no other."""
+        """Return the time of an access that waits for no other."""
         assert self.latency_ns is not None
         assert self.bandwidth is not None
         return self.latency_ns + bytes / self.bandwidth

@@ -95,7 +95,7 @@ class RooflineKeys(ConfigModel):
 
     @property
     def memory_bytes(self) -> int | None:
-        """Of the device; None: no device is named."""
+        """Return the memory of the device; None: no device is named."""
         return None if self.device is None else self.device.memory_bytes
 
 
@@ -163,7 +163,7 @@ class Given(ConfigModel):
 
     @property
     def losses(self) -> Losses:
-        """What its keys say; operations have their launches in them."""
+        """Return the losses of its keys; operations have their launches in them."""
         return Losses(0, self.scale_up_efficiency, self.overlap_slowdown)
 
     @property

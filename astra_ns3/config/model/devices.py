@@ -70,7 +70,7 @@ class Peak(ConfigModel):
 
     @property
     def by_datatype(self) -> dict[str, int]:
-        """Those that there are."""
+        """Return the peaks that the device has."""
         found = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: flops for name, flops in found.items() if flops is not None}
 

@@ -43,17 +43,17 @@ class Training(ConfigModel):
 
     @property
     def value_bytes(self) -> int:
-        """Of a weight or an activation."""
+        """Return the bytes of a weight or an activation."""
         return VALUE_BYTES[self.datatype]
 
     @property
     def gradient_bytes(self) -> int:
-        """Of a gradient of a parameter."""
+        """Return the bytes of a parameter's gradient."""
         return VALUE_BYTES[self.gradients or self.datatype]
 
     @property
     def optimizer_bytes(self) -> int:
-        """Of a parameter: the optimizer's numbers, and a weight in single precision where the model's own has less."""
+        """Return the bytes of a parameter's state: the optimizer's numbers, and a single-precision weight if its own has less."""
         master = _SINGLE_BYTES if self.value_bytes < _SINGLE_BYTES else 0
         return master + _SINGLE_BYTES * _STATES[self.optimizer]
 

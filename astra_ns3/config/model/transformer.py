@@ -176,7 +176,7 @@ class TransformerShape(ConfigModel):
 
     @property
     def width(self) -> int:
-        """Of the ordinary feed-forward network."""
+        """Return the width of the ordinary feed-forward network."""
         return self.feed_forward or 4 * self.hidden
 
     @property

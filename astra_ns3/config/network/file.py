@@ -37,7 +37,7 @@ _CONFIG_AND_TOPOLOGY = frozenset(("config", "topology"))
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """What a file says: the network, the preset of rules that goes with its format, and what to warn of."""
+    """The content of a network file: the network, the preset that goes with its format, and what to warn of."""
 
     network: AnyNetwork
     compat: str | None = None

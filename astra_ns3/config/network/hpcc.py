@@ -69,7 +69,7 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
 
 
 def _topology_path(path: str, named: str) -> str:
-    """Where the topology is, from the folder of config.txt: there, or from the folder above, where HPCC is started."""
+    """Return the path of the topology: from the folder of config.txt, or from the one above, where HPCC is started."""
     folder = Path(path).parent
     above = Path("..") / named
     return str(above) if not (folder / named).is_file() and (folder / above).is_file() else named

@@ -1,4 +1,4 @@
-"""What all topologies share in a network file, and the pieces they are described with."""
+"""Keys that all topologies share in a network file, and the pieces that describe them."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class Dragonfly(TopologyBase):
         return self.a * self.h + 1
 
     def npu_count(self) -> int:
-        """Those of all groups."""
+        """Return the NPUs of all groups."""
         return self.groups * self.a * self.p
 
     def built_bandwidths(self) -> tuple[float, ...]:

@@ -123,7 +123,7 @@ class FileTopology(TopologyBase):
         return str(Path((info.context or {}).get(FOLDER, "")) / path)
 
     def content(self) -> PlainGraph | Grid:
-        """What the file says: a graph, or the dimensions of an analytical network."""
+        """Return the content of the file: a graph, or the dimensions of an analytical network."""
         if self._content is None:
             self._content = read_graph_file(self.path, self.format, self._completion())
         return self._content
@@ -132,7 +132,7 @@ class FileTopology(TopologyBase):
         return Completion(hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links)
 
     def forwards(self) -> Forwarding | None:
-        """As the network file says, or else the graph itself."""
+        """Return what the network file says, or else the graph itself."""
         content = self.content()
         said = isinstance(content, PlainGraph) and content.forwards
         return self.forwarding or (Forwarding(by="hosts") if said else None)
@@ -143,7 +143,7 @@ class FileTopology(TopologyBase):
         return len(content.hosts) if isinstance(content, PlainGraph) else prod(each.npus for each in content)
 
     def built_dimensions(self) -> tuple[int, ...]:
-        """Those of an analytical network; of a graph, one."""
+        """Return the dimensions of an analytical network; a graph has one."""
         content = self.content()
         if isinstance(content, PlainGraph):
             return (len(content.hosts),)
@@ -151,7 +151,7 @@ class FileTopology(TopologyBase):
 
     @property
     def logical_dimensions(self) -> tuple[int, ...]:
-        """Those of the network file, or those that a graph says it has, or as it is built."""
+        """Return the dimensions that the network file says, or the graph, or else those that it is built with."""
         content = self.content()
         said = content.dimensions if isinstance(content, PlainGraph) else ()
         return self.dimensions or said or self.built_dimensions()

@@ -1,4 +1,4 @@
-"""What a frame takes for the lines of an idle path, whose switches store it or cut through."""
+"""The time that a frame takes for the lines of an idle path, whose switches store it or cut through."""
 
 from __future__ import annotations
 

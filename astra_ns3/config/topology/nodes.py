@@ -62,7 +62,7 @@ class ScaleUp(ConfigModel):
         )
 
     def npu_bps(self, npus: int) -> int:
-        """What an NPU's links to the others of its node carry together, each way."""
+        """Return what an NPU's links to the others of its node carry together, each way."""
         links = {"switch": self.planes, "ring": min(npus - 1, 2), "full-mesh": npus - 1}
         return self.link.rate_bps * links[self.kind]
 
@@ -85,7 +85,7 @@ class _Nodes(TopologyBase):
         raise NotImplementedError
 
     def built_bandwidths(self) -> tuple[float, ...]:
-        """What an NPU has inside its node, and outwards."""
+        """Return the rate of an NPU inside its node, and outwards."""
         return (float(self.scale_up.npu_bps(self.npus_per_node)), self.nic_bps())
 
     def check_dimensions(self, dimensions: tuple[int, ...]) -> None:

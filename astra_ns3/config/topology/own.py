@@ -16,7 +16,7 @@ from astra_ns3.user_code import FORM, UserPart, a_kind_of, check_user_file, desc
 
 
 class HostLink(Protocol):
-    """What the keys of a topology must know of a link."""
+    """A link, as the keys of a topology see it."""
 
     @property
     def a(self) -> int:
@@ -33,7 +33,7 @@ class HostLink(Protocol):
 
 @runtime_checkable
 class BuiltGraph(Protocol):
-    """What the keys of a topology must know of a :class:`~astra_ns3.topology.graph.Graph`, whose room lies above."""
+    """A :class:`~astra_ns3.topology.graph.Graph` as the keys of a topology see it; its room lies above."""
 
     @property
     def npu_host(self) -> tuple[int, ...]:
@@ -49,7 +49,7 @@ class BuiltGraph(Protocol):
 
     @property
     def bandwidths(self) -> tuple[float, ...]:
-        """Of an NPU in each dimension; empty: not said."""
+        """Return the rates of an NPU in each dimension; empty: not said."""
 
     def check(self) -> None:
         """Raise InputError for what a graph made by hand may have wrong."""
@@ -101,7 +101,7 @@ class OwnTopology(TopologyBase):
         return part
 
     def built(self) -> BuiltGraph:
-        """What the function gives; raises InputError, which names its file, if it fails or gives no graph."""
+        """Return the graph that the function gives; raises InputError with its file if it fails or gives no graph."""
         if self._graph is None:
             found = load_pure_part(self.part, "topology")(**self.parameters)
             if not isinstance(found, BuiltGraph):
@@ -120,11 +120,11 @@ class OwnTopology(TopologyBase):
         return len(self.built().npu_host)
 
     def built_dimensions(self) -> tuple[int, ...]:
-        """Those of the graph."""
+        """Return the dimensions of the graph."""
         return tuple(self.built().dimensions)
 
     def built_bandwidths(self) -> tuple[float, ...]:
-        """Those of the graph, or in each dimension the rates of the links of its slowest host together."""
+        """Return the rates of the graph, or in each dimension those of its slowest host's links together."""
         graph = self.built()
         if len(graph.bandwidths) == len(graph.dimensions):
             return tuple(graph.bandwidths)

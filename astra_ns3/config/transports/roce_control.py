@@ -65,7 +65,7 @@ class RoceControl(ConfigModel):
         return {name: float(value) for name, value in values.items() if name not in _NO_NUMBERS and value is not None}
 
     def names_with_units(self) -> dict[str, str]:
-        """Of each number its key in a file and its name with the unit."""
+        """Return each number's key in a file and its name with the unit."""
         fields = type(self).model_fields.items()
         names = {field.alias or name: name for name, field in fields}
         return {key: name for key, name in names.items() if key not in _NO_NUMBERS}

@@ -25,7 +25,7 @@ from astra_ns3.experiments.isolated.child import play_and_tell
 from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.network.registry import check_own_control
+from astra_ns3.network.backend_makers import check_own_control
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 

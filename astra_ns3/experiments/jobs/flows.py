@@ -27,7 +27,7 @@ class FlowsJob(Job):
     workload: FlowList
 
     def headline(self) -> Headline:
-        """What kind of list, and how many flows it has."""
+        """Return which kind of list it is, and how many flows it has."""
         return Headline(self.workload.format, len(self.workload), "flow")
 
     def scaled(self, comm_scale: float, compute_scale: float) -> FlowsJob:
@@ -35,7 +35,7 @@ class FlowsJob(Job):
         return FlowsJob(self.workload.scaled(comm_scale, compute_scale))
 
     def warnings(self, platform: Platform) -> list[str]:
-        """What its reader had to say."""
+        """Return the warnings of its reader."""
         return list(self.workload.warnings)
 
     def document(self) -> JsonObject:

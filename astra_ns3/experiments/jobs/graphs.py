@@ -47,7 +47,7 @@ class GraphJob(Job):
         ]
 
     def warnings(self, platform: Platform) -> list[str]:
-        """What the reader found, and what is odd with the graphs; raises InputError for what can't be played."""
+        """Return the reader's warnings, and what is odd with the graphs; raises InputError for what can't be played."""
         if platform not in self._checked:
             self._checked[platform] = self._check(platform)
         return self._checked[platform]
@@ -71,7 +71,7 @@ class GraphJob(Job):
         return [*workload.warnings, *found, *custom]
 
     def document(self) -> JsonObject:
-        """Where it came from, and its groups; not its nodes."""
+        """Return where it came from, and its groups; not its nodes."""
         workload = self.workload
         return {
             "source": workload.source,

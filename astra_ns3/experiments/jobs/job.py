@@ -26,7 +26,7 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
 class Platform(NamedTuple):
-    """What a workload is played on: the system, NPUs along each dimension, their bandwidths in any unit, the rules."""
+    """The platform of a workload: the system, NPUs along each dimension, their bandwidths in any unit, the rules."""
 
     system: SystemConfig
     dimensions: tuple[int, ...]
@@ -73,7 +73,7 @@ class Job(ABC):
 
     @abstractmethod
     def headline(self) -> Headline:
-        """What it is, in a line."""
+        """Return the workload in a line."""
 
     @abstractmethod
     def scaled(self, comm_scale: float, compute_scale: float) -> Job:
@@ -85,19 +85,19 @@ class Job(ABC):
 
     @abstractmethod
     def warnings(self, platform: Platform) -> list[str]:
-        """What its user should know before it is played."""
+        """Return what its user should know before it is played."""
 
     @abstractmethod
     def document(self) -> JsonObject:
-        """As plain data for run.json; ``source`` is in it."""
+        """Return it as plain data for run.json, ``source`` included."""
 
     def foreseen(self, platform: Platform) -> Foreseen:
-        """What can be said of memory and experts before it is played; empty if it is no model."""
+        """Return what is known of memory and experts before it is played; empty if it is no model."""
         return Foreseen()
 
     @abstractmethod
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
-        """What it will send; ``tell`` hears of the proof of a user's schedule."""
+        """Return what it will send; ``tell`` hears of the proof of a user's schedule."""
 
     def expected_computation(self, platform: Platform, passes: int) -> tuple[int, int]:
         """For how long NPU 0 computes (ps), and how many operations of all NPUs take time."""
@@ -109,7 +109,7 @@ class Job(ABC):
 
     @abstractmethod
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> Driver:
-        """What plays it on ``network``."""
+        """Return what plays it on ``network``."""
 
 
 class ProgramsJob(Job):

@@ -62,7 +62,7 @@ class ModelJob(ProgramsJob):
         return self.workload.document()
 
     def programs(self, platform: Platform, passes: int) -> TrainingPrograms:
-        """Of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
+        """Return the programs of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
         return training_programs(self._plan(platform), self.workload.clock(), passes, platform.dimensions)
 
     def _plan(self, platform: Platform) -> TrainingPlan:

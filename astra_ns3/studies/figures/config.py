@@ -1,4 +1,4 @@
-"""What a study's file says of a figure."""
+"""The keys of a figure in a study's file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure shows, as numbers: its panels, their series, and which points they lack. Draws nothing."""
+"""A figure as numbers: its panels, their series, and which points they lack. Draws nothing."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def cell_of(values: Mapping[Coordinates, float], *, fits: bool = True) -> Cell:
 
 
 def _compared(figure: FigureConfig, measure: str) -> tuple[str, ...]:
-    """What a measure is divided by, of the row of reference: pieces of a bar by the whole bar."""
+    """Return the number of the row of reference that a measure is divided by: pieces of a bar by the whole bar."""
     if figure.kind != "stacked":
         return (measure,)
     return tuple(name for name in figure.y or USUAL_Y if _unit(name) == _unit(measure))
@@ -199,7 +199,7 @@ def _unit(measure: str) -> str:
 
 
 def _place(row: Row, rows: Sequence[Row]) -> Coordinates:
-    """Where a row stands: all that is no number of its run."""
+    """Return the coordinates of a row: all that is no number of its run."""
     left_out = {*MEASURES, "status", "address", "error", CHANGE}
     return tuple(row[name] for name in rows[0] if name not in left_out)
 

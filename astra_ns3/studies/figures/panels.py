@@ -1,4 +1,4 @@
-"""What all kinds of figures share: grids of panels, units on axes, colours, and words where a number is missing."""
+"""Parts that all kinds of figures share: grids of panels, units on axes, colours, words where a number is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/
 
 
 class Unit:
-    """What numbers are divided by to be handy, and their axis."""
+    """A factor that makes numbers handy, and their axis."""
 
     def __init__(self, series: Sequence[data.Series], figure: FigureConfig, largest: float | None = None) -> None:
         """``largest``: of the numbers, in the measures' own unit; None: of the series."""

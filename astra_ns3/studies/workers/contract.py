@@ -1,4 +1,4 @@
-"""What the engine of a study needs of workers, wherever they are."""
+"""The contract between the engine of a study and its workers, wherever they are."""
 
 from __future__ import annotations
 

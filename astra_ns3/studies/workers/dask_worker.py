@@ -36,7 +36,7 @@ def give_up(dask_worker: Worker, mark: str) -> None:
 
 
 def forget(dask_worker: Worker, mark: str) -> None:
-    """As :func:`give_up`, once nothing of the study can come any more."""
+    """Do as :func:`give_up` does, once nothing of the study can come any more."""
     pool = _pools(dask_worker).pop(mark, None)
     if pool is not None:
         pool.close()

@@ -35,7 +35,7 @@ def relay_broadcast(ranks: int) -> Schedule:
     check="""
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.collectives.proof import prove
-from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.system.file import parse_system
 
 prove(lookup(CollectiveKind.BROADCAST, "relay", 8), CollectiveKind.BROADCAST)
@@ -511,7 +511,7 @@ class FluidBackend(NetworkBackend):
                 "\n\nABILITIES: Mapping",
             ),
         ),
-        "astra_ns3/network/registry.py": (
+        "astra_ns3/network/backend_makers.py": (
             ("BACKENDS: Mapping[str, _Maker] = {", 'BACKENDS: Mapping[str, _Maker] = {\n    "fluid": _fluid,'),
             (
                 "_CALLS = tuple(",
@@ -528,7 +528,7 @@ from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.workload import Workload

@@ -16,7 +16,7 @@ from astra_ns3.cli.main import cli
 from astra_ns3.config.core.compatibility import PRESETS
 from astra_ns3.config.transports.roce_control import KINDS
 from astra_ns3.experiments.request import RECORDABLE
-from astra_ns3.network.registry import BACKENDS
+from astra_ns3.network.backend_makers import BACKENDS
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS
 
 

@@ -12,7 +12,7 @@ from support.msccl_programs import ring_all_reduce
 
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.show import show_group
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule_files import load_schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError

@@ -20,8 +20,8 @@ from support.msccl_programs import (
     ring_all_reduce,
 )
 
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.proof import prove
-from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule

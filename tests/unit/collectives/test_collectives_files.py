@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.any_schedule import COLUMNS, draw_schedule
 from support.msccl_programs import one_shot_all_reduce, ring_all_reduce
 
-from astra_ns3.collectives.registry import lookup, pairs, variants
+from astra_ns3.collectives.lookup import lookup, pairs, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind

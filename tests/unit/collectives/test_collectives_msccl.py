@@ -19,10 +19,10 @@ from support.msccl_programs import (
     xml,
 )
 
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.msccl_run import msccl_schedule
 from astra_ns3.collectives.msccl_xml import read_msccl
 from astra_ns3.collectives.proof import ScheduleError, prove
-from astra_ns3.collectives.registry import lookup
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule

@@ -14,8 +14,8 @@ from oracles.collective_volumes import BARRIER_MESSAGES, ROUNDS, TOTAL_SENT
 from support.any_schedule import draw_schedule, owner_of, rank_counts
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
+from astra_ns3.collectives.lookup import algorithm_names, lookup, pairs, variants
 from astra_ns3.collectives.proof import prove
-from astra_ns3.collectives.registry import algorithm_names, lookup, pairs, variants
 from astra_ns3.collectives.rounds import message_rounds
 from astra_ns3.collectives.volume import sent_shares
 from astra_ns3.config.core.collective_kind import CollectiveKind

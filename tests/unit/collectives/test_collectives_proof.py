@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.any_schedule import changed, draw_schedule, owner_of, with_row_again, without
 
 from astra_ns3.collectives.double_binary_tree import max_tree_all_reduce
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.proof import ScheduleError, prove
-from astra_ns3.collectives.registry import lookup, pairs
 from astra_ns3.collectives.ring import ring_all_gather, ring_all_reduce
 from astra_ns3.collectives.schedule import Content, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind

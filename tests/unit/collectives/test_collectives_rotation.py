@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oracles.rank_by_rank import KINDS, TURNED
 
-from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.collectives.ring import ring_all_reduce
 from astra_ns3.collectives.schedule import COLUMNS, Schedule
 from astra_ns3.collectives.volume import rank_costs

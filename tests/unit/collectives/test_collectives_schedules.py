@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.double_binary_tree import max_rooted_tree, min_rooted_tree
-from astra_ns3.collectives.registry import lookup, played_kind, variants
+from astra_ns3.collectives.lookup import lookup, played_kind, variants
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import rank_costs
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind, parse_kind

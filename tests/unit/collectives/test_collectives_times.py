@@ -11,7 +11,7 @@ from oracles import collective_times
 from oracles.collective_volumes import ROUNDS
 from support.fake_backend import FakeBackend
 
-from astra_ns3.collectives.registry import lookup, pairs
+from astra_ns3.collectives.lookup import lookup, pairs
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.api import EndpointModel, Limits
 

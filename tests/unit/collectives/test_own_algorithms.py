@@ -12,7 +12,7 @@ from support.small_run import small_run, small_system
 
 import astra_ns3
 from astra_ns3.cli.show import show_group
-from astra_ns3.collectives.registry import lookup, variants
+from astra_ns3.collectives.lookup import lookup, variants
 from astra_ns3.config.core.algorithm_names import is_flat
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import InputError

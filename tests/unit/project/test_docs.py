@@ -333,7 +333,7 @@ def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:
 
 
 def test_the_errors_shown_are_those_that_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from astra_ns3.collectives.registry import lookup
+    from astra_ns3.collectives.lookup import lookup
 
     monkeypatch.chdir(tmp_path)
     found = []

@@ -17,7 +17,7 @@ from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.transports.roce import Reliability
 from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
-from astra_ns3.network.registry import BACKENDS
+from astra_ns3.network.backend_makers import BACKENDS
 from astra_ns3.workload.computing.clocks import CLOCKS
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES

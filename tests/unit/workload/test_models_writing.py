@@ -13,7 +13,7 @@ from support.models import BATCH, HIDDEN, LAYERS, SEQUENCE, VOCABULARY, blocks, 
 
 from astra_ns3.cli.generate import generate_group
 from astra_ns3.cli.show import show_group
-from astra_ns3.collectives.registry import lookup
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Operation
 from astra_ns3.errors import InputError

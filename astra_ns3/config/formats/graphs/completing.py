@@ -101,7 +101,7 @@ class _Translation:
             found["delay"] = f"{defaults.delay_ps}ps"
 
     def _value(self, key: str, attributes: Mapping[str, object]) -> object:
-        """What the file says of ``key``, under whatever name; None: nothing."""
+        """Return the file's value of ``key``, under whatever name; None: it has none."""
         if self._attributes is not None and key in self._attributes.model_fields_set:
             named: AttributeName | None = getattr(self._attributes, key)
             return attributes.get(named.name) if named is not None else None

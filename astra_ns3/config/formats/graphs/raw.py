@@ -40,7 +40,7 @@ class RawGraph:
     says: Mapping[str, tuple[str, object]] = field(default_factory=dict)
 
     def undirected(self) -> RawGraph:
-        """The same with one full-duplex link for each two edges that say the same of one way and of the other.
+        """Return the graph with one full-duplex link for each two edges that say the same of one way and of the other.
 
         Raises InputError for a directed edge that has no such counterpart.
         """

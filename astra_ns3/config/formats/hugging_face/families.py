@@ -20,7 +20,7 @@ _ROTARY_HEAD_SIZE = 128
 
 
 def _rotary(keys: Keys, kv_heads: int | None = None) -> Shape:
-    """What all have that are built like Llama."""
+    """Return the keys that all models built like Llama have."""
     heads = keys.count("num_attention_heads")
     shape: Shape = {
         "layers": keys.count("num_hidden_layers"),

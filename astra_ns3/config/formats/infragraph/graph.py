@@ -97,7 +97,7 @@ class _Contracted:
                 self._link(a, b, one.then(other))
 
     def raw(self, source: str) -> RawGraph:
-        """As any other graph, components in the order of the file."""
+        """Return a graph like any other, its components in the order of the file."""
         place = {name: number for number, name in enumerate(self._of)}
         nodes = [
             RawNode(source, name, {"kind": "host" if self._types[name] == HOST else "switch", "label": name})

@@ -9,9 +9,9 @@ import pytest
 from astra_ns3.config.network.packet_network import read_network
 from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.network.registry import create_backend
 
 
 def test_an_unknown_backend_is_an_input_error_with_the_nearest_name(repository: Path) -> None:

@@ -85,7 +85,7 @@ def cuts_in_ranks(algorithm: str) -> bool:
 
 
 def pairs() -> list[tuple[CollectiveKind, str]]:
-    """Every collective with each algorithm that can do it, in the order of the enumeration and of the registry."""
+    """Return every collective with each algorithm that can do it, in the order of the enumeration and of the table."""
     return [(kind, name) for kind in CollectiveKind for name, entry in ALGORITHMS.items() if kind in entry.builders]
 
 
