@@ -68,7 +68,10 @@ def _paths(begun: str, endings: tuple[str, ...]) -> list[CompletionItem]:
 
 
 def _entries(begun: str) -> list[Path]:
-    """Return the entries of a folder that begin with the last part of ``begun``; hidden ones only if it has a dot first."""
+    """Return the entries of a folder that begin with the last part of ``begun``.
+
+    Hidden entries are among them only if that part begins with a dot.
+    """
     folder, name = os.path.split(begun)
     try:
         names = sorted(os.listdir(folder or "."))  # noqa: PTH208, as a path keeps the form that was begun
