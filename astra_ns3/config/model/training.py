@@ -53,7 +53,7 @@ class Training(ConfigModel):
 
     @property
     def optimizer_bytes(self) -> int:
-        """Return the bytes of a parameter's state: the optimizer's, and a weight in single precision if its own has less."""
+        """Return the bytes of a parameter's optimizer state, with a single-precision weight if its own has less."""
         master = _SINGLE_BYTES if self.value_bytes < _SINGLE_BYTES else 0
         return master + _SINGLE_BYTES * _STATES[self.optimizer]
 
