@@ -64,7 +64,7 @@ def in_force_document(plan: AnyPlan) -> JsonObject | None:
 def _marking(plan: NetworkPlan) -> list[JsonObject]:
     """Thresholds by rate of the port; switches that differ have rows of their own."""
     rows: dict[tuple[float, ...], JsonObject] = {}
-    for switch in plan.shape.switches:
+    for switch in plan.outline.switches:
         for rate_bps in sorted({port.rate_bps for port in switch.ports}):
             ecn = switch.config.ecn_of(rate_bps)
             if ecn is not None:

@@ -333,7 +333,7 @@ def _network(
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transports(network, plan.shape, plan.transports)]
+    return plan, [*wires, *check_transports(network, plan.outline, plan.transports)]
 
 
 def _check_observed_ports(observe: Observe, graph: Graph) -> None:

@@ -18,7 +18,7 @@ def network_outline_of(graph: Graph, slowest: Sequence[Link] | None = None) -> N
     if slowest is None:
         tables = shortest_paths(graph)
         slowest = slowest_path(graph, tables, longest_path(graph, tables))
-    return _shape(graph, len(graph.npu_host), range(graph.switches), hosts, slowest)
+    return _outline(graph, len(graph.npu_host), range(graph.switches), hosts, slowest)
 
 
 def transport_outlines(
@@ -76,7 +76,7 @@ def _seen_from_first(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> 
     source = graph.npu_host[0]
     targets = sorted({graph.npu_host[npu] for npu in npus} - {source})
     paths = [path_links(graph, path(graph, tables, source, target)) for target in targets]
-    return _shape(
+    return _outline(
         graph,
         len(npus) + 1,
         _switches(graph, tables, npus),
@@ -98,25 +98,25 @@ def _between(graph: Graph, tables: RouteTables, source: int, target: int) -> set
     return found
 
 
-def _shape(
+def _outline(
     graph: Graph, npus: int, switches: Iterable[int], hosts: Iterable[int], slowest: Sequence[Link]
 ) -> NetworkOutline:
-    shapes = [port_shape(link) for link in graph.links]
+    port_outlines = [port_outline(link) for link in graph.links]
     outlines: dict[SwitchOutline, None] = {}
     for number in switches:
-        ports = tuple(sorted(shapes[port.link] for port in graph.ports[graph.hosts + number]))
+        ports = tuple(sorted(port_outlines[port.link] for port in graph.ports[graph.hosts + number]))
         outlines[SwitchOutline(graph.switch_configs[number], ports)] = None
     return NetworkOutline(
         npus=npus,
         npus_per_host=max(Counter(graph.npu_host).values(), default=1),
         switches=tuple(outlines),
-        host_ports=tuple(sorted({shapes[port.link] for host in hosts for port in graph.ports[host]})),
-        path=tuple(port_shape(link) for link in slowest),
+        host_ports=tuple(sorted({port_outlines[port.link] for host in hosts for port in graph.ports[host]})),
+        path=tuple(port_outline(link) for link in slowest),
         nic_buffer_bytes=graph.nic_buffer_bytes,
         cut_through=cut_through_of(graph, slowest),
     )
 
 
-def port_shape(link: Link) -> PortOutline:
+def port_outline(link: Link) -> PortOutline:
     """One direction of a link."""
     return PortOutline(link.rate_bps, link.delay_ps, link.error_rate)

@@ -17,7 +17,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.graph_outline import network_outline_of, port_shape, transport_outlines, transport_switches
+from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.changes import Change, Epoch, epochs
@@ -39,7 +39,7 @@ class NetworkPlan:
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
     ``changes``: what changes and when; the graph is that before all of them, tables and numbers are those of the first
-    epoch. ``endpoint``: what NPUs spend on messages. ``shape``: the outline of all. ``transports``: by kind, each with
+    epoch. ``endpoint``: what NPUs spend on messages. ``outline``: that of all. ``transports``: by kind, each with
     the outline of what it travels over.
     """
 
@@ -50,7 +50,7 @@ class NetworkPlan:
     slowest: tuple[Link, ...]
     changes: tuple[Change, ...]
     endpoint: EndpointModel
-    shape: NetworkOutline
+    outline: NetworkOutline
     transports: Mapping[str, Transport]
 
     @property
@@ -162,7 +162,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         slowest=slowest,
         changes=tuple(changes),
         endpoint=endpoint or EndpointModel(),
-        shape=outline,
+        outline=outline,
         transports=transports,
     )
 
@@ -183,26 +183,26 @@ def _with_marking(
     seen = transport_switches(config, graph, tables)
     unseen = set(range(graph.switches)).difference(*seen.values())
     all_see = len(seen) == len(ranked)
-    like = {each.kind: frozenset(each.shape.switches if all_see else ()) for each in ranked}
+    like = {each.kind: frozenset(each.outline.switches if all_see else ()) for each in ranked}
     largest = largest_wire_bytes(ranked)
-    ports = [port_shape(link) for link in graph.links]
+    ports = [port_outline(link) for link in graph.links]
     made: dict[tuple[SwitchOutline, str], SwitchConfig] = {}
     found: list[SwitchConfig] = []
     for number, switch in enumerate(graph.switch_configs):
-        shape = SwitchOutline(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
+        outline = SwitchOutline(switch, tuple(sorted(ports[port.link] for port in graph.ports[graph.hosts + number])))
         passing = (
             each
             for each in ranked
-            if number in seen.get(each.kind, ()) or (number in unseen and shape in like[each.kind])
+            if number in seen.get(each.kind, ()) or (number in unseen and outline in like[each.kind])
         )
         usual = next(passing, ranked[0])
-        key = shape, usual.kind
+        key = outline, usual.kind
         if key not in made:
             made[key] = switch
             if switch.ecn == "off":
                 made[key] = switch.model_copy(update={"ecn": None})
             elif usual.chooses_marking(switch):
-                made[key] = with_marking(shape, usual, largest)
+                made[key] = with_marking(outline, usual, largest)
         found.append(made[key])
     marked = copy(graph)  # with all that it has already worked out of its links
     object.__setattr__(marked, "switch_configs", tuple(found))

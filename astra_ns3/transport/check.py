@@ -10,23 +10,23 @@ from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Transport
 
 
-def check_transports(network: NetworkConfig, shape: NetworkOutline, transports: Mapping[str, Transport]) -> list[str]:
+def check_transports(network: NetworkConfig, outline: NetworkOutline, transports: Mapping[str, Transport]) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
 
-    ``shape``: the outline of all. ``transports``: by kind.
+    ``outline``: the outline of all. ``transports``: by kind.
     """
     every = transports.values()
-    check_lossless(every, shape)
-    warnings = [*_cut_through_warnings(largest_frame_bytes(every), shape)]
+    check_lossless(every, outline)
+    warnings = [*_cut_through_warnings(largest_frame_bytes(every), outline)]
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
-    for each in (each for each in every if each.shape.path):
+    for each in (each for each in every if each.outline.path):
         warnings += each.check(network, largest_wire_bytes(every))
     return warnings
 
 
-def _cut_through_warnings(largest: int, shape: NetworkOutline) -> Iterator[str]:
+def _cut_through_warnings(largest: int, outline: NetworkOutline) -> Iterator[str]:
     """Switches that wait for as many bytes of a frame as the largest has."""
-    for head in sorted({switch.config.cut_through_bytes or 0 for switch in shape.switches}):
+    for head in sorted({switch.config.cut_through_bytes or 0 for switch in outline.switches}):
         if head >= largest:
             yield (
                 f"switch.cut_through {head} bytes has no effect: no frame has more than {largest}, so each is stored; "

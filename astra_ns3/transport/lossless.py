@@ -56,10 +56,10 @@ def lossless_bytes(switch: SwitchOutline, largest_wire_bytes: int) -> int:
     return len(pfc.priorities) * sum(each)
 
 
-def check_lossless(transports: Collection[Transport], shape: NetworkOutline) -> None:
+def check_lossless(transports: Collection[Transport], outline: NetworkOutline) -> None:
     """Raise InputError if a switch has no room for a frame beside what PFC keeps, or would never let one in."""
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
-    for switch in shape.switches:
+    for switch in outline.switches:
         size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
         refuse(
             bool(needed and needed + largest > size),

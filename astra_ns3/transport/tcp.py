@@ -104,32 +104,32 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     )
 
 
-def base_round_trip_ps(parameters: TcpParameters, shape: NetworkOutline) -> int:
+def base_round_trip_ps(parameters: TcpParameters, outline: NetworkOutline) -> int:
     """From the first bit of a full segment sent to the last bit of its ACK received, nothing else on the network."""
     packets = (
         tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps),
         tcp_packet_bytes(0, timestamps=parameters.timestamps),
     )
-    return shape.idle_round_trip_ps(*map(wire_bytes, packets))
+    return outline.idle_round_trip_ps(*map(wire_bytes, packets))
 
 
-def longest_drain_ps(parameters: TcpParameters, shape: NetworkOutline) -> int:
+def longest_drain_ps(parameters: TcpParameters, outline: NetworkOutline) -> int:
     """The time a port needs for the longest queue it can have: every window towards one host, or the buffer.
 
     The same number of windows can stand in the queue of one host's NIC, whose buffer is its own.
     """
-    connections = (shape.npus - shape.npus_per_host) * shape.npus_per_host
+    connections = (outline.npus - outline.npus_per_host) * outline.npus_per_host
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     in_flight = connections * segments(parameters.window_bytes, parameters.segment_bytes)
-    limits = (shape.largest_buffer_bytes if shape.switches else None, shape.nic_buffer_bytes)
+    limits = (outline.largest_buffer_bytes if outline.switches else None, outline.nic_buffer_bytes)
     queued = max(in_flight if limit is None else min(in_flight, limit // frame_bytes(packet)) for limit in limits)
-    return queued * transmission_ps(wire_bytes(packet), shape.slowest_bps)
+    return queued * transmission_ps(wire_bytes(packet), outline.slowest_bps)
 
 
-def _check_buffers(parameters: TcpParameters, shape: NetworkOutline) -> None:
+def _check_buffers(parameters: TcpParameters, outline: NetworkOutline) -> None:
     largest = frame_bytes(parameters.mtu_bytes)
-    switches = {switch.config.buffer_bytes for switch in shape.switches}
-    for key, sizes in (("topology.switch.buffer", switches), ("topology.nic.buffer", {shape.nic_buffer_bytes})):
+    switches = {switch.config.buffer_bytes for switch in outline.switches}
+    for key, sizes in (("topology.switch.buffer", switches), ("topology.nic.buffer", {outline.nic_buffer_bytes})):
         for size in sizes:
             refuse(
                 size is not None and size < largest,
@@ -137,7 +137,7 @@ def _check_buffers(parameters: TcpParameters, shape: NetworkOutline) -> None:
             )
 
 
-def _timer_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:
+def _timer_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list[str]:
     warnings = []
     min_rto, granularity = format_time(parameters.min_rto_ps), format_time(parameters.clock_granularity_ps)
     if parameters.min_rto_ps < parameters.clock_granularity_ps:
@@ -145,13 +145,13 @@ def _timer_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[st
             f"min_rto {min_rto} is below clock_granularity {granularity}, which is a floor under the RTO as well: "
             "lower clock_granularity too"
         )
-    drain_ps = longest_drain_ps(parameters, shape)
+    drain_ps = longest_drain_ps(parameters, outline)
     if parameters.min_rto_ps < drain_ps:
         warnings.append(
             f"min_rto {min_rto} is shorter than the {format_time(drain_ps)} that a full queue takes to drain: "
             "packets that only wait will be sent again; raise min_rto or lower the window"
         )
-    longest_ps = drain_ps + base_round_trip_ps(parameters, shape)
+    longest_ps = drain_ps + base_round_trip_ps(parameters, outline)
     if parameters.min_rto_ps > max(USUAL_MIN_RTO_PS, FAR_FROM_ROUND_TRIP * longest_ps):
         warnings.append(
             f"min_rto {min_rto} is {parameters.min_rto_ps // longest_ps} times the {format_time(longest_ps)} of a "
@@ -170,12 +170,12 @@ def _timer_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[st
     return warnings
 
 
-def _window_warnings(parameters: TcpParameters, shape: NetworkOutline) -> list[str]:
+def _window_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list[str]:
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     window_ps = segments(parameters.window_bytes, parameters.segment_bytes) * transmission_ps(
-        wire_bytes(packet), shape.slowest_bps
+        wire_bytes(packet), outline.slowest_bps
     )
-    round_trip_ps = base_round_trip_ps(parameters, shape)
+    round_trip_ps = base_round_trip_ps(parameters, outline)
     if window_ps >= round_trip_ps:
         return []
     return [
@@ -226,15 +226,15 @@ class Tcp(Transport):
     parameters: TcpParameters
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Tcp:
+    def on(cls, keys: TransportKeys, outline: NetworkOutline) -> Tcp:
         """Return TCP with these keys on a network; raises InputError for what no socket could do."""
         assert isinstance(keys, TcpTransport)
         parameters = tcp_parameters(keys)
         return cls(
             keys=keys,
-            shape=shape,
+            outline=outline,
             parameters=parameters,
-            base_round_trip_ps=base_round_trip_ps(parameters, shape),
+            base_round_trip_ps=base_round_trip_ps(parameters, outline),
             largest_frame_bytes=frame_bytes(parameters.mtu_bytes),
             largest_wire_bytes=wire_bytes(parameters.mtu_bytes),
             packet_wire_bytes=wire_bytes(tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)),
@@ -259,10 +259,10 @@ class Tcp(Transport):
         Model limits: the round trip is that of one full segment over the longest path of an idle network, the longest
         queue that of all other NPUs' windows at one port.
         """
-        parameters, shape = self.parameters, self.shape
-        _check_buffers(parameters, shape)
-        warnings = [*_timer_warnings(parameters, shape), *_window_warnings(parameters, shape)]
-        for switch in shape.switches:
+        parameters, outline = self.parameters, self.outline
+        _check_buffers(parameters, outline)
+        warnings = [*_timer_warnings(parameters, outline), *_window_warnings(parameters, outline)]
+        for switch in outline.switches:
             warnings += _ecn_warnings(parameters, switch)
         return list(dict.fromkeys(warnings))
 

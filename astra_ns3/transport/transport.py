@@ -62,7 +62,7 @@ class WaysOfMessages(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Transport(ABC):
-    """A transport with the keys of a network file, on the network of ``shape``, which is all that it travels over.
+    """A transport with the keys of a network file, on the network of ``outline``, which is all that it travels over.
 
     ``largest_frame_bytes`` and ``largest_wire_bytes``: of any of its frames, in a buffer and on the line.
     ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit.
@@ -81,7 +81,7 @@ class Transport(ABC):
     pauses_watched: ClassVar[bool] = True
 
     keys: TransportKeys
-    shape: NetworkOutline
+    outline: NetworkOutline
     base_round_trip_ps: int
     largest_frame_bytes: int
     largest_wire_bytes: int
@@ -101,7 +101,7 @@ class Transport(ABC):
 
     @classmethod
     @abstractmethod
-    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Transport:
+    def on(cls, keys: TransportKeys, outline: NetworkOutline) -> Transport:
         """Return the transport of these keys on a network; raises InputError for what no network could carry."""
 
     @property
@@ -116,7 +116,7 @@ class Transport(ABC):
 
     @abstractmethod
     def frames(self, sizes: Sizes) -> Frames:
-        """Return the frames of messages of these sizes, shape ``(messages,)``."""
+        """Return the frames of messages of these sizes, outline ``(messages,)``."""
 
     @abstractmethod
     def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:

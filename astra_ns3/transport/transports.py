@@ -14,16 +14,16 @@ TRANSPORTS: Mapping[str, type[Transport]] = {each.kind: each for each in (Tcp, R
 
 
 def transports_on(
-    network: NetworkConfig, shape: NetworkOutline, shapes: Mapping[str, NetworkOutline] | None = None
+    network: NetworkConfig, outline: NetworkOutline, outlines: Mapping[str, NetworkOutline] | None = None
 ) -> dict[str, Transport]:
     """Return the transports of a network by kind, in the order of :data:`TRANSPORTS`.
 
-    ``shapes``: what the transport of a kind travels over, where that isn't all of ``shape``. Raises InputError for what
+    ``outlines``: what the transport of a kind travels over, if not all of ``outline``. Raises InputError for what
     no network could carry.
     """
     keys = {each.kind: each for each in network.each_transport}
     return {
-        kind: transport.on(keys[kind], (shapes or {}).get(kind, shape))
+        kind: transport.on(keys[kind], (outlines or {}).get(kind, outline))
         for kind, transport in TRANSPORTS.items()
         if kind in keys
     }

@@ -47,8 +47,8 @@ class _Tier:
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """How many of everything."""
+class _Tree:
+    """A fat tree: how many it has of everything."""
 
     pods: int
     tors: int
@@ -63,7 +63,7 @@ def parse_htsim_topology(text: str, source: str) -> PlainGraph:
     header, tiers = _header(rows, source), _tiers(rows, source)
     refuse(header["tiers"] not in (2, 3), f"has {header['tiers']} tiers, expected 2 or 3", source)
     refuse(len(tiers) != header["tiers"], f"says {header['tiers']} tiers, found {len(tiers)}", source)
-    return _graph(source, header["nodes"], tiers, _shape(header, tiers, source))
+    return _graph(source, header["nodes"], tiers, _tree(header, tiers, source))
 
 
 def looks_like_htsim(text: str) -> bool:
@@ -119,7 +119,7 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
     return tiers
 
 
-def _shape(header: dict[str, int], tiers: list[_Tier], source: str) -> _Shape:
+def _tree(header: dict[str, int], tiers: list[_Tier], source: str) -> _Tree:
     """Counts, from the lowest tier up; raises InputError where two numbers of the file contradict each other."""
     nodes, pod = header["nodes"], header["podsize"]
     refuse(
@@ -137,11 +137,11 @@ def _shape(header: dict[str, int], tiers: list[_Tier], source: str) -> _Shape:
     _check_down(tiers[1], tors, "ToR switches of its pod")
     _check_ratio(tiers[0], tiers[1])
     if len(tiers) == 2:
-        return _Shape(1, tors, aggregations, 0)
+        return _Tree(1, tors, aggregations, 0)
     pods = nodes // pod
     _check_down(tiers[2], pods, "pods")
     _check_ratio(tiers[1], tiers[2])
-    return _Shape(pods, tors, aggregations, aggregations * _above(tiers[1], tiers[2]))
+    return _Tree(pods, tors, aggregations, aggregations * _above(tiers[1], tiers[2]))
 
 
 def _above(tier: _Tier, upper: _Tier) -> int:
@@ -170,9 +170,9 @@ def _check_ratio(tier: _Tier, upper: _Tier) -> None:
         raise tier.error(f"Oversubscribed is {tier.get('oversubscribed')}, but {down} Gb/s go down and {up} Gb/s up")
 
 
-def _graph(source: str, hosts: int, tiers: list[_Tier], shape: _Shape) -> PlainGraph:
-    counts = (shape.pods * shape.tors, shape.pods * shape.aggregations, shape.cores)
-    up = counts[0] * tiers[0].get("radix_up") + (counts[1] * tiers[1].get("radix_up") if shape.cores else 0)
+def _graph(source: str, hosts: int, tiers: list[_Tier], tree: _Tree) -> PlainGraph:
+    counts = (tree.pods * tree.tors, tree.pods * tree.aggregations, tree.cores)
+    up = counts[0] * tiers[0].get("radix_up") + (counts[1] * tiers[1].get("radix_up") if tree.cores else 0)
     refuse(
         hosts + up > MOST_LINKS or sum(counts) > MOST_NODES,
         f"makes {hosts + up} links and {sum(counts)} switches, which is too many",
@@ -188,7 +188,7 @@ def _graph(source: str, hosts: int, tiers: list[_Tier], shape: _Shape) -> PlainG
     ends: list[tuple[int, int]] = []
     links: list[PlainLink] = []
     first = (0, hosts, hosts + counts[0], hosts + counts[0] + counts[1])
-    for level, pairs in enumerate(_pairs(hosts, tiers, shape)):
+    for level, pairs in enumerate(_pairs(hosts, tiers, tree)):
         link = _link(tiers, level)
         for low, high in pairs:
             for _ in range(tiers[level].get("bundle", 1)):
@@ -197,17 +197,17 @@ def _graph(source: str, hosts: int, tiers: list[_Tier], shape: _Shape) -> PlainG
     return PlainGraph(source, tuple(names), tuple(nodes), tuple(ends), tuple(links))
 
 
-def _pairs(hosts: int, tiers: list[_Tier], shape: _Shape) -> list[list[tuple[int, int]]]:
+def _pairs(hosts: int, tiers: list[_Tier], tree: _Tree) -> list[list[tuple[int, int]]]:
     """Numbers, within their tiers, of the two switches (or host and switch) that each bundle joins, tier by tier."""
-    tors, aggregations = shape.tors, shape.aggregations
+    tors, aggregations = tree.tors, tree.aggregations
     below = [(host, host // tiers[0].get("radix_down")) for host in range(hosts)]
     middle = [
-        (tor, tor // tors * aggregations + index) for tor in range(shape.pods * tors) for index in range(aggregations)
+        (tor, tor // tors * aggregations + index) for tor in range(tree.pods * tors) for index in range(aggregations)
     ]
     above = [
         (number, core)
-        for number in range(shape.pods * aggregations)
-        for core in range(number % aggregations, shape.cores, aggregations)
+        for number in range(tree.pods * aggregations)
+        for core in range(number % aggregations, tree.cores, aggregations)
     ]
     return [below, middle, above][: len(tiers)]
 

@@ -112,12 +112,12 @@ def _link_values(
     link: Link, near: PfcConfig | None, far: PfcConfig | None, largest_wire_bytes: int
 ) -> dict[str, object]:
     values: dict[str, object] = {"rateBps": link.rate_bps, "delayPs": link.delay_ps, "errorRate": link.error_rate}
-    shape = PortOutline(link.rate_bps, link.delay_ps)
+    outline = PortOutline(link.rate_bps, link.delay_ps)
     if near is not None:
-        values["headroomBytes"] = port_headroom_bytes(near, shape, largest_wire_bytes)
+        values["headroomBytes"] = port_headroom_bytes(near, outline, largest_wire_bytes)
         values["pfcAlpha"] = near.alpha_of(link.rate_bps)
     if far is not None:
-        values["farHeadroomBytes"] = port_headroom_bytes(far, shape, largest_wire_bytes)
+        values["farHeadroomBytes"] = port_headroom_bytes(far, outline, largest_wire_bytes)
         values["farPfcAlpha"] = far.alpha_of(link.rate_bps)
     return values
 

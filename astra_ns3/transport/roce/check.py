@@ -20,33 +20,33 @@ _TOLERANCE = 64
 
 
 def check_roce(
-    transport: RoceTransport, parameters: RoceParameters, shape: NetworkOutline, largest_wire_bytes: int
+    transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline, largest_wire_bytes: int
 ) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; ``largest_wire_bytes``: of any frame on the network.
 
     Raises InputError for combinations that are impossible. Model limits: the round trip is that of the longest path on
     an idle network; the longest queue is that of all windows towards one NPU, or the buffer.
     """
-    slowest = min(shape.host_ports).rate_bps
+    slowest = min(outline.host_ports).rate_bps
     refuse(
         parameters.minimum_rate_bps > slowest,
         f"key 'transport.minimum_rate': {format_rate(parameters.minimum_rate_bps)} is above the "
         f"{format_rate(slowest)} of a host's link",
     )
-    _check_rounding(parameters, shape)
+    _check_rounding(parameters, outline)
     warnings: list[str] = []
-    for switch in shape.switches:
+    for switch in outline.switches:
         _check_buffer(switch, parameters)
         warnings += _lossless_warnings(switch, parameters)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
-    warnings += [*_window_warnings(parameters, shape), *_timer_warnings(parameters, shape)]
-    warnings += _tolerance_warnings(parameters, shape)
-    warnings += control_warnings(parameters, shape)
+    warnings += [*_window_warnings(parameters, outline), *_timer_warnings(parameters, outline)]
+    warnings += _tolerance_warnings(parameters, outline)
+    warnings += control_warnings(parameters, outline)
     return list(dict.fromkeys(warnings))
 
 
-def _check_rounding(parameters: RoceParameters, shape: NetworkOutline) -> None:
-    fastest = max(port.rate_bps for port in (*shape.host_ports, *shape.path))
+def _check_rounding(parameters: RoceParameters, outline: NetworkOutline) -> None:
+    fastest = max(port.rate_bps for port in (*outline.host_ports, *outline.path))
     packet_ps = transmission_ps(parameters.largest_wire_bytes, fastest)
     refuse(
         parameters.time_rounding_ps > packet_ps,
@@ -83,7 +83,7 @@ def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> lis
     ]
 
 
-def _window_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
+def _window_warnings(parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
     if parameters.window_of_path:
         return []
     if parameters.window_bytes == 0:
@@ -93,9 +93,9 @@ def _window_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[
             f"congestion_control {parameters.congestion_control} without a window does not bound what is in flight "
             "while its telemetry is under way: set window: bdp"
         ]
-    round_trip_ps = base_round_trip_ps(parameters, shape)
+    round_trip_ps = base_round_trip_ps(parameters, outline)
     packets = max(1, parameters.window_bytes // parameters.payload_bytes)
-    window_ps = packets * transmission_ps(parameters.largest_wire_bytes, shape.slowest_bps)
+    window_ps = packets * transmission_ps(parameters.largest_wire_bytes, outline.slowest_bps)
     queue_pairs = parameters.queue_pairs_per_pair
     if queue_pairs * window_ps >= round_trip_ps:
         return []
@@ -107,14 +107,14 @@ def _window_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[
     ]
 
 
-def _timer_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
-    round_trip_ps = base_round_trip_ps(parameters, shape)
+def _timer_warnings(parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
+    round_trip_ps = base_round_trip_ps(parameters, outline)
     refuse(
         parameters.timeout_ps <= round_trip_ps,
         f"key 'transport.reliability.timeout': {format_time(parameters.timeout_ps)} is not above the "
         f"{format_time(round_trip_ps)} in which a packet is acknowledged on the idle network",
     )
-    longest_ps = round_trip_ps + longest_drain_ps(parameters, shape)
+    longest_ps = round_trip_ps + longest_drain_ps(parameters, outline)
     if parameters.timeout_ps >= longest_ps:
         return []
     return [
@@ -123,16 +123,16 @@ def _timer_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[s
     ]
 
 
-def longest_drain_ps(parameters: RoceParameters, shape: NetworkOutline) -> int:
+def longest_drain_ps(parameters: RoceParameters, outline: NetworkOutline) -> int:
     """The time a port needs for the longest queue it can have: every window towards one NPU, or the buffer."""
-    largest = shape.largest_buffer_bytes
-    window = parameters.queue_pairs_per_pair * window_bytes(parameters, shape)
-    queue = largest if window == 0 else min(largest, window * (shape.npus - shape.npus_per_host))
-    return transmission_ps(queue, shape.slowest_bps)
+    largest = outline.largest_buffer_bytes
+    window = parameters.queue_pairs_per_pair * window_bytes(parameters, outline)
+    queue = largest if window == 0 else min(largest, window * (outline.npus - outline.npus_per_host))
+    return transmission_ps(queue, outline.slowest_bps)
 
 
-def _tolerance_warnings(parameters: RoceParameters, shape: NetworkOutline) -> list[str]:
-    packets, tolerated = _window_packets(parameters, shape), parameters.reordering_packets
+def _tolerance_warnings(parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
+    packets, tolerated = _window_packets(parameters, outline), parameters.reordering_packets
     if packets == 0 or tolerated < packets:
         return []
     return [
@@ -142,9 +142,9 @@ def _tolerance_warnings(parameters: RoceParameters, shape: NetworkOutline) -> li
     ]
 
 
-def _window_packets(parameters: RoceParameters, shape: NetworkOutline) -> int:
+def _window_packets(parameters: RoceParameters, outline: NetworkOutline) -> int:
     """Return how many packets a window lets out before an acknowledgement; 0: any number."""
-    return -(-window_bytes(parameters, shape) // parameters.payload_bytes)
+    return -(-window_bytes(parameters, outline) // parameters.payload_bytes)
 
 
 def _fitting_tolerance(packets: int) -> int:
@@ -153,14 +153,14 @@ def _fitting_tolerance(packets: int) -> int:
 
 
 def reordering_warnings(
-    reliability: Reliability, routing: str, parameters: RoceParameters, shape: NetworkOutline
+    reliability: Reliability, routing: str, parameters: RoceParameters, outline: NetworkOutline
 ) -> list[str]:
     """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
     if routing not in _OVERTAKING:
         return []
     if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
         return []
-    tolerance = _fitting_tolerance(_window_packets(parameters, shape))
+    tolerance = _fitting_tolerance(_window_packets(parameters, outline))
     return [
         f"routing {routing} lets packets overtake each other, which {reliability.kind} takes for losses: use "
         f"reliability {{kind: selective-repeat, reordering_packets: {tolerance}}}"

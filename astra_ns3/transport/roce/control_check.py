@@ -19,11 +19,11 @@ _MEAN_SHARE = 0.75
 _Numbers = Mapping[str, float]
 
 
-def control_warnings(parameters: RoceParameters, shape: NetworkOutline) -> Iterator[str]:
+def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Iterator[str]:
     """Delays that an idle network already has, and increases that take long to regain the line."""
     numbers, kind = parameters.control_parameters, parameters.congestion_control
-    round_trip_ps = base_round_trip_ps(parameters, shape)
-    for name, limit_ps in _delay_targets(kind, numbers, len(shape.path) - 1):
+    round_trip_ps = base_round_trip_ps(parameters, outline)
+    for name, limit_ps in _delay_targets(kind, numbers, len(outline.path) - 1):
         if limit_ps < round_trip_ps:
             yield (
                 f"congestion_control {kind}: {name} {format_time(limit_ps)} is below the {format_time(round_trip_ps)} "
@@ -32,7 +32,7 @@ def control_warnings(parameters: RoceParameters, shape: NetworkOutline) -> Itera
     regain = _REGAIN.get(kind)
     if regain is None:
         return
-    line_bps = min(port.rate_bps for port in shape.host_ports)
+    line_bps = min(port.rate_bps for port in outline.host_ports)
     regain_ps = regain(numbers, parameters, line_bps, round_trip_ps)
     if regain_ps > LONGEST_REGAIN_PS:
         yield (

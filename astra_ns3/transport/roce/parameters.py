@@ -100,11 +100,11 @@ def roce_frames(transport: RoceTransport) -> RoceFrames:
     )
 
 
-def roce_line(transport: RoceTransport, shape: NetworkOutline) -> Line:
-    """What the control's numbers are scaled by on the network that ``shape`` outlines."""
+def roce_line(transport: RoceTransport, outline: NetworkOutline) -> Line:
+    """Return the line that scales the control's numbers on the network of ``outline``."""
     return Line(
-        rate_bps=min(port.rate_bps for port in shape.host_ports),
-        round_trip_ps=base_round_trip_ps(roce_frames(transport), shape),
+        rate_bps=min(port.rate_bps for port in outline.host_ports),
+        round_trip_ps=base_round_trip_ps(roce_frames(transport), outline),
         payload_bytes=transport.payload_bytes,
     )
 
@@ -176,16 +176,16 @@ def _given(value: int | None, otherwise: int) -> int:
     return otherwise if value is None else value
 
 
-def base_round_trip_ps(parameters: RoceFrames, shape: NetworkOutline) -> int:
+def base_round_trip_ps(parameters: RoceFrames, outline: NetworkOutline) -> int:
     """From the first bit of a full packet sent to the last of its ACK received, on the idle, longest path."""
     sizes: tuple[int, ...] = (parameters.largest_wire_bytes, parameters.ack_wire_bytes)
     if parameters.payload_round_trip:
         sizes = (parameters.payload_bytes,)
-    return shape.idle_round_trip_ps(*sizes)
+    return outline.idle_round_trip_ps(*sizes)
 
 
-def window_bytes(parameters: RoceParameters, shape: NetworkOutline) -> int:
+def window_bytes(parameters: RoceParameters, outline: NetworkOutline) -> int:
     """The window of a queue pair on the longest path; 0: none."""
-    if not parameters.window_of_path or not shape.path:
+    if not parameters.window_of_path or not outline.path:
         return parameters.window_bytes
-    return max(1, base_round_trip_ps(parameters, shape) * shape.slowest_bps // (8 * PS_PER_SECOND))
+    return max(1, base_round_trip_ps(parameters, outline) * outline.slowest_bps // (8 * PS_PER_SECOND))

@@ -59,21 +59,21 @@ class Roce(Transport):
     parameters: RoceParameters
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Roce:
+    def on(cls, keys: TransportKeys, outline: NetworkOutline) -> Roce:
         """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
         assert isinstance(keys, RoceTransport)
-        parameters = roce_parameters(keys, roce_line(keys, shape))
+        parameters = roce_parameters(keys, roce_line(keys, outline))
         return cls(
             keys=keys,
-            shape=shape,
+            outline=outline,
             parameters=parameters,
-            base_round_trip_ps=base_round_trip_ps(parameters, shape),
+            base_round_trip_ps=base_round_trip_ps(parameters, outline),
             largest_frame_bytes=parameters.largest_frame_bytes,
             largest_wire_bytes=parameters.largest_wire_bytes,
             packet_wire_bytes=parameters.largest_wire_bytes,
             answer_wire_bytes=parameters.ack_wire_bytes,
             payload_bytes=parameters.payload_bytes,
-            window_bytes=window_bytes(parameters, shape),
+            window_bytes=window_bytes(parameters, outline),
             acknowledged=parameters.acknowledged,
             priority=parameters.priority,
             queue_pairs=parameters.queue_pairs_per_pair,
@@ -108,8 +108,8 @@ class Roce(Transport):
     def check(self, network: NetworkConfig, largest_wire_bytes: int) -> list[str]:
         """Return warnings about numbers that can't be meant; raises InputError for what is impossible."""
         return [
-            *check_roce(self.keys, self.parameters, self.shape, largest_wire_bytes),
-            *reordering_warnings(self.keys.reliability, network.topology.routing.kind, self.parameters, self.shape),
+            *check_roce(self.keys, self.parameters, self.outline, largest_wire_bytes),
+            *reordering_warnings(self.keys.reliability, network.topology.routing.kind, self.parameters, self.outline),
         ]
 
     def native(self, posting_ps: int, ways: WaysOfMessages) -> Mapping[str, bool | int | float | str]:

@@ -211,7 +211,7 @@ class Instant(Transport):
     keys: InstantTransport
 
     @classmethod
-    def on(cls, keys: TransportKeys, shape: NetworkOutline) -> Instant:
+    def on(cls, keys: TransportKeys, outline: NetworkOutline) -> Instant:
         """Return it on a network."""
         assert isinstance(keys, InstantTransport)
         sizes = dict.fromkeys(
@@ -219,8 +219,8 @@ class Instant(Transport):
         )
         return cls(
             keys=keys,
-            shape=shape,
-            base_round_trip_ps=shape.idle_round_trip_ps(64),
+            outline=outline,
+            base_round_trip_ps=outline.idle_round_trip_ps(64),
             payload_bytes=1000,
             window_bytes=0,
             acknowledged=False,

@@ -51,7 +51,7 @@ def test_each_system_has_the_dimensions_of_the_network_that_it_is_named_for(path
 def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
     plan = plan_network(network)
-    assert check_transports(network, plan.shape, plan.transports) == []
+    assert check_transports(network, plan.outline, plan.transports) == []
     assert len(plan.graph.npu_host) == network.npus
 
 

@@ -130,19 +130,19 @@ def test_switches_that_only_tcp_passes_are_marked_as_tcp_wants_it() -> None:
     for transports, outside in (((roce, "tcp"), "tcp"), (("tcp", roce), "roce")):
         plan = plan_network(network(*transports))
         inside = "roce" if outside == "tcp" else "tcp"
-        assert all(switch.config.marking for switch in plan.transports["roce"].shape.switches)
+        assert all(switch.config.marking for switch in plan.transports["roce"].outline.switches)
         if inside == "roce":
-            assert not any(switch.config.marking for switch in plan.transports["tcp"].shape.switches)
-            assert not any("ECN" in line for line in check_transports(plan.config, plan.shape, plan.transports))
+            assert not any(switch.config.marking for switch in plan.transports["tcp"].outline.switches)
+            assert not any("ECN" in line for line in check_transports(plan.config, plan.outline, plan.transports))
     topology = copy.deepcopy(NODES)
     topology["scale_out"]["switch"]["ecn"] = "scaled"
     plan = plan_network(network(roce, {"kind": "tcp", "ecn": True}, topology=topology))
-    for switch in plan.transports["tcp"].shape.switches:
+    for switch in plan.transports["tcp"].outline.switches:
         ecn = switch.config.ecn_of(100 * G)
         assert ecn is not None
         # One step, at 30 KB for each 10 Gb/s; 100 Gb/s over TCP's 10 us of round trip has less.
         assert (ecn.kmin_bytes, ecn.kmax_bytes) == (300_000, 300_000)
-    for switch in plan.transports["roce"].shape.switches:
+    for switch in plan.transports["roce"].outline.switches:
         ecn = switch.config.ecn_of(2400 * G)
         assert ecn is not None
         assert ecn.kmax_bytes == 4 * ecn.kmin_bytes

@@ -221,7 +221,7 @@ def test_a_buffer_too_small_for_thresholds_is_refused_by_its_name(kind: str, swi
     network = parse_network(star({"kind": "roce", "congestion_control": kind}, switch=switch))
     plan = plan_network(network)
     with pytest.raises(InputError, match=r"topology\.switch\.buffer"):
-        check_transports(network, plan.shape, plan.transports)
+        check_transports(network, plan.outline, plan.transports)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -229,7 +229,7 @@ def test_a_buffer_too_small_for_thresholds_is_refused_by_its_name(kind: str, swi
 def test_what_the_program_chooses_it_does_not_warn_of(kind: str, rate: str) -> None:
     network = parse_network(star({"kind": "roce", "congestion_control": kind}, rate, {"buffer": "16MB"}))
     plan = plan_network(network)
-    warnings = check_transports(network, plan.shape, plan.transports)
+    warnings = check_transports(network, plan.outline, plan.transports)
     assert [warning for warning in warnings if "kmin" in warning or "congestion_control" in warning] == []
 
 

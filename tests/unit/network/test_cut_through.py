@@ -89,7 +89,7 @@ def test_fewer_bytes_than_an_ethernet_header_and_more_than_a_packet_has_are_refu
 def test_a_head_that_is_no_shorter_than_any_frame_is_told_of() -> None:
     def warnings(cut: int) -> list[str]:
         network = dumbbell(100, 100, cut_through=cut)
-        return [line for line in checked(network, plan_network(network).shape) if "cut_through" in line]
+        return [line for line in checked(network, plan_network(network).outline) if "cut_through" in line]
 
     assert warnings(1061) == []  # of 1,062
     (told,) = warnings(1062)
@@ -180,7 +180,7 @@ def test_the_base_round_trip_is_that_of_a_full_packet_and_its_answer(cut: int) -
     plan = plan_network(dumbbell(100, 25, cut_through=cut))
     there, back = (arrival_ps(dumbbell_lines(100, 25, cut), [size]) for size in (FRAME, ACK))
     assert base_round_trip_ps(plan.graph, FRAME, ACK) == there + back
-    assert plan.shape.idle_round_trip_ps(FRAME, ACK) == there + back
+    assert plan.outline.idle_round_trip_ps(FRAME, ACK) == there + back
 
 
 def test_the_answer_finds_fast_and_slow_lines_the_other_way_round() -> None:

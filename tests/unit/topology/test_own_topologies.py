@@ -71,7 +71,7 @@ def test_a_graph_as_ours_gives_what_ours_gives(mine: Path) -> None:
     )
     in_force = [plan.transports["tcp"].in_force() for plan in (own, ours)]
     assert in_force[0] == in_force[1]
-    assert (own.shape, own.longest[0].delay_ps) == (ours.shape, ours.longest[0].delay_ps)
+    assert (own.outline, own.longest[0].delay_ps) == (ours.outline, ours.longest[0].delay_ps)
     assert check(network()) == ()
 
 
