@@ -125,11 +125,11 @@ class FileTopology(TopologyBase):
     def content(self) -> PlainGraph | Grid:
         """Return the content of the file: a graph, or the dimensions of an analytical network."""
         if self._content is None:
-            self._content = read_graph_file(self.path, self.format, self._completion())
+            completion = Completion(
+                hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links
+            )
+            self._content = read_graph_file(self.path, self.format, completion)
         return self._content
-
-    def _completion(self) -> Completion:
-        return Completion(hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links)
 
     def forwards(self) -> Forwarding | None:
         """Return what the network file says, or else the graph itself."""

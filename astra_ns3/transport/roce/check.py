@@ -68,9 +68,8 @@ def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
 
 def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:
     pfc = switch.config.pfc
-    if pfc is not None and parameters.priority in pfc.priorities:
-        return []
-    if parameters.reliability == "selective-repeat":
+    paused = pfc is not None and parameters.priority in pfc.priorities
+    if paused or parameters.reliability == "selective-repeat":
         return []
     if pfc is None:
         why = "a switch has no pfc"
@@ -156,9 +155,8 @@ def reordering_warnings(
     reliability: Reliability, routing: str, parameters: RoceParameters, outline: NetworkOutline
 ) -> list[str]:
     """Routing that lets packets overtake each other, with a reliability that takes that for loss."""
-    if routing not in _OVERTAKING:
-        return []
-    if reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet"):
+    waits = reliability.kind == "selective-repeat" and (reliability.reordering_packets or routing == "flowlet")
+    if waits or routing not in _OVERTAKING:
         return []
     tolerance = _fitting_tolerance(_window_packets(parameters, outline))
     return [

@@ -26,7 +26,7 @@ class Keys:
         return self._whole(key, default, 1, "above 0")
 
     def number(self, key: str, default: int | None = None) -> int:
-        """Return a whole number from 0; raises InputError as :meth:`count`."""
+        """Return a whole number from 0; raises InputError as :meth:`count` does."""
         return self._whole(key, default, 0, "from 0")
 
     def switch(self, key: str, default: bool) -> bool:
