@@ -147,20 +147,31 @@ FabricIpv4::AddInterface(Ptr<NetDevice> device)
     const uint32_t index = Ipv4L3Protocol::AddInterface(device);
     m_device = device;
     m_interface = GetInterface(index);
+    m_broadcast = device->GetBroadcast();
     return index;
+}
+
+bool
+FabricIpv4::HasChecksums()
+{
+    if (!m_hasChecksums)
+    {
+        m_hasChecksums = Node::ChecksumEnabled();
+    }
+    return *m_hasChecksums;
 }
 
 bool
 FabricIpv4::MaySendDirectly(const Packet& packet,
                             Ipv4Address destination,
-                            const Ptr<Ipv4Route>& route) const
+                            const Ptr<Ipv4Route>& route)
 {
     return route && route->GetOutputDevice() == m_device && route->GetGateway().IsAny() &&
            (this->*Open(SendOutgoing{})).IsEmpty() && (this->*Open(Tx{})).IsEmpty() &&
            m_interface->IsUp() && m_interface->GetNAddresses() == 1 &&
            m_interface->GetAddress(0).GetLocal() != destination &&
            packet.GetSize() + HEADER_BYTES <= m_device->GetMtu() &&
-           !m_trafficControl->GetRootQueueDiscOnDevice(m_device) && !Node::ChecksumEnabled();
+           !m_trafficControl->GetRootQueueDiscOnDevice(m_device) && !HasChecksums();
 }
 
 Ipv4Header
@@ -170,12 +181,16 @@ FabricIpv4::MakeHeader(Packet& packet,
                        uint8_t protocol)
 {
     Ipv4Header header;
-    SocketIpTtlTag ttl;
-    header.SetTtl(packet.RemovePacketTag(ttl) ? ttl.GetTtl() : this->*Open(DefaultTtl{}));
-    SocketIpTosTag tos;
-    header.SetTos(packet.RemovePacketTag(tos) ? tos.GetTos() : 0);
-    SocketPriorityTag priority; // for a queue disc
-    packet.RemovePacketTag(priority);
+    header.SetTtl(this->*Open(DefaultTtl{}));
+    if (packet.GetPacketTagIterator().HasNext())
+    {
+        SocketIpTtlTag ttl;
+        header.SetTtl(packet.RemovePacketTag(ttl) ? ttl.GetTtl() : header.GetTtl());
+        SocketIpTosTag tos;
+        header.SetTos(packet.RemovePacketTag(tos) ? tos.GetTos() : 0);
+        SocketPriorityTag priority; // for a queue disc
+        packet.RemovePacketTag(priority);
+    }
     header.SetSource(source);
     header.SetDestination(destination);
     header.SetProtocol(protocol);
@@ -201,14 +216,14 @@ FabricIpv4::Send(Ptr<Packet> packet,
     // Who has seen the packet in a trace of the socket may still hold it.
     Ptr<Packet> sent = packet->Copy();
     sent->AddHeader(MakeHeader(*sent, source, destination, protocol));
-    m_device->Send(sent, m_device->GetBroadcast(), PROT_NUMBER);
+    m_device->Send(sent, m_broadcast, PROT_NUMBER);
 }
 
 bool
 FabricIpv4::ReceiveDirectly(const Ptr<const Packet>& packet)
 {
     if (!(this->*Open(Rx{})).IsEmpty() || !(this->*Open(LocalDelivery{})).IsEmpty() ||
-        !(this->*Open(RawSockets{})).empty() || !m_interface->IsUp() || Node::ChecksumEnabled())
+        !(this->*Open(RawSockets{})).empty() || !m_interface->IsUp() || HasChecksums())
     {
         return false;
     }

@@ -3,6 +3,8 @@
 
 #include "ns3/ipv4-l3-protocol.h"
 
+#include <optional>
+
 namespace ns3
 {
 
@@ -39,19 +41,23 @@ class FabricIpv4 : public Ipv4L3Protocol
     void NotifyNewAggregate() override;
 
   private:
+    /// \return whether packets carry checksums, as when the first packet came by
+    bool HasChecksums();
     /// \return whether all that ns-3 would do with a packet to send is to put its header on
     bool MaySendDirectly(const Packet& packet,
                          Ipv4Address destination,
-                         const Ptr<Ipv4Route>& route) const;
+                         const Ptr<Ipv4Route>& route);
     /// \return the IP header of a packet, which has taken off the tags that tell of it
     Ipv4Header MakeHeader(Packet& packet,
                           Ipv4Address source,
                           Ipv4Address destination,
                           uint8_t protocol);
 
-    Ptr<NetDevice> m_device;                       //!< the NIC
-    Ptr<Ipv4Interface> m_interface;                //!< its interface
-    FabricTcpProtocol* m_tcp{nullptr};             //!< the host's
+    Ptr<NetDevice> m_device;                        //!< the NIC
+    Address m_broadcast;                            //!< the NIC's broadcast address
+    std::optional<bool> m_hasChecksums;             //!< what HasChecksums has found
+    Ptr<Ipv4Interface> m_interface;                 //!< its interface
+    FabricTcpProtocol* m_tcp{nullptr};              //!< the host's
     TrafficControlLayer* m_trafficControl{nullptr}; //!< the host's
 };
 
