@@ -2,13 +2,13 @@
 #include "tcp-stack.h"
 
 #include "fabric-host-routing.h"
+#include "fabric-ipv4.h"
 #include "fabric-tcp-protocol.h"
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
 #include "ns3/enum.h"
 #include "ns3/icmpv4-l4-protocol.h"
-#include "ns3/ipv4-l3-protocol.h"
 #include "ns3/nstime.h"
 #include "ns3/tcp-congestion-ops.h"
 #include "ns3/tcp-l4-protocol.h"
@@ -67,8 +67,8 @@ InstallTcpStack(const std::vector<Ptr<Node>>& hosts, uint32_t baseAddress)
         const Ptr<Node>& node = hosts[host];
         // The IP interfaces hand everything to the traffic control layer, which has no queue disc
         // here.
-        node->AggregateObject(CreateObject<TrafficControlLayer>());
-        Ptr<Ipv4L3Protocol> ipv4 = CreateObject<Ipv4L3Protocol>();
+        node->AggregateObject(FabricIpv4::MakeTrafficControl());
+        Ptr<FabricIpv4> ipv4 = CreateObject<FabricIpv4>();
         node->AggregateObject(ipv4);
         node->AggregateObject(CreateObject<FabricTcpProtocol>());
         // For a user's own applications: UDP, and ICMP, which answers datagrams that nobody waits

@@ -141,10 +141,10 @@ FabricTcpProtocol::ForgetConnections()
     m_connections.clear();
 }
 
-IpL4Protocol::RxStatus
-FabricTcpProtocol::Receive(Ptr<Packet> packet,
-                           const Ipv4Header& header,
-                           Ptr<Ipv4Interface> interface)
+bool
+FabricTcpProtocol::ReceiveConnected(const Ptr<Packet>& packet,
+                                    const Ipv4Header& header,
+                                    const Ptr<Ipv4Interface>& interface)
 {
     uint8_t ports[4] = {};
     packet->CopyData(ports, sizeof ports);
@@ -153,10 +153,20 @@ FabricTcpProtocol::Receive(Ptr<Packet> packet,
     const auto found = m_connections.find(MakeKey(header.GetSource().Get(), remotePort, localPort));
     if (found == m_connections.end())
     {
-        return TcpL4Protocol::Receive(packet, header, interface);
+        return false;
     }
     found->second->ForwardUp(packet, header, remotePort, interface);
-    return IpL4Protocol::RX_OK;
+    return true;
+}
+
+IpL4Protocol::RxStatus
+FabricTcpProtocol::Receive(Ptr<Packet> packet,
+                           const Ipv4Header& header,
+                           Ptr<Ipv4Interface> interface)
+{
+    return ReceiveConnected(packet, header, interface)
+               ? IpL4Protocol::RX_OK
+               : TcpL4Protocol::Receive(packet, header, interface);
 }
 
 } // namespace ns3

@@ -29,6 +29,11 @@ class FabricTcpProtocol : public TcpL4Protocol
     void AddConnection(const Ptr<Socket>& socket);
     /// Let every connection take ns-3's own way again; a must before one of those added is closed.
     void ForgetConnections();
+    /// \param packet a TCP segment \param header the IP header it had \param interface where it
+    /// came in \return whether one of the connections added has taken the segment
+    bool ReceiveConnected(const Ptr<Packet>& packet,
+                          const Ipv4Header& header,
+                          const Ptr<Ipv4Interface>& interface);
     /// \return a new socket, with what this protocol's attributes say
     Ptr<Socket> MakeSocket();
 

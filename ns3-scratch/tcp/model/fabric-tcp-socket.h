@@ -23,6 +23,12 @@ namespace ns3
  * ends when new data is acknowledged, a window of 0 sends none, and no timer runs. RFC 5681,
  * section 3.1, leaves a window of one segment even after a timeout; so does this class whenever
  * nothing is in flight.
+ *
+ * TcpSocketBase asks TcpTxBuffer::NextSeg for each segment that it sends, and once more before it
+ * stops. NextSeg looks through all segments that are on their way for one that is lost. While none
+ * is lost, the answer is known: the next unsent byte. So this class sends whole new segments itself
+ * then, in the place and order of TcpSocketBase, and has no window left where TcpSocketBase would
+ * ask in vain.
  */
 class FabricTcpSocket : public TcpSocketBase
 {
@@ -30,6 +36,7 @@ class FabricTcpSocket : public TcpSocketBase
     /// \return the TypeId
     static TypeId GetTypeId();
     TypeId GetInstanceTypeId() const override;
+    int Send(Ptr<Packet> packet, uint32_t flags) override;
 
   protected:
     Ptr<TcpSocketBase> Fork() override;
@@ -38,6 +45,15 @@ class FabricTcpSocket : public TcpSocketBase
                     uint32_t currentDelivered,
                     const SequenceNumber32& oldHeadSequence,
                     bool receivedData) override;
+    uint32_t AvailableWindow() const override;
+
+  private:
+    /// \return bytes sent and not acknowledged
+    uint32_t GetSentBytes() const;
+    /// Send whole segments that were never sent before, while none that was sent is lost.
+    void SendNewSegments();
+    /// Send what the window allows.
+    void SendPending();
 };
 
 } // namespace ns3

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /**
  * \file
- * Many connections into one port over ns-3's TCP: incast, loss, and connections that fail.
+ * Many connections into one port over ns-3's TCP: incast, loss, who watches, and connections that
+ * fail.
  */
 #include "../../bridge/test/session-fixture.h"
 #include "fabric-switch.h"
 
+#include "ns3/config.h"
+#include "ns3/ipv4-header.h"
+#include "ns3/ipv4.h"
 #include "ns3/node-list.h"
 #include "ns3/node.h"
+#include "ns3/packet.h"
+#include "ns3/simulator.h"
 #include "ns3/test.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 using namespace ns3;
 using namespace astra_ns3;
@@ -156,6 +164,109 @@ class SmallBufferDropsAndTcpRepairs : public TestCase
     }
 };
 
+/// What two runs have alike if their packets are the same.
+struct Carried
+{
+    std::vector<Flow> flows; //!< messages
+    uint64_t bytesHash{0};   //!< of all that host 0 received, IP headers included
+    uint64_t watched{0};     //!< packets that a trace source told of
+
+    bool operator==(const Carried& other) const
+    {
+        return flows == other.flows && bytesHash == other.bytesHash;
+    }
+};
+
+/// Count a packet of the trace sources Tx and Rx.
+void
+CountPacket(Carried* carried, Ptr<const Packet>, Ptr<Ipv4>, uint32_t)
+{
+    carried->watched++;
+}
+
+/// Count a packet of the trace sources SendOutgoing and LocalDeliver.
+void
+CountWithHeader(Carried* carried, const Ipv4Header&, Ptr<const Packet>, uint32_t)
+{
+    carried->watched++;
+}
+
+/// Add the bytes of a packet to the hash.
+void
+HashPacket(Carried* carried, Ptr<const Packet> packet)
+{
+    std::vector<uint8_t> bytes(packet->GetSize());
+    packet->CopyData(bytes.data(), packet->GetSize());
+    const std::string text(bytes.begin(), bytes.end());
+    carried->bytesHash = carried->bytesHash * 31 + std::hash<std::string>()(text);
+}
+
+class WatchedPacketsAreTheSame : public TestCase
+{
+  public:
+    WatchedPacketsAreTheSame()
+        : TestCase("whoever watches IP sees every packet, from the start or from the middle, and "
+                   "hosts receive the same bytes at the same times")
+    {
+    }
+
+  private:
+    static constexpr int64_t MIDDLE_PS = 200'000'000;
+
+    void DoRun() override
+    {
+        const Carried alone = Run("", 0);
+        NS_TEST_EXPECT_MSG_EQ(alone.flows.size(), 8U, "messages");
+        for (const std::string source : {"Tx", "Rx", "SendOutgoing", "LocalDeliver"})
+        {
+            const Carried always = Run(source, 0);
+            const Carried later = Run(source, MIDDLE_PS);
+            NS_TEST_EXPECT_MSG_EQ((always == alone), true, source);
+            NS_TEST_EXPECT_MSG_EQ((later == alone), true, source << " from the middle");
+            NS_TEST_EXPECT_MSG_GT(later.watched, 0U, source << " from the middle");
+            NS_TEST_EXPECT_MSG_GT(always.watched, later.watched, source);
+        }
+    }
+
+    /// \param source the trace source to watch on all hosts; none if empty
+    /// \param fromPs when the watching begins
+    Carried Run(const std::string& source, int64_t fromPs)
+    {
+        Star star;
+        star.hosts = 9;
+        star.bufferBytes = 100'000;
+        BuiltStar built(star, TcpParameters());
+        Session& session = built.Get();
+        Carried carried;
+        Config::ConnectWithoutContext("/NodeList/0/DeviceList/0/$ns3::FabricNetDevice/MacRx",
+                                      MakeBoundCallback(&HashPacket, &carried));
+        const auto watch = [source, &carried] {
+            const std::string path = "/NodeList/*/$ns3::Ipv4L3Protocol/" + source;
+            if (source.size() == 2)
+            {
+                Config::ConnectWithoutContext(path, MakeBoundCallback(&CountPacket, &carried));
+            }
+            else
+            {
+                Config::ConnectWithoutContext(path, MakeBoundCallback(&CountWithHeader, &carried));
+            }
+        };
+        if (!source.empty())
+        {
+            Simulator::Schedule(TimeStep(fromPs), watch);
+        }
+        const uint32_t schedule = RegisterOneMessage(session);
+        for (uint32_t sender = 1; sender < star.hosts; ++sender)
+        {
+            SendMessage(session, schedule, sender, 0, 1'000'000, sender);
+        }
+        NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "it ends by itself");
+        session.FlushRecords();
+        carried.flows = built.GetListener().GetFlows();
+        return carried;
+    }
+};
+
 class FailedConnectionEndsTheRun : public TestCase
 {
   public:
@@ -214,6 +325,7 @@ class TcpContentionTestSuite : public TestSuite
     {
         AddTestCase(new IncastFillsTheLine);
         AddTestCase(new SmallBufferDropsAndTcpRepairs);
+        AddTestCase(new WatchedPacketsAreTheSame);
         AddTestCase(new FailedConnectionEndsTheRun);
     }
 };
