@@ -42,8 +42,8 @@ def explain(
 ) -> Explanation:
     """Why the run took so long; ``iteration``: why one training pass did; ``collective``: why one collective did.
 
-    ``top``: so many messages, ports and NPUs; those that words tell alike count as one. What was not recorded is left out, and named. Raises InputError for an
-    iteration or collective that is not there, or that the tables don't tell of.
+    ``top``: so many messages, ports and NPUs; those that words tell alike count as one. What was not recorded is left
+    out, and named. Raises InputError for an iteration or collective that is not there, or of which no table tells.
     """
     check_results(run)
     metadata = run.metadata
@@ -280,7 +280,7 @@ def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | 
         if any(counts[:-1]) or counts[-1] * int(row["sent_frames"]) > _FEW_FRAMES * int(row["sent_bytes"]):
             found.append((counts, row))
     found.sort(key=lambda each: each[0], reverse=True)
-    rows = [
+    rows: list[Mapping[str, str | int]] = [
         {"port": row["port"], "link_to": row["link_to"], **dict(zip(order, counts, strict=True))}
         for counts, row in found
     ]

@@ -236,7 +236,7 @@ def _slow_words(message: Message) -> tuple[object, ...]:
 
 
 def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
-    """Return the lines of messages that are alike: the first, and how many more. A flow has neither chunks nor phases."""
+    """Return the lines of messages that are alike: the first, and how many more. A flow has no chunks or phases."""
     first, more = same[0], sum(message.alike for message in same) - 1
     mark = "  on the critical path" if any(message.critical for message in same) else ""
     excess = "" if first.excess_ps is None else f", {format_time(first.excess_ps)} more than alone"
