@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
-from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE, Segment
+from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
@@ -214,7 +214,8 @@ def _what_ifs(found: Explanation) -> str:
 
 def _saved(change: WhatIf, whole_ps: int) -> str:
     less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
-    return f"at most {less}, the lines allow no more" if change.bounded else less
+    told = f"at most {less}, the lines allow no more" if change.bounded else less
+    return f"{told}; less where queues take its place" if change.change == LINE_RATE else told
 
 
 def _slowest(found: Explanation) -> str:

@@ -11,6 +11,9 @@ from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.explanation.parts import (
     COMPUTE,
     ENDPOINT,
+    IN_ORDER,
+    LOSSES,
+    LOSSES_AND_IN_ORDER,
     MESSAGE,
     NIC_WAITS,
     OPEN_WINDOW,
@@ -36,15 +39,17 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Lines:
-    """How a network's lines bound a run.
+    """How a network's lines bound a run, and what else of a run's network decides what would help.
 
     ``least_ps``: what they need for its bytes (0: not known). ``windows_grow``: a window is bandwidth times delay of
-    its path, so it grows with the lines. ``tcp``: messages go over TCP.
+    its path, so it grows with the lines. ``tcp``: messages go over TCP. ``losses``: what ends them; packets that come
+    out of order are taken for lost, too.
     """
 
     least_ps: int
     windows_grow: bool = False
     tcp: bool = False
+    losses: str = LOSSES
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool) -> Lines:
@@ -52,7 +57,10 @@ class Lines:
         floor = metadata.get("floor") if whole and metadata["stopped"] is None else None
         in_force = metadata.get("in_force") or {}
         grow = bool(in_force.get("roce", {}).get("window_of_path"))
-        return cls(0 if floor is None else floor["time_ps"], grow, "tcp" in in_force)
+        losses, counts = LOSSES, metadata["statistics"]
+        if counts.get("out_of_order_packets"):
+            losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
+        return cls(0 if floor is None else floor["time_ps"], grow, "tcp" in in_force, losses)
 
 
 def what_ifs(
@@ -64,6 +72,7 @@ def what_ifs(
     NICs for other collectives; ``time_ps``: the whole.
     """
     found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
+    found[lines.losses] = found.pop(LOSSES)
     found[OTHERS] = 0 if lines.tcp else others_ps
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
