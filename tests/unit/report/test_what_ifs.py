@@ -80,3 +80,5 @@ def test_only_other_collectives_are_others() -> None:
     assert waited_for_others([alone], messages) == 8  # behind another NPU's
     assert waited_for_others([Segment(MESSAGE, 0, 20, 50, message=0, whole=False)], messages) == 0
     assert waited_for_others([first], None) == 0
+    only_one = {name: column[4:] for name, column in messages.items()}
+    assert waited_for_others([Segment(MESSAGE, 1, 0, 50, message=0)], only_one) == 0  # its own acknowledgements
