@@ -108,7 +108,8 @@ def throughput_numbers(metadata: RunDocument) -> list[tuple[str, str, str]]:
         ]
     used = found["model_flop_utilisation"]
     if used is not None:
-        rows.append(("model FLOP utilisation", f"{100 * used:.1f}%", "of the devices' peak"))
+        beyond = ", which factors below 1 or times of a file go beyond" if used > 1 else ""
+        rows.append(("model FLOP utilisation", f"{100 * used:.1f}%", f"of the devices' peak{beyond}"))
     return rows
 
 

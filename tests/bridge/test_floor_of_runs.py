@@ -131,3 +131,24 @@ def test_a_ring_used_both_ways_is_not_below_its_floor_where_links_are_played() -
     assert floor is not None
     assert floor["share"] is not None
     assert 1 <= floor["share"] < 1.01
+
+
+@pytest.mark.parametrize("backend", ["analytical-queues", "ns3"])
+@pytest.mark.parametrize("topology", [{"kind": "ring", "npus": 5}, {"kind": "torus", "shape": [5, 2]}])
+def test_an_all_to_all_on_a_ring_comes_near_what_its_halves_allow_and_never_below(
+    topology: dict[str, object], backend: str
+) -> None:
+    link = {"rate": "100Gbps", "delay": "100ns"}
+    result = astra_ns3.run(
+        workload=parse_workload("MICRO\n1\nall -1 0 NONE 0 0 NONE 0 0 ALLTOALL 1000000 0\n", "all"),
+        system=small_system(**{"all-to-all-implementation": ["direct"] * (2 if topology["kind"] == "torus" else 1)}),
+        network=parse_network(
+            {"topology": {**topology, "link": link, "switch": {"buffer": "64MB"}}, "transport": {"kind": "tcp"}}
+        ),
+        backend=backend,
+    )
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert "half of dimension 0" in floor["where"]
+    assert floor["share"] is not None
+    assert 1 <= floor["share"] < 2

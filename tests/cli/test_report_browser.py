@@ -9,6 +9,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 from support.browser import NAMES, WIDTH, browser, opened
 from support.recorded_run import US, recorded_run
+from support.small_run import small_system
 from support.studies import expanded, outcome_of, study_of
 
 import astra_ns3
@@ -22,6 +23,7 @@ from astra_ns3.studies.page import Picture
 from astra_ns3.studies.page import page as study_page
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 pytestmark = pytest.mark.skipif(browser() is None, reason=f"no browser is installed: {', '.join(NAMES)}")
 
@@ -85,6 +87,33 @@ def test_two_runs_of_models_fit_a_usual_screen_and_a_narrow_one(tmp_path: Path) 
             page.wait_for(f"document.documentElement.scrollWidth === {width}")
             wide = [words for words in page.evaluate(SCROLLING) if width > 800 or not words.startswith(DETAILS)]
             assert wide == []
+
+
+OUT_OF_THEIR_PANEL = """[...document.querySelectorAll('.panel')].flatMap(panel => {
+    const box = panel.getBoundingClientRect();
+    const isOut = text => text.left < box.left - 1 || text.right > box.right + 1;
+    return [...panel.querySelectorAll('text')].filter(text => isOut(text.getBoundingClientRect()))
+        .map(text => text.textContent);
+})"""
+
+
+def test_titles_of_axes_beside_long_names_stay_in_a_narrow_figure(tmp_path: Path) -> None:
+    layer = "mlp_moelayer"
+    result = astra_ns3.run(
+        workload=parse_workload(f"MICRO\n1\n{layer} -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 100000 0\n", "one"),
+        system=small_system(),
+        network="inputs/network/roce-16.yaml",
+        record=["accounts"],
+        output=tmp_path / "run",
+    )
+    file = tmp_path / "report.html"
+    write_report([result], file, usual_options())
+    with opened(file, tmp_path / "profile") as page:
+        page.resize(420, 900)
+        panels = page.evaluate("document.querySelectorAll('.panel').length")
+        page.wait_for("matchMedia('(max-width: 30rem)').matches")
+        page.wait_for(f"document.documentElement.dataset.drawn === '{panels}'")
+        page.wait_for(f"{OUT_OF_THEIR_PANEL}.length === 0")
 
 
 def test_the_page_of_a_study_fits_a_narrow_screen(tmp_path: Path) -> None:

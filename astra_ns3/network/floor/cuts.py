@@ -10,13 +10,19 @@ import numpy.typing as npt
 
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.topology.direct import RouterTopology
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import joined, parts_of
 
+Rates = npt.NDArray[np.float64]
+Amounts = Numbers | Rates
+Flags = npt.NDArray[np.bool_]
 _NONE = -1
+_MOST_PLACES = 1024
+"""Along an axis that is halved: a matrix has a cell for every two."""
 _MOST_COMPONENTS = 62
 """Of a host, as bits of a word."""
 
@@ -134,6 +140,53 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
             yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
     yield from _below_switches(plan, source, destination, sizes, first_npu)
+    yield from _along_axes(plan, source, destination, sizes, first_npu)
+
+
+def _along_axes(
+    plan: NetworkPlan, source: Numbers, destination: Numbers, sizes: Numbers, first_npu: Numbers
+) -> Iterator[Cuts]:
+    """Around each half of an axis of a ring, torus or mesh, which may be closed, and around all before a place.
+
+    Hosts that are joined to each other without switches are one axis, in the order of their numbers.
+    """
+    graph, topology = plan.graph, plan.config.topology
+    host_of = np.full(graph.nodes, _NONE, dtype=np.int64)
+    host_of[: graph.hosts] = np.arange(graph.hosts)
+    ends = np.array([(link.a, link.b) for link in graph.links], dtype=np.int64).reshape(-1, 2)
+    to_host = (ends < graph.hosts).sum(axis=1) == 1
+    host_of[ends[to_host].max(axis=1)] = ends[to_host].min(axis=1)
+    if to_host.sum() != graph.nodes - graph.hosts or (host_of == _NONE).any():
+        return  # a switch that isn't the router of one host
+    stride, rates = 1, _highest_rates(plan) / 8e9
+    for axis, size in enumerate(topology.grid() if isinstance(topology, RouterTopology) else (graph.hosts,)):
+        place = np.arange(graph.hosts) // stride % size
+        if 2 < size <= _MOST_PLACES:
+            moved = _between(place[source], place[destination], sizes, size)
+            lines = _between(place[host_of[ends[:, 0]]], place[host_of[ends[:, 1]]], rates, size)
+            starts = np.arange(size)
+            halves = (starts - starts[:, None]) % size < size // 2
+            names = f"half of dimension {axis}, from NPU ", " on"
+            yield from _around(halves, first_npu[starts * stride], names, moved, lines)
+            names = "all before NPU ", f" along dimension {axis}"
+            yield from _around(starts < starts[:, None], first_npu[starts * stride], names, moved, lines)
+        stride *= size
+
+
+def _between(a: Numbers, b: Numbers, amounts: Amounts, size: int) -> Rates:
+    """Return the amounts between every two of ``size`` places."""
+    found = np.zeros((size, size))
+    np.add.at(found, (a, b), amounts)
+    return found
+
+
+def _around(inside: Flags, places: Numbers, names: tuple[str, str], moved: Rates, lines: Rates) -> Iterator[Cuts]:
+    """Yield the cuts around sets of places, a row of ``inside`` each."""
+    sets, (before, behind) = inside.astype(np.float64), names
+    rates = ((sets @ (lines + lines.T)) * (1 - sets)).sum(axis=1)
+    for way, amounts in (("out of", moved), ("into", moved.T)):
+        sums = ((sets @ amounts) * (1 - sets)).sum(axis=1).astype(np.int64)
+        yield Cuts(sums, rates, (f"the lines {way} {before}", behind), places)
 
 
 def _below_switches(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
+from astra_ns3.report.explanation.explanation import Communication, Explanation, Message, different, port_words
 from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
@@ -25,10 +25,11 @@ from astra_ns3.report.explanation.what_ifs import Lines, waited_for_others, what
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
+from astra_ns3.units import format_time
 
 TOP = 10
-_ALIKE = ("collective", "chunk", "phase", "bytes", "start_ps", "end_ps")
-"""Messages with the same of these, and of the parts of their time, are one line."""
+_ALIKE = ("collective", "bytes")
+"""Messages with the same of these, as long, and with the same parts of their time, are one line."""
 _WAITED = ("queue_ps", "paused_ps")
 _FEW_FRAMES = 10
 """A queue that never held more of a port's mean frames is no trouble."""
@@ -41,8 +42,8 @@ def explain(
 ) -> Explanation:
     """Why the run took so long; ``iteration``: why one training pass did; ``collective``: why one collective did.
 
-    ``top``: so many messages, links and NPUs. What was not recorded is left out, and named. Raises InputError for an
-    iteration or collective that is not there, or that the tables don't tell of.
+    ``top``: so many messages, ports and NPUs; those that words tell alike count as one. What was not recorded is left
+    out, and named. Raises InputError for an iteration or collective that is not there, or of which no table tells.
     """
     check_results(run)
     metadata = run.metadata
@@ -172,11 +173,12 @@ def _most(found: Counter[str]) -> list[tuple[str, int]]:
 def _distinct(
     messages: Columns, excess: npt.NDArray[np.int64], parts: Sequence[str], top: int
 ) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Yield the rows that lost most, at most ``top``, each with all rows that are alike but for who sends to whom."""
+    """Yield the rows that lost most, at most ``top``, each with all rows alike but for who sends to whom, and when."""
     count = min(top * _MOST_ALIKE, len(excess))
     rows = np.argpartition(-excess, count - 1)[:count]
     rows = rows[np.lexsort((rows, -excess[rows]))]
-    table = np.stack([messages[name] for name in (*_ALIKE, *parts)], axis=1)
+    took = messages["end_ps"] - messages["start_ps"]
+    table = np.stack([took, *(messages[name] for name in (*_ALIKE, *parts))], axis=1)
     seen: set[bytes] = set()
     for row in rows.tolist():
         if len(seen) == top:
@@ -257,14 +259,14 @@ def _by_npu(segments: Sequence[Segment], top: int) -> tuple[tuple[int, int], ...
     times = Counter[int]()
     for segment in segments:
         times[segment.npu] += segment.time_ps
-    return tuple(times.most_common(top))
+    return tuple(different(times.most_common(), top, lambda row: format_time(row[1])))
 
 
 def _by_port(hops: Columns | None, top: int) -> tuple[tuple[str, int], ...]:
     if hops is None:
         return ()
     sums = Counter({port: int(hops["waited_ps"][rows].sum()) for port, rows in by_value(hops["port"])})
-    return tuple(_most(sums)[:top])
+    return tuple(different(_most(sums), top, lambda row: format_time(row[1])))
 
 
 def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | None:
@@ -278,7 +280,8 @@ def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | 
         if any(counts[:-1]) or counts[-1] * int(row["sent_frames"]) > _FEW_FRAMES * int(row["sent_bytes"]):
             found.append((counts, row))
     found.sort(key=lambda each: each[0], reverse=True)
-    return tuple(
+    rows: list[Mapping[str, str | int]] = [
         {"port": row["port"], "link_to": row["link_to"], **dict(zip(order, counts, strict=True))}
-        for counts, row in found[:top]
-    )
+        for counts, row in found
+    ]
+    return tuple(different(rows, top, port_words))

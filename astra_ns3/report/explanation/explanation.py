@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
-from astra_ns3.report.explanation.parts import KINDS, PARTS, WHOLE, Segment
+from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
@@ -18,6 +18,7 @@ from astra_ns3.units import format_bytes, format_time
 
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
+Row = TypeVar("Row")
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
 """Fields of names with times, and what each name is called for scripts."""
 
@@ -53,7 +54,7 @@ class Message:
     critical: bool
     """Whether it, or one that is alike, is on the critical path."""
     alike: int = 1
-    """So many messages differ in their ends alone; this is the first of them."""
+    """So many messages differ in their ends and their start alone; this is the first of them."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,27 @@ class Explanation:
         for message, slow in zip(document["slowest"], self.slowest, strict=True):
             message["path"] = [{"port": port, "waited_ps": ps} for port, ps in slow.path]
         return document
+
+
+def _grouped(rows: Iterable[Row], words: Callable[[Row], Hashable]) -> list[list[Row]]:
+    """Return the rows, those together of which the words are the same."""
+    groups: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(words(row), []).append(row)
+    return list(groups.values())
+
+
+def different(rows: Iterable[Row], most: int, words: Callable[[Row], Hashable]) -> list[Row]:
+    """Return the first rows, of which at most ``most`` differ in words."""
+    return [row for same in _grouped(rows, words)[:most] for row in same]
+
+
+def _rows_with_counts(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return names and words, one row for all that have the same words."""
+    return [
+        (f"{name} and {len(more):,} more" if more else name, f"{words}{' each' if more else ''}")
+        for (name, words), *more in _grouped(rows, lambda row: row[1])
+    ]
 
 
 def _head(found: Explanation) -> str:
@@ -192,7 +214,8 @@ def _what_ifs(found: Explanation) -> str:
 
 def _saved(change: WhatIf, whole_ps: int) -> str:
     less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
-    return f"at most {less}, the lines allow no more" if change.bounded else less
+    told = f"at most {less}, the lines allow no more" if change.bounded else less
+    return f"{told}; less where queues take its place" if change.change == LINE_RATE else told
 
 
 def _slowest(found: Explanation) -> str:
@@ -200,47 +223,51 @@ def _slowest(found: Explanation) -> str:
         return ""
     known = found.slowest[0].excess_ps is not None
     of_flows = found.flows is not None
-    blocks = Counter(_slow_block(message, of_flows=of_flows) for message in found.slowest)
     lines = ["messages that lost most" if known else "messages that took longest"]
-    for (first, *more), count in blocks.items():
-        lines += [f"  {first}{f'  ({count} of them)' if count > 1 else ''}", *(f"    {line}" for line in more)]
+    for same in _grouped(found.slowest, _slow_words):
+        lines += _slow_lines(same, of_flows=of_flows)
     return "\n".join(lines)
 
 
-def _slow_block(message: Message, *, of_flows: bool) -> tuple[str, ...]:
-    """Return the lines of a message; steps of a ring may look alike but for digits that are not shown."""
-    lines = [_message(message, of_flows=of_flows)]
-    if message.parts:
-        parts = list(message.parts.items())[:MOST_PARTS]
-        lines.append(", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in parts))
-    if message.path:
-        lines.append(" > ".join(f"{port} ({format_time(ps)})" if ps else port for port, ps in message.path))
-    return tuple(lines)
+def _slow_words(message: Message) -> tuple[object, ...]:
+    """Return what is told of a message but for its ends and its start."""
+    excess = None if message.excess_ps is None else format_time(message.excess_ps)
+    waits = tuple(format_time(ps) for _, ps in message.path)
+    return message.bytes, message.name, format_time(message.time_ps), excess, _parts_text(message), waits
 
 
-def _message(message: Message, *, of_flows: bool) -> str:
-    """A flow is one message: it has neither chunks nor phases."""
-    mark = "  on the critical path" if message.critical else ""
-    excess = "" if message.excess_ps is None else f", {format_time(message.excess_ps)} more than alone"
-    more = f" and {counted(message.alike - 1, 'pair', 'pairs')} more" if message.alike > 1 else ""
-    return (
-        f"NPU {message.source} to {message.destination}{more}, {format_bytes(message.bytes)} of {message.name}, "
-        f"{'' if of_flows else f'chunk {message.chunk}, phase {message.phase}, '}at {format_time(message.start_ps)}: "
-        f"{format_time(message.time_ps)}{excess}{mark}"
-    )
+def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
+    """Return the lines of messages that are alike: the first, and how many more. A flow has no chunks or phases."""
+    first, more = same[0], sum(message.alike for message in same) - 1
+    mark = "  on the critical path" if any(message.critical for message in same) else ""
+    excess = "" if first.excess_ps is None else f", {format_time(first.excess_ps)} more than alone"
+    lines = [
+        f"NPU {first.source} to {first.destination}, {format_bytes(first.bytes)} of {first.name}, "
+        f"{'' if of_flows else f'chunk {first.chunk}, phase {first.phase}, '}at {format_time(first.start_ps)}"
+        f"{f', and {more:,} more' if more else ''}: {format_time(first.time_ps)}{' each' if more else ''}{excess}{mark}"
+    ]
+    if first.parts:
+        lines.append(_parts_text(first))
+    if first.path:
+        lines.append(" > ".join(f"{port} ({format_time(ps)})" if ps else port for port, ps in first.path))
+    return [f"  {lines[0]}", *(f"    {line}" for line in lines[1:])]
+
+
+def _parts_text(message: Message) -> str:
+    return ", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in list(message.parts.items())[:MOST_PARTS])
 
 
 def _links(found: Explanation) -> str:
     if not found.ports:
         return ""
-    rows = [(port, format_time(ps)) for port, ps in found.ports]
+    rows = _rows_with_counts([(port, format_time(ps)) for port, ps in found.ports])
     return f"where messages waited, all of them together\n{aligned(rows, '  ')}"
 
 
 def _npus(found: Explanation) -> str:
     if not found.npus:
         return ""
-    rows = [(f"NPU {npu}", _share(ps, found.time_ps)) for npu, ps in found.npus]
+    rows = _rows_with_counts([(f"NPU {npu}", _share(ps, found.time_ps)) for npu, ps in found.npus])
     return f"NPUs on the chain\n{aligned(rows, '  ')}"
 
 
@@ -249,11 +276,12 @@ def _congested(found: Explanation) -> str:
         return ""
     if not found.congested:
         return "ports with most trouble: none dropped, lost, paused or marked a frame, or had a long queue"
-    rows = [(f"{port['port']} to {port['link_to']}", _of_port(port)) for port in found.congested]
+    rows = _rows_with_counts([(f"{port['port']} to {port['link_to']}", port_words(port)) for port in found.congested])
     return f"ports with most trouble\n{aligned(rows, '  ')}"
 
 
-def _of_port(port: Mapping[str, Any]) -> str:
+def port_words(port: Mapping[str, Any]) -> str:
+    """Return what trouble a port had."""
     words = [f"queue up to {format_bytes(port['highest_queue_bytes'])}"]
     if port["dropped_frames"]:
         words.append(counted(port["dropped_frames"], "frame dropped", "frames dropped"))

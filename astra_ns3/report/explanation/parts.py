@@ -74,12 +74,16 @@ QUEUES = ("switch_queue_ps", "nic_queue_ps")
 """Parts that faster lines take out of a round trip."""
 
 OPEN_WINDOW = "with a window that never closes"
+LINE_RATE = "at line rate always"
+LOSSES = "without losses"
+IN_ORDER = "with packets in order, so that none is taken for lost"
+LOSSES_AND_IN_ORDER = "without losses, and with packets in order"
 WHAT_IFS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("without pauses", ("nic_paused_ps", "switch_paused_ps")),
     ("without queues in switches", ("switch_queue_ps", "switch_paused_ps")),
-    ("at line rate always", ("pacing_ps",)),
+    (LINE_RATE, ("pacing_ps",)),
     (OPEN_WINDOW, ("window_ps",)),
-    ("without losses", ("lost_ps",)),
+    (LOSSES, ("lost_ps",)),
     ("without waiting for acknowledgements", ("acknowledgement_ps",)),
 )
 """Changes, and the parts of messages that would go."""

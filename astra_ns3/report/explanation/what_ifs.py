@@ -11,6 +11,9 @@ from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.explanation.parts import (
     COMPUTE,
     ENDPOINT,
+    IN_ORDER,
+    LOSSES,
+    LOSSES_AND_IN_ORDER,
     MESSAGE,
     NIC_WAITS,
     OPEN_WINDOW,
@@ -36,15 +39,17 @@ class WhatIf:
 
 @dataclass(frozen=True)
 class Lines:
-    """How a network's lines bound a run.
+    """How a network's lines bound a run, and what else of a run's network decides what would help.
 
     ``least_ps``: what they need for its bytes (0: not known). ``windows_grow``: a window is bandwidth times delay of
-    its path, so it grows with the lines. ``tcp``: messages go over TCP.
+    its path, so it grows with the lines. ``tcp``: messages go over TCP. ``losses``: what ends them; packets that come
+    out of order are taken for lost, too.
     """
 
     least_ps: int
     windows_grow: bool = False
     tcp: bool = False
+    losses: str = LOSSES
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool) -> Lines:
@@ -52,7 +57,10 @@ class Lines:
         floor = metadata.get("floor") if whole and metadata["stopped"] is None else None
         in_force = metadata.get("in_force") or {}
         grow = bool(in_force.get("roce", {}).get("window_of_path"))
-        return cls(0 if floor is None else floor["time_ps"], grow, "tcp" in in_force)
+        losses, counts = LOSSES, metadata["statistics"]
+        if counts.get("out_of_order_packets"):
+            losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
+        return cls(0 if floor is None else floor["time_ps"], grow, "tcp" in in_force, losses)
 
 
 def what_ifs(
@@ -64,6 +72,7 @@ def what_ifs(
     NICs for other collectives; ``time_ps``: the whole.
     """
     found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
+    found[lines.losses] = found.pop(LOSSES)
     found[OTHERS] = 0 if lines.tcp else others_ps
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
@@ -86,6 +95,8 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     A message shares its line with its NPU's other messages. If they are of the same collective, the line is busy with
     what the collective must send, and no other order would help. So a wait counts by the bytes that other collectives
     had under way meanwhile, as a share of what the NPU had; all of it, if the NPU had nothing else of this collective.
+    If the NPU had nothing else at all, it waited for another NPU of its host, or for its own acknowledgements: while no
+    other collective is under way anywhere, that is no wait for one.
     """
     if messages is None or not has_accounts(messages):
         return 0
@@ -93,6 +104,10 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     rows = [each.message for each in segments if each.kind == MESSAGE and each.whole and waits_ps[each.message]]
     order = np.argsort(messages["source"], kind="stable")
     sources = messages["source"][order]
+    numbers, of_message = np.unique(messages["collective"], return_inverse=True)
+    first_ps, last_ps = np.full(len(numbers), np.iinfo(np.int64).max), np.zeros(len(numbers), dtype=np.int64)
+    np.minimum.at(first_ps, of_message, messages["start_ps"])
+    np.maximum.at(last_ps, of_message, messages["end_ps"])
     total_ps = 0
     for row in rows:
         first, last = np.searchsorted(sources, (messages["source"][row], messages["source"][row] + 1))
@@ -104,7 +119,10 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
         ]
         sizes, is_other = messages["bytes"][same], messages["collective"][same] != messages["collective"][row]
         others, whole = int(sizes[is_other].sum()), int(sizes.sum())
-        total_ps += int(waits_ps[row]) * others // whole if others < whole else int(waits_ps[row])
+        if not whole:
+            beside = (first_ps < messages["end_ps"][row]) & (last_ps > messages["start_ps"][row])
+            others = whole = int(beside.sum() > 1)
+        total_ps += int(waits_ps[row]) * others // max(whole, 1)
     return total_ps
 
 

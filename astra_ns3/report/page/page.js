@@ -1,9 +1,10 @@
 "use strict";
-// Draws every panel with its data, in the colours of the page, and again when these change.
+// Draws every panel with its data, in the colours of the page, and again when these or the page's width class change.
 (function () {
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const panels = Array.from(document.querySelectorAll(".panel"));
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const narrow = window.matchMedia("(max-width: 30rem)");
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -15,7 +16,7 @@
       tickfont: { size: 11 }, automargin: true, showline: true, ticks: "outside", tickcolor: colour("--soft"), ticklen: 4,
     };
     const merged = Object.assign(common, own);
-    if (merged.title) merged.title = Object.assign({ font: { size: 12 }, standoff: 8 }, merged.title);
+    if (merged.title) merged.title = Object.assign({ font: { size: narrow.matches ? 10 : 12 }, standoff: 8 }, merged.title);
     return merged;
   }
 
@@ -28,7 +29,13 @@
       legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", traceorder: "normal", font: { size: 11 } }, showlegend: true,
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--rule"), activecolor: colour("--soft"), orientation: "v",
         remove: ["select2d", "lasso2d", "sendDataToCloud"] },
-    }, own, { xaxis: axis(own.xaxis || {}), yaxis: axis(own.yaxis || {}) });
+    }, own, { xaxis: inLines(axis(own.xaxis || {})), yaxis: axis(own.yaxis || {}) });
+  }
+
+  // Beside long names a narrow plot has no room for the title in one line.
+  function inLines(own) {
+    if (narrow.matches && own.title && own.title.text) own.title.text = own.title.text.replace(/ \(/, "<br>(");
+    return own;
   }
 
   function draw() {
@@ -44,6 +51,6 @@
     });
   }
 
-  dark.addEventListener("change", draw);
+  for (const query of [dark, narrow]) query.addEventListener("change", draw);
   draw();
 })();

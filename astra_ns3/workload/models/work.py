@@ -2,7 +2,8 @@
 
 Model FLOPs are those of the products of a forward and a backward pass, without what is computed again: D. Narayanan et
 al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 5.1. Model FLOP
-utilisation is A. Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, appendix B.
+utilisation is A. Chowdhery et al., "PaLM: Scaling Language Modeling with Pathways", 2022, appendix B: three times the
+forward pass, also of a first layer, whose input needs no gradient.
 """
 
 from __future__ import annotations

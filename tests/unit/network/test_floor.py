@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+import networkx
 import numpy as np
 import pytest
 
@@ -124,6 +128,62 @@ def test_a_ring_has_two_lines_for_each_npu() -> None:
     time_ps, _ = found(plan, (0, 1, 2500))
     assert time_ps <= 200_000  # one way round; the other may carry as much
     assert time_ps >= 100_000
+
+
+def all_to_all(npus: int, size: int = 1000) -> list[tuple[int, int, int]]:
+    return [(a, b, size) for a in range(npus) for b in range(npus) if a != b]
+
+
+@pytest.mark.parametrize(
+    ("topology", "npus", "pairs", "lines"),
+    [
+        ({"kind": "ring", "npus": 8}, 8, 4 * 4, 2),
+        ({"kind": "ring", "npus": 7}, 7, 3 * 4, 2),
+        ({"kind": "torus", "shape": [8, 3]}, 24, 12 * 12, 2 * 3),
+        ({"kind": "torus", "shape": [3, 8]}, 24, 12 * 12, 2 * 3),
+        ({"kind": "mesh", "shape": [6]}, 6, 3 * 3, 1),
+    ],
+)
+def test_halves_of_a_dimension_share_the_lines_between_them(
+    topology: dict[str, Any], npus: int, pairs: int, lines: int
+) -> None:
+    """So many pairs of an all-to-all have their ends in different halves, which so many lines join each way."""
+    time_ps, where = found(packets({**topology, "link": LINK, "switch": SWITCH}), *all_to_all(npus))
+    assert time_ps == pairs * 1000 * 1000 // (lines * 12.5)
+    assert "half of dimension" in where
+
+
+def routed_ps(graph: Graph, messages: Sequence[tuple[int, int, int]], parts: int = 20) -> float:
+    """What the busiest line needs if each part of a message takes the way whose lines are least busy, one by one."""
+    busy = {(a, b): 0.0 for link in graph.links for a, b in ((link.a, link.b), (link.b, link.a))}
+    each_ps = {(a, b): 8e12 / link.rate_bps for link in graph.links for a, b in ((link.a, link.b), (link.b, link.a))}
+    lines = networkx.DiGraph(list(busy))
+    whole_ps = sum(size for *_, size in messages) * max(each_ps.values())
+
+    def price(a: int, b: int, _: object) -> float:
+        return math.exp(8 * busy[a, b] / whole_ps * len(busy))
+
+    for _ in range(parts):
+        for source, destination, size in messages:
+            way = networkx.dijkstra_path(lines, graph.npu_host[source], graph.npu_host[destination], price)
+            for line in pairwise(way):
+                busy[line] += size / parts * each_ps[line]
+    return max(busy.values())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_routes_are_faster_than_the_floor(seed: int) -> None:
+    """By ways that are looked for without any cut; on rings, tori and meshes of any sizes, with any messages."""
+    draw = random.Random(seed)
+    kind = ("ring", "torus", "mesh")[seed % 3]
+    shape = [draw.randint(2, 5), draw.randint(2, 3)]
+    npus = shape[0] * shape[1]
+    size = {"npus": npus} if kind == "ring" else {"shape": shape}
+    plan = packets({"kind": kind, **size, "link": LINK, "switch": SWITCH})
+    messages = [(a, b, draw.randrange(1, 10**6)) for a, b, _ in all_to_all(npus) if draw.random() < 0.5]
+    assert plan.of_packets is not None
+    ratio = routed_ps(plan.of_packets.graph, messages) / found(plan, *messages)[0]
+    assert 1 - 1e-9 <= ratio < 1.5
 
 
 def test_a_line_counts_at_the_highest_rate_that_it_ever_has() -> None:

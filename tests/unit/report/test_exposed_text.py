@@ -121,13 +121,23 @@ def slow(phase: int, start_ps: int) -> Message:
 
 
 def test_slow_messages_that_look_alike_are_one_line_with_their_count() -> None:
-    """Two steps start 1 ps apart, which no line shows; a later step has a line of its own."""
-    slowest = (slow(0, 10**9), slow(0, 10**9 + 1), slow(0, 2 * 10**9))
-    lines = (
-        Explanation("run x", 21, 0, 21, slowest=slowest).text().split("messages that took longest\n")[1].splitlines()
-    )
-    assert [line.count("(2 of them)") for line in lines] == [1, 0, 0, 0, 0, 0]
-    assert [line.strip() for line in lines[1:3]] == ["on the line 1 us", "host0"]
+    """Each stands for two that are as long to the picosecond; all begin at other times."""
+    slowest = tuple(replace(slow(phase, 10**9 * (1 + phase)), alike=2) for phase in range(3))
+    text = Explanation("run x", 21, 0, 21, slowest=slowest).text()
+    assert text.split("messages that took longest\n")[1].splitlines() == [
+        "  NPU 0 to 1, 8 B of ring, chunk 0, phase 0, at 1 ms, and 5 more: 1 us each",
+        "    on the line 1 us",
+        "    host0",
+    ]
+
+
+def test_rows_with_the_same_words_are_one_with_their_count() -> None:
+    npus = ((2, 5_000_001), (0, 5_000_000), (1, 1_000_000))
+    ports = (("host0", 7), ("host1", 7), ("host2", 7))
+    found = Explanation("run x", 10_000_000, 0, 21, npus=npus, ports=ports)
+    waited, on_chain = (section.splitlines()[1:] for section in found.text().split("\n\n")[1:])
+    assert waited == ["  host0 and 2 more  7 ps each"]
+    assert [" ".join(line.split()) for line in on_chain] == ["NPU 2 and 1 more 5 us 50.0% each", "NPU 1 1 us 10.0%"]
 
 
 def test_an_explanation_says_whose_computing_and_waiting_it_tells() -> None:

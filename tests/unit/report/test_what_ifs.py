@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from support.small_run import small_run
 
+from astra_ns3 import run
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.parts import MESSAGE, Segment
 from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
@@ -19,7 +22,7 @@ def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() 
     found = what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(70), 100)
     assert found == (WhatIf(LINES, 50), WhatIf(RATE, 30, bounded=True))
     text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
-    assert "at most 30.0% less time  (30 ps), the lines allow no more" in text
+    assert "at most 30.0% less time  (30 ps), the lines allow no more; less where queues take its place" in text
     assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0), 100)[0] == WhatIf(RATE, 80)
 
 
@@ -43,6 +46,20 @@ def test_what_is_lost_waits_for_timers_and_not_for_lines() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("out_of_order", "lost", "words"),
+    [
+        (0, 3, "without losses"),
+        (2, 3, "without losses, and with packets in order"),
+        (2, 0, "with packets in order, so that none is taken for lost"),
+    ],
+)
+def test_packets_out_of_order_are_not_called_losses(out_of_order: int, lost: int, words: str) -> None:
+    metadata = run(**small_run()).metadata
+    metadata["statistics"] = {"out_of_order_packets": out_of_order, "lost_frames": lost, "dropped_frames": 0}
+    assert what_ifs({}, {"lost_ps": 90}, 0, Lines.of(metadata, whole=False), 100) == (WhatIf(words, 90),)
+
+
 def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() -> None:
     assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, tcp=True), 100) == ()
 
@@ -63,3 +80,5 @@ def test_only_other_collectives_are_others() -> None:
     assert waited_for_others([alone], messages) == 8  # behind another NPU's
     assert waited_for_others([Segment(MESSAGE, 0, 20, 50, message=0, whole=False)], messages) == 0
     assert waited_for_others([first], None) == 0
+    only_one = {name: column[4:] for name, column in messages.items()}
+    assert waited_for_others([Segment(MESSAGE, 1, 0, 50, message=0)], only_one) == 0  # its own acknowledgements

@@ -192,6 +192,11 @@ def test_throughput_is_that_of_its_definition() -> None:
         ("tokens a second", "8,000  (in samples of one sequence: 4)"),
         ("model FLOP utilisation", "25.0%  (of the devices' peak)"),
     ]
+    beyond = throughput_document(replace(work, peak_flops=2 * 10**15), 8, 6 * 10**12, 2)
+    assert throughput_rows({"throughput": beyond})[1] == (
+        "model FLOP utilisation",
+        "125.0%  (of the devices' peak, which factors below 1 or times of a file go beyond)",
+    )
     without = throughput_document(replace(work, tokens=1, peak_flops=None, sample="image"), 8, 6 * 10**12, 2)
     assert (without["tokens_per_second"], without["model_flop_utilisation"]) == (None, None)
     assert throughput_rows({"throughput": without}) == [("samples a second", "4  (a sample is one image)")]
