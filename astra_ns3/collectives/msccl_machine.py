@@ -141,7 +141,7 @@ class MscclMachine:
             self._line_up(other)
 
     def _values(self, rank: int, step: MscclStep, message: Message | None) -> list[Value]:
-        """What a step computes, stored where it says so."""
+        """Return the values that a step computes, and write them where the step stores any."""
         values = []
         for index in range(step.count if step.type != "nop" else 0):
             if message is None:

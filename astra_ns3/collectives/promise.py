@@ -1,4 +1,4 @@
-"""What each collective promises: what ranks hold at its start, and what they must hold at its end.
+"""The promise of each collective: the data that ranks hold at its start, and the data they must hold at its end.
 
 Blocks are those of the schedule; in an all-to-all they are numbered through all ranks' data, in rank order. With k
 blocks for each rank, rank r's part are the blocks ``owned[r] * k`` to ``owned[r] * k + k - 1``. In an uneven all-to-all
@@ -35,7 +35,7 @@ def start(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int]) -> lis
 
 
 def wanted(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], rank: int) -> dict[int, int]:
-    """What ``rank`` must hold at the end: block -> contributions."""
+    """Return the blocks that ``rank`` must hold at the end, each with its contributions."""
     ranks = schedule.ranks
     everyone = (1 << ranks) - 1
     if kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER):

@@ -14,7 +14,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 
 
 class NodeKind(str, Enum):
-    """What a node of a graph is."""
+    """The kind of a node of a graph."""
 
     COMPUTE = "compute"
     COLLECTIVE = "collective"
@@ -77,7 +77,7 @@ class GraphWorkload(Protocol):
 
     @property
     def format(self) -> str:
-        """Of what kind it is."""
+        """The name of the format that it was read from."""
 
     @property
     def npus(self) -> int:

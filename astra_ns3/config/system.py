@@ -1,4 +1,4 @@
-"""What a system file says: collective algorithms, chunking, scheduling, by ASTRA-sim 1.0's keys.
+"""The keys of a system file: collective algorithms, chunking, scheduling, by ASTRA-sim 1.0's keys.
 
 :mod:`astra_ns3.system.file` reads it, and knows which algorithms and policies there are. Keys of that format which are
 not modelled are accepted only at the value that leaves them without effect.

@@ -96,7 +96,7 @@ class Degrees:
 
 
 class OperationKind(str, Enum):
-    """What efficiency and time of an operation depend on."""
+    """The kind of an operation, on which its efficiency and time depend."""
 
     MATMUL = "matmul"
     ATTENTION = "attention"

@@ -20,13 +20,11 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.convolution import ConvolutionShape, Residual
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.workload.files.astra_sim import format_workload
-from astra_ns3.workload.generators.rates import rounded_up, update_ns
+from astra_ns3.workload.generators.rates import A100_OPERATIONS_PER_NS, rounded_up, update_ns
 from astra_ns3.workload.models.convolution import ImageLayer, layers_of
 
 BLOCKS = (3, 4, 6, 3)
 """Of conv2_x to conv5_x."""
-A100_OPERATIONS_PER_NS = 312_000
-"""Dense 16-bit matrix products of an NVIDIA A100, 312 TFLOPS (its data sheet)."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,7 @@ from pathlib import Path
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.workload.files.astra_sim import format_workload
-from astra_ns3.workload.generators.rates import rounded_up, update_ns
-
-A100_OPERATIONS_PER_NS = 312_000
-"""Dense 16-bit matrix products of an NVIDIA A100, 312 TFLOPS (its data sheet)."""
+from astra_ns3.workload.generators.rates import A100_OPERATIONS_PER_NS, rounded_up, update_ns
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class PlainNode(ConfigModel):
 
 
 class PlainLink(LinkConfig):
-    """What is known of one link; ``kind`` is its class, ``cost`` what a shortest path counts for it."""
+    """One link; ``kind`` is its class, ``cost`` what a shortest path counts for it."""
 
     kind: str = "link"
     cost: Annotated[int, Strict(), Gt(0), Le(1_000_000)] = 1

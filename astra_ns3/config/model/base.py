@@ -1,4 +1,4 @@
-"""What the files of all kinds of models share."""
+"""Keys that the files of all kinds of models share."""
 
 from __future__ import annotations
 

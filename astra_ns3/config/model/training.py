@@ -20,7 +20,7 @@ _STATES: Mapping[str, int] = {"adam": 2, "momentum": 1, "sgd": 0}
 
 
 class Training(ConfigModel):
-    """What one iteration consists of; ``micro_batch`` is the samples that go through the model at a time."""
+    """The size of one iteration; ``micro_batch`` is the number of samples that go through the model at a time."""
 
     micro_batch: Count = 1
     micro_batches: Count | None = None
@@ -59,7 +59,7 @@ class Training(ConfigModel):
 
 
 class SequenceTraining(Training):
-    """Of models of sequences: a sample is one of ``sequence`` tokens."""
+    """Training of a model of sequences: a sample is one of ``sequence`` tokens."""
 
     sequence: Count
     recompute: Literal["none", "selective", "full"] = "none"

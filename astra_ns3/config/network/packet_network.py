@@ -67,7 +67,7 @@ def _port_names_or_all(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Observe(ConfigModel):
-    """What is written down while the simulation runs, by name; nothing unless asked for."""
+    """Names of ports and values that are recorded while the simulation runs; none unless asked for."""
 
     connections: tuple[Literal["congestion_window", "rtt", "retransmissions", "timeouts"], ...] = ()
     queues: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()

@@ -23,7 +23,7 @@ class SameOnAll:
 
     @property
     def format(self) -> str:
-        """Of what kind it is."""
+        """The name of the format that it was read from."""
         return self.one.format
 
     @property

@@ -63,7 +63,7 @@ class Attributes(ConfigModel):
 
 
 class LinkDefaults(ConfigModel):
-    """Of links that don't say themselves."""
+    """Rate, delay and the like of links whose file has none."""
 
     rate_bps: RateBps | None = Field(alias="rate", default=None)
     delay_ps: TimePs | None = Field(alias="delay", default=None)
@@ -128,7 +128,7 @@ Hosts = Annotated[
 
 
 class Completion(ConfigModel):
-    """What a network file says of a graph that another program wrote. With any of it, other attributes are ignored."""
+    """Keys of a network file that complete another program's graph. With any of them, other attributes are ignored."""
 
     hosts: Hosts | None = None
     attributes: Attributes | None = None

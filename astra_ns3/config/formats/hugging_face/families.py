@@ -1,4 +1,4 @@
-"""What the model of each family is: from the keys of a config.json to the keys of ``model`` in a model file.
+"""The model of each family: from the keys of a config.json to the keys of ``model`` in a model file.
 
 Sources: the configuration classes of the library transformers (their defaults where a key is absent), and the models
 that it builds of them: which products have biases, which vectors are normalised.
