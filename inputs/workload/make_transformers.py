@@ -98,11 +98,6 @@ def parts_of(model: TransformerModel) -> tuple[Part, ...]:
     return (_embedding(model), *blocks, _head(model))
 
 
-def parameters_of(model: TransformerModel) -> int:
-    """Parameters of the whole model, each counted once."""
-    return sum(part.split_parameters + part.whole_parameters for part in parts_of(model))
-
-
 def transformer_workload(model: TransformerModel, source: str = "transformer") -> Workload:
     """The DATA loop of ``model``, or HYBRID_TRANSFORMER where NPUs share its blocks."""
     layers = tuple(_layer(model, part) for part in parts_of(model))
