@@ -87,21 +87,21 @@ class MscclProgram:
 def read_msccl(text: str, source: str) -> MscclProgram:
     """The program that ``text`` holds; raises InputError with ``source``, line and element."""
     algo = _Element(xml_tree(text, source, "an algorithm"))
-    if algo.node.tag != "algo":
-        raise algo.error(f"is not expected at the top; {_EXPECTED}")
+    algo.refuse(algo.node.tag != "algo", f"is not expected at the top; {_EXPECTED}")
     gpus: dict[int, Gpu] = {}
     for element in algo.parts("gpu"):
         number = element.new_id(gpus)
         gpus[number] = _gpu(element, number)
     ranks = algo.integer("ngpus", 1)
-    if sorted(gpus) != list(range(ranks)):
-        raise algo.error(f"ngpus is {ranks}, so gpu ids must be 0 to {ranks - 1}; found {sorted(gpus)[:8]}")
+    algo.refuse(
+        sorted(gpus) != list(range(ranks)),
+        f"ngpus is {ranks}, so gpu ids must be 0 to {ranks - 1}; found {sorted(gpus)[:8]}",
+    )
     try:
         kind = parse_kind(algo.node.get("coll", ""))
     except InputError as error:
         raise algo.error(f"coll: {error}") from error
-    if kind not in COLLECTIVES:
-        raise algo.error(f"coll: {kind.name.lower()} is not done by MSCCL's algorithms")
+    algo.refuse(kind not in COLLECTIVES, f"coll: {kind.name.lower()} is not done by MSCCL's algorithms")
     in_place = algo.integer("inplace", 0, default=0) > 0
     return MscclProgram(algo.node.get("name") or source, kind, in_place, [gpus[rank] for rank in range(ranks)])
 
@@ -118,8 +118,7 @@ class _Element:
         """The elements in this one, which are all called ``tag``."""
         found = [_Element(child) for child in self.node]
         for each in found:
-            if each.node.tag != tag:
-                raise each.error(f"is not expected in <{self.node.tag}>; {_EXPECTED}")
+            each.refuse(each.node.tag != tag, f"is not expected in <{self.node.tag}>; {_EXPECTED}")
         return found
 
     def new_id(self, known: Mapping[int, Gpu | ThreadBlock]) -> int:
@@ -156,6 +155,10 @@ class _Element:
     def error(self, what: str) -> InputError:
         return wrong(f"<{self.node.tag}>: {what}", self.node.get(WHERE, ""))
 
+    def refuse(self, condition: bool, what: str) -> None:
+        if condition:
+            raise self.error(what)
+
 
 def _gpu(element: _Element, number: int) -> Gpu:
     gpu = Gpu(element.line, {buffer: element.integer(f"{buffer}_chunks", 0) for buffer in _BUFFERS})
@@ -167,8 +170,7 @@ def _gpu(element: _Element, number: int) -> Gpu:
 
 def _block(element: _Element, gpu: int) -> ThreadBlock:
     peers = element.integer("send", -1), element.integer("recv", -1)
-    if gpu in peers:
-        raise element.error(f"GPU {gpu} has itself as a peer")
+    element.refuse(gpu in peers, f"GPU {gpu} has itself as a peer")
     block = ThreadBlock(element.line, *peers, element.integer("chan", 0, default=0))
     for step in element.parts("step"):
         block.steps.append(_step(step, block))
@@ -177,12 +179,13 @@ def _block(element: _Element, gpu: int) -> ThreadBlock:
 
 def _step(element: _Element, block: ThreadBlock) -> MscclStep:
     number = element.integer("s", 0)
-    if number != len(block.steps):
-        raise element.error(f"s is {number}, expected {len(block.steps)}")
+    element.refuse(number != len(block.steps), f"s is {number}, expected {len(block.steps)}")
     kind = element.word("type", _TYPES)
     for kinds, peer, what in ((SENDING, block.send, "sends"), (RECEIVING, block.receive, "receives")):
-        if kind in kinds and peer < 0:
-            raise element.error(f"type '{kind}' {what}, but the thread block of line {block.line} has no peer for it")
+        element.refuse(
+            kind in kinds and peer < 0,
+            f"type '{kind}' {what}, but the thread block of line {block.line} has no peer for it",
+        )
     element.parts("")
     depends = element.integer("depid", -1, default=-1), element.integer("deps", -1, default=-1)
     return MscclStep(

@@ -202,8 +202,11 @@ class StudyConfig(ConfigModel):
             for figure in part.figures:
                 file = figure_file(name, figure)
                 other = known.setdefault(file.casefold(), f"figure '{figure}' of part '{name}'")
-                if other != f"figure '{figure}' of part '{name}'":
-                    raise key_error("parts", f"figure '{figure}' of part '{name}' would be the file {file}, as {other}")
+                refuse_key(
+                    other != f"figure '{figure}' of part '{name}'",
+                    "parts",
+                    f"figure '{figure}' of part '{name}' would be the file {file}, as {other}",
+                )
 
     @model_validator(mode="after")
     @checked
@@ -211,8 +214,11 @@ class StudyConfig(ConfigModel):
         for name, part in self.parts.items():
             columns = list(columns_of(self, part).values())
             for column in columns:
-                if column in RESERVED or column in MEASURES or columns.count(column) > 1:
-                    raise key_error("parts", f"part '{name}': a column '{column}' is there already; see 'names'")
+                refuse_key(
+                    column in RESERVED or column in MEASURES or columns.count(column) > 1,
+                    "parts",
+                    f"part '{name}': a column '{column}' is there already; see 'names'",
+                )
 
 
 def figure_file(part: str, figure: str) -> str:

@@ -22,7 +22,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from astra_ns3.config.core.plain import Json, JsonObject
-from astra_ns3.errors import failing, wrong
+from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.store import STUDY_MARK, holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
@@ -50,8 +50,9 @@ class Store:
         """Raise InputError if the folder holds a run or a study of another name."""
         other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
         found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
-        if found:
-            raise wrong(f"the folder holds {found}; name another one or use --overwrite (overwrite=True)", self.folder)
+        refuse(
+            found != "", f"the folder holds {found}; name another one or use --overwrite (overwrite=True)", self.folder
+        )
 
     @property
     def points(self) -> Path:

@@ -14,7 +14,7 @@ from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import wrong
+from astra_ns3.errors import refuse
 from astra_ns3.network.instance import MOST_CHUNKS
 from astra_ns3.system.chunking import chunk_sizes, chunks_of_one_size
 from astra_ns3.system.communicator import Communicator
@@ -133,5 +133,4 @@ def _in_turn(phase: Phase, queue: int, turn: int, *, anticlockwise: bool) -> Pha
 
 
 def _check_chunks(request: CollectiveRequest, chunks: int) -> None:
-    if chunks > MOST_CHUNKS:
-        raise wrong(f"{request.bytes} bytes make {chunks} chunks, more than {MOST_CHUNKS}")
+    refuse(chunks > MOST_CHUNKS, f"{request.bytes} bytes make {chunks} chunks, more than {MOST_CHUNKS}")

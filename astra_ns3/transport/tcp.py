@@ -12,7 +12,7 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import refuse
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import (
     Frames,
@@ -70,12 +70,12 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
     """
     headers = tcp_packet_bytes(0, timestamps=transport.timestamps)
     segment_bytes = transport.segment_bytes or transport.mtu_bytes - headers
-    if segment_bytes + headers > transport.mtu_bytes:
-        # IP would cut each packet in two without a word, and the second fragment costs as much as a packet.
-        raise wrong(
-            f"key 'transport.segment': {segment_bytes} bytes and {headers} of headers and options are more than "
-            f"the MTU, {transport.mtu_bytes}; the largest segment is {transport.mtu_bytes - headers}"
-        )
+    # IP would cut each packet in two without a word, and the second fragment costs as much as a packet.
+    refuse(
+        segment_bytes + headers > transport.mtu_bytes,
+        f"key 'transport.segment': {segment_bytes} bytes and {headers} of headers and options are more than "
+        f"the MTU, {transport.mtu_bytes}; the largest segment is {transport.mtu_bytes - headers}",
+    )
     refuse(
         transport.window_bytes < segment_bytes,
         f"key 'transport.window': {transport.window_bytes} bytes do not hold one segment of {segment_bytes}",

@@ -21,6 +21,11 @@ class Row:
         comments = "; this format has no comments" if any(word.startswith("#") for word in self.words) else ""
         return wrong(f"{message}{comments}", Where(self.source, self.number))
 
+    def refuse(self, condition: bool, message: str) -> None:
+        """Raise :meth:`error` if ``condition`` holds; see :func:`astra_ns3.errors.refuse`."""
+        if condition:
+            raise self.error(message)
+
     def integer(self, column: int, what: str, smallest: int, largest: int, unit: str = "") -> int:
         """The whole number in ``column``; 19 digits hold every allowed one. ``unit``: what it counts."""
         word = self.words[column]

@@ -27,25 +27,21 @@ _Kind = TypeVar("_Kind")
 
 def _number(row: Row, column: int = 1) -> float:
     word = row.words[column]
-    if not _DECIMAL.fullmatch(word):
-        raise row.error(f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
+    row.refuse(not _DECIMAL.fullmatch(word), f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
     value = float(word)
-    if value > LARGEST_INTEGER:
-        raise row.error(f"{row.words[0]} has '{word[:40]}', expected at most {LARGEST_INTEGER}")
+    row.refuse(value > LARGEST_INTEGER, f"{row.words[0]} has '{word[:40]}', expected at most {LARGEST_INTEGER}")
     return value
 
 
 def _whole(row: Row) -> int:
     """A whole number, also one written as 900.0: the known code cuts fractions off without a word."""
     value = _number(row)
-    if value != int(value):
-        raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
+    row.refuse(value != int(value), f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
     return int(value) if "." in row.words[1] or "e" in row.words[1].lower() else int(row.words[1])
 
 
 def _switch(row: Row) -> bool:
-    if row.words[1] not in ("0", "1"):
-        raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected 0 or 1")
+    row.refuse(row.words[1] not in ("0", "1"), f"{row.words[0]} is '{row.words[1][:40]}', expected 0 or 1")
     return row.words[1] == "1"
 
 
@@ -54,8 +50,7 @@ def _rate(row: Row) -> int:
         rate_bps = parse_rate(row.words[1])
     except InputError as error:
         raise row.error(f"{row.words[0]}: {error}") from error
-    if rate_bps == 0:
-        raise row.error(f"{row.words[0]} is '{row.words[1]}', expected more than 0")
+    row.refuse(rate_bps == 0, f"{row.words[0]} is '{row.words[1]}', expected more than 0")
     return rate_bps
 
 
@@ -66,13 +61,14 @@ def _three(row: Row) -> tuple[int, ...]:
 def _map(row: Row) -> dict[int, float]:
     """``n rate value rate value ...``: a value for each rate of a port."""
     count = row.integer(1, f"number of entries of {row.words[0]}", 1, 1000)
-    if len(row.words) != 2 + 2 * count:
-        raise row.error(f"{row.words[0]} says {count} entries, so {2 * count} numbers; found {len(row.words) - 2}")
+    row.refuse(
+        len(row.words) != 2 + 2 * count,
+        f"{row.words[0]} says {count} entries, so {2 * count} numbers; found {len(row.words) - 2}",
+    )
     values: dict[int, float] = {}
     for column in range(2, len(row.words), 2):
         rate_bps = row.integer(column, f"rate in {row.words[0]}", 1, LARGEST_INTEGER)
-        if rate_bps in values:
-            raise row.error(f"{row.words[0]} has rate {rate_bps} twice")
+        row.refuse(rate_bps in values, f"{row.words[0]} has rate {rate_bps} twice")
         values[rate_bps] = _number(row, column + 1)
     return values
 
@@ -201,9 +197,9 @@ def read_values(path: str) -> HpccValues:
         if name in values:
             raise row.error(f"key '{name}' stands twice (first on line {rows[name].number})")
         key, found = KEYS[name], len(row.words) - 1
-        if key.words is None and found == 0:
-            raise row.error(f"{name} has no number of entries behind it")
-        if key.words is not None and found != key.words:
-            raise row.error(f"{name} has {found} words behind it, expected {key.words}")
+        row.refuse(key.words is None and found == 0, f"{name} has no number of entries behind it")
+        row.refuse(
+            key.words is not None and found != key.words, f"{name} has {found} words behind it, expected {key.words}"
+        )
         rows[name], values[name] = row, key.parse(row)
     return HpccValues(path, values, rows)

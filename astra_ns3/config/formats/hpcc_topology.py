@@ -65,10 +65,10 @@ def parse_hpcc_topology(text: str, source: str = "topology") -> HpccTopology:
     """The topology that ``text`` describes; ``source`` names it in messages."""
     rows = rows_of(text, source)
     header = rows[0] if rows else Row(source, 1, ())
-    if len(header.words) not in (len(_SHORT_HEADER), len(_LONG_HEADER)):
-        raise header.error(
-            f"found {len(header.words)} words, expected '{' '.join(_SHORT_HEADER)}' or '{' '.join(_LONG_HEADER)}'"
-        )
+    header.refuse(
+        len(header.words) not in (len(_SHORT_HEADER), len(_LONG_HEADER)),
+        f"found {len(header.words)} words, expected '{' '.join(_SHORT_HEADER)}' or '{' '.join(_LONG_HEADER)}'",
+    )
     names = _SHORT_HEADER if len(header.words) == len(_SHORT_HEADER) else _LONG_HEADER
     numbers = {
         name: header.integer(column, name, 1 if name in ("nodes", "gpus_per_server") else 0, MOST_NODES)
@@ -77,11 +77,9 @@ def parse_hpcc_topology(text: str, source: str = "topology") -> HpccTopology:
     }
     scale_up, nodes = numbers.get("nvswitches", 0), numbers["nodes"]
     switches, links_from = _switch_ids(rows, scale_up + numbers["switches"], nodes)
-    if len(switches) == nodes:
-        raise header.error(f"all {nodes} nodes are switches, so there is no host")
+    header.refuse(len(switches) == nodes, f"all {nodes} nodes are switches, so there is no host")
     found = rows[links_from:]
-    if len(found) < numbers["links"]:
-        raise header.error(f"says {numbers['links']} links, found {len(found)} lines of links")
+    header.refuse(len(found) < numbers["links"], f"says {numbers['links']} links, found {len(found)} lines of links")
     return HpccTopology(
         source=source,
         nodes=nodes,
@@ -99,16 +97,13 @@ def _switch_ids(rows: list[Row], count: int, nodes: int) -> tuple[tuple[int, ...
     ids: dict[int, None] = {}
     place = 1
     while len(ids) < count:
-        if place == len(rows):
-            raise rows[-1].error(f"the file ends after {len(ids)} of {count} switch numbers")
+        rows[-1].refuse(place == len(rows), f"the file ends after {len(ids)} of {count} switch numbers")
         row = rows[place]
         for column in range(len(row.words)):
             node = row.integer(column, "switch", 0, nodes - 1)
-            if node in ids:
-                raise row.error(f"switch {node} stands twice")
+            row.refuse(node in ids, f"switch {node} stands twice")
             ids[node] = None
-        if len(ids) > count:
-            raise row.error(f"found {len(ids)} switch numbers, the first line says {count}")
+        row.refuse(len(ids) > count, f"found {len(ids)} switch numbers, the first line says {count}")
         place += 1
     return tuple(ids), place
 

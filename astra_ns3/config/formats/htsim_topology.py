@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES, PlainGraph, PlainLink, PlainNode
-from astra_ns3.errors import InputError, nearest, refuse
+from astra_ns3.errors import nearest, refuse
 from astra_ns3.units import PS_PER_NS
 
 MOST = 1_000_000
@@ -35,8 +35,8 @@ class _Tier:
     def get(self, key: str, default: int = 0) -> int:
         return self.numbers.get(key, default)
 
-    def error(self, message: str) -> InputError:
-        return self.row.error(f"{' '.join(self.row.words)}: {message}")
+    def refuse(self, condition: bool, message: str) -> None:
+        self.row.refuse(condition, f"{' '.join(self.row.words)}: {message}")
 
     def buffer_bytes(self) -> int | None:
         """Its ports' queues together, if the file says them."""
@@ -89,10 +89,8 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
 
 
 def _number(row: Row, found: dict[str, int], least: int) -> int:
-    if row.words[0].lower() in found:
-        raise row.error(f"'{row.words[0]}' stands twice")
-    if len(row.words) != 2:
-        raise row.error(f"found {len(row.words)} words, expected '{row.words[0][:40]}' and a number")
+    row.refuse(row.words[0].lower() in found, f"'{row.words[0]}' stands twice")
+    row.refuse(len(row.words) != 2, f"found {len(row.words)} words, expected '{row.words[0][:40]}' and a number")
     return row.integer(1, row.words[0], least, MOST)
 
 
@@ -101,8 +99,10 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
     for row in rows:
         key = row.words[0].lower()
         if key == "tier":
-            if len(row.words) != 2 or row.words[1] != str(len(tiers)):
-                raise row.error(f"found '{' '.join(row.words)[:40]}', expected 'Tier {len(tiers)}': the lowest first")
+            row.refuse(
+                len(row.words) != 2 or row.words[1] != str(len(tiers)),
+                f"found '{' '.join(row.words)[:40]}', expected 'Tier {len(tiers)}': the lowest first",
+            )
             tiers.append(_Tier(row, {}))
         elif tiers:
             if key not in _TIER_KEYS:
@@ -112,10 +112,11 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
     for number, tier in enumerate(tiers):
         top = number == len(tiers) - 1
         for key in (*_NEEDED, *(() if top else ("radix_up",))):
-            if key not in tier.numbers:
-                raise tier.error(f"'{key}' is missing")
-        if top and {"radix_up", "queue_up"} & set(tier.numbers):
-            raise tier.error("has radix_up or queue_up, but nothing is above the highest tier")
+            tier.refuse(key not in tier.numbers, f"'{key}' is missing")
+        tier.refuse(
+            top and not tier.numbers.keys().isdisjoint({"radix_up", "queue_up"}),
+            "has radix_up or queue_up, but nothing is above the highest tier",
+        )
     return tiers
 
 
@@ -130,8 +131,7 @@ def _tree(header: dict[str, int], tiers: list[_Tier], source: str) -> _Tree:
     refuse(
         len(tiers) == 2 and pod != nodes, f"Podsize is {pod}, expected all {nodes} Nodes: two tiers are one pod", source
     )
-    if tiers[0].get("bundle", 1) != 1:
-        raise tiers[0].error("Bundle is not 1, but each host has one link")
+    tiers[0].refuse(tiers[0].get("bundle", 1) != 1, "Bundle is not 1, but each host has one link")
     tors = pod // tiers[0].get("radix_down")
     aggregations = _above(tiers[0], tiers[1])
     _check_down(tiers[1], tors, "ToR switches of its pod")
@@ -147,18 +147,20 @@ def _tree(header: dict[str, int], tiers: list[_Tier], source: str) -> _Tree:
 def _above(tier: _Tier, upper: _Tier) -> int:
     """How many switches of the tier above one switch is joined to."""
     bundle = upper.get("bundle", 1)
-    if tier.get("radix_up") % bundle:
-        raise tier.error(f"Radix_Up is {tier.get('radix_up')}, expected a multiple of the Bundle above, {bundle}")
+    tier.refuse(
+        tier.get("radix_up") % bundle != 0,
+        f"Radix_Up is {tier.get('radix_up')}, expected a multiple of the Bundle above, {bundle}",
+    )
     return tier.get("radix_up") // bundle
 
 
 def _check_down(tier: _Tier, lower: int, what: str) -> None:
     expected = lower * tier.get("bundle", 1)
-    if tier.get("radix_down") != expected:
-        raise tier.error(
-            f"Radix_Down is {tier.get('radix_down')}, expected {expected}: {lower} {what}, "
-            f"{tier.get('bundle', 1)} links each"
-        )
+    tier.refuse(
+        tier.get("radix_down") != expected,
+        f"Radix_Down is {tier.get('radix_down')}, expected {expected}: {lower} {what}, "
+        f"{tier.get('bundle', 1)} links each",
+    )
 
 
 def _check_ratio(tier: _Tier, upper: _Tier) -> None:
@@ -166,8 +168,10 @@ def _check_ratio(tier: _Tier, upper: _Tier) -> None:
         return
     down = tier.get("radix_down") * tier.get("downlink_speed_gbps")
     up = tier.get("radix_up") * upper.get("downlink_speed_gbps")
-    if down != tier.get("oversubscribed") * up:
-        raise tier.error(f"Oversubscribed is {tier.get('oversubscribed')}, but {down} Gb/s go down and {up} Gb/s up")
+    tier.refuse(
+        down != tier.get("oversubscribed") * up,
+        f"Oversubscribed is {tier.get('oversubscribed')}, but {down} Gb/s go down and {up} Gb/s up",
+    )
 
 
 def _graph(source: str, hosts: int, tiers: list[_Tier], tree: _Tree) -> PlainGraph:

@@ -68,8 +68,7 @@ class RoutingConfig(ConfigModel):
         )
         pairs = [(pin.sender, pin.receiver) for pin in self.pins]
         for position, pair in enumerate(pairs):
-            if pair[0] == pair[1]:
-                raise key_error("pins", f"entry {position}: NPU {pair[0]} sends itself nothing")
+            refuse_key(pair[0] == pair[1], "pins", f"entry {position}: NPU {pair[0]} sends itself nothing")
         if len(set(pairs)) < len(pairs):
             twice = next(pair for pair in pairs if pairs.count(pair) > 1)
             raise key_error("pins", f"has two entries for sender {twice[0]} and receiver {twice[1]}")

@@ -51,12 +51,10 @@ def parse_workload(text: str, source: str = "workload") -> Workload:
     refuse(not rows, "is empty, expected a training loop on its first line", source)
     header = parse_header(rows[0])
     refuse(len(rows) < 2, "the number of layers is missing", Where(source, rows[0].number + 1))
-    if len(rows[1].words) != 1:
-        raise rows[1].error(f"found {len(rows[1].words)} words, expected the number of layers alone")
+    rows[1].refuse(len(rows[1].words) != 1, f"found {len(rows[1].words)} words, expected the number of layers alone")
     count = rows[1].integer(0, "number of layers", 1, LARGEST_INTEGER)
     layer_rows = rows[2:]
-    if len(layer_rows) != count:
-        raise rows[1].error(f"says {count} layers, found {len(layer_rows)}")
+    rows[1].refuse(len(layer_rows) != count, f"says {count} layers, found {len(layer_rows)}")
     check_layer_numbers(rows[0], header, count)
     return Workload(
         loop=header.loop,
@@ -91,8 +89,10 @@ def _layer(row: Row, loop: str) -> Layer:
 def read_layer(row: Row, pass_of: Callable[[Row, int], Pass], *, has_policy: bool) -> Layer:
     """Return the layer of a row; ``pass_of`` reads the three columns of a pass from a column on. Raises InputError."""
     expected = (*COLUMNS, _POLICY_COLUMN) if has_policy else COLUMNS
-    if len(row.words) != len(expected):
-        raise row.error(f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}")
+    row.refuse(
+        len(row.words) != len(expected),
+        f"found {len(row.words)} columns, expected {len(expected)}: {', '.join(expected)}",
+    )
     row.integer(1, COLUMNS[1], -LARGEST_INTEGER, LARGEST_INTEGER)
     return Layer(
         name=row.words[0],
@@ -117,11 +117,9 @@ def _pass(row: Row, column: int) -> Pass:
     compute_ns = row.integer(column, COLUMNS[column], 0, LARGEST_COMPUTE_NS, "ns")
     word, size = row.words[column + 1], row.integer(column + 2, COLUMNS[column + 2], 0, LARGEST_INTEGER)
     if word == "NONE":
-        if size:
-            raise row.error(f"{COLUMNS[column + 2]} is {size}, expected 0 since the collective is NONE")
+        row.refuse(size != 0, f"{COLUMNS[column + 2]} is {size}, expected 0 since the collective is NONE")
         return Pass(compute_ns)
-    if word == _KIND_NOT_YET:
-        raise row.error(f"collective '{word}' is not supported yet; supported: {', '.join(_KINDS)}, NONE")
+    row.refuse(word == _KIND_NOT_YET, f"collective '{word}' is not supported yet; supported: {', '.join(_KINDS)}, NONE")
     if word not in _KINDS:
         hint = nearest(word, (*_KINDS, "NONE"))
         raise row.error(f"collective '{word[:40]}' is not one of {', '.join(_KINDS)}, NONE{hint}")

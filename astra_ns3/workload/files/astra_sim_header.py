@@ -75,8 +75,10 @@ def check_layer_numbers(row: Row, header: Header, layers: int) -> None:
         if ids and max(ids) >= layers:
             raise row.error(f"'{key}' names layer {max(ids)}, expected at most {layers - 1} (numbered from 0)")
     lowest = min(header.checkpoint_initiates, default=layers)
-    if lowest < min(header.checkpoints, default=layers):
-        raise row.error(f"'{_INITIATES}' names layer {lowest}, but no checkpoint is at or below it")
+    row.refuse(
+        lowest < min(header.checkpoints, default=layers),
+        f"'{_INITIATES}' names layer {lowest}, but no checkpoint is at or below it",
+    )
 
 
 def header_of(workload: Workload) -> Header:
@@ -117,10 +119,8 @@ def _keyed_header(row: Row) -> Header:
         key = row.words[column]
         if key not in keys:
             raise row.error(f"found '{key[:40]}' after {loop}, expected {', '.join(keys)}{nearest(key, keys)}")
-        if key in values:
-            raise row.error(f"'{key}' is given twice")
-        if column + 1 == len(row.words):
-            raise row.error(f"the number after '{key}' is missing")
+        row.refuse(key in values, f"'{key}' is given twice")
+        row.refuse(column + 1 == len(row.words), f"the number after '{key}' is missing")
         if key == _GROUP:
             values[key] = (row.integer(column + 1, _GROUP[:-1], 1, LARGEST_INTEGER),)
             column += 2
@@ -128,8 +128,7 @@ def _keyed_header(row: Row) -> Header:
             values[key] = _layer_numbers(row, column)
             column += 2 + len(values[key])
     for key in keys:
-        if key not in values:
-            raise row.error(f"{loop} needs '{key}', which is missing")
+        row.refuse(key not in values, f"{loop} needs '{key}', which is missing")
     return Header(loop, None, values[_GROUP][0], values.get(_CHECKPOINTS, ()), values.get(_INITIATES, ()))
 
 
@@ -137,9 +136,10 @@ def _layer_numbers(row: Row, key_column: int) -> tuple[int, ...]:
     """The numbers of layers behind the key in ``key_column`` and their count."""
     key, first = row.words[key_column], key_column + 2
     count = row.integer(key_column + 1, f"how many {key[:-1]}", 0, LARGEST_INTEGER)
-    if first + count > len(row.words):
-        raise row.error(f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers")
+    row.refuse(
+        first + count > len(row.words),
+        f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers",
+    )
     ids = tuple(row.integer(column, key[:-1], 0, LARGEST_INTEGER) for column in range(first, first + count))
-    if len(set(ids)) < count:
-        raise row.error(f"'{key}' names a layer twice")
+    row.refuse(len(set(ids)) < count, f"'{key}' names a layer twice")
     return ids

@@ -72,12 +72,10 @@ def parse_simai(text: str, source: str = "workload") -> Workload:
     loop, fields, keys = _header(rows[0])
     unknown: dict[str, list[int]] = {unknown_key(word): [rows[0].number] for word in keys}
     refuse(len(rows) < 2, "the number of rows is missing", Where(source, rows[0].number + 1))
-    if len(rows[1].words) != 1:
-        raise rows[1].error(f"found {len(rows[1].words)} words, expected the number of rows alone")
+    rows[1].refuse(len(rows[1].words) != 1, f"found {len(rows[1].words)} words, expected the number of rows alone")
     count = _whole(rows[1]).integer(0, "number of rows", 1, LARGEST_INTEGER)
     layers = rows[2:]
-    if len(layers) != count:
-        raise rows[1].error(f"says {count} rows, found {len(layers)}")
+    rows[1].refuse(len(layers) != count, f"says {count} rows, found {len(layers)}")
     reader = _LayerReader(loop, unknown)
     read = tuple(reader.layer(_whole(row)) for row in layers)
     if unknown:

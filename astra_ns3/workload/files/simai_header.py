@@ -54,10 +54,8 @@ def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
             unknown.append(word)
             column += 1 + (column + 1 < len(row.words) and _is_number(row.words[column + 1]))
             continue
-        if option.value in fields:
-            raise row.error(f"'{word}' is given twice")
-        if column + 1 == len(row.words):
-            raise row.error(f"the number after '{word}' is missing")
+        row.refuse(option.value in fields, f"'{word}' is given twice")
+        row.refuse(column + 1 == len(row.words), f"the number after '{word}' is missing")
         if option in LISTS:
             fields[option.value] = _list(row, column)
             column += 1 + len(fields[option.value])
@@ -66,8 +64,10 @@ def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
             fields[option.value] = _number(row, column + 1, word, smallest)
             column += 1
         column += 1
-    if not unknown and LoopOption.MODEL_PARALLEL_NPUS.value not in fields:
-        raise row.error(f"{row.words[0]} needs 'model_parallel_NPU_group:', which is missing")
+    row.refuse(
+        not unknown and LoopOption.MODEL_PARALLEL_NPUS.value not in fields,
+        f"{row.words[0]} needs 'model_parallel_NPU_group:', which is missing",
+    )
     return loop, fields, unknown
 
 
@@ -82,8 +82,7 @@ def without_simai_keys(row: Row) -> tuple[Row, list[str], list[str]]:
         word = row.words[column]
         if word in KEYS:
             found.append(word)
-            if column + 1 == len(row.words):
-                raise row.error(f"the number after '{word}' is missing")
+            row.refuse(column + 1 == len(row.words), f"the number after '{word}' is missing")
             column += 1 + len(_list(row, column)) if KEYS[word] in LISTS else 1
             if KEYS[word] not in LISTS:
                 _number(row, column, word, 0)
@@ -129,6 +128,8 @@ def _list(row: Row, key_column: int) -> tuple[int, ...]:
     """Numbers of layers behind the key in ``key_column`` and their count."""
     key, first = row.words[key_column], key_column + 2
     count = _number(row, key_column + 1, key, 0)
-    if first + count > len(row.words):
-        raise row.error(f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers")
+    row.refuse(
+        first + count > len(row.words),
+        f"'{key} {count}' is followed by {len(row.words) - first} words, expected {count} numbers",
+    )
     return tuple(_number(row, column, key, 0) for column in range(first, first + count))

@@ -90,8 +90,10 @@ def flow_sizes(word: str) -> FlowSizes:
 
 
 def _point(row: Row) -> tuple[float, float]:
-    if len(row.words) != 2 or not all(_DECIMAL.fullmatch(word) for word in row.words):
-        raise row.error("expected two numbers: a size in bytes and the percentage of flows that are no larger")
+    row.refuse(
+        len(row.words) != 2 or not all(_DECIMAL.fullmatch(word) for word in row.words),
+        "expected two numbers: a size in bytes and the percentage of flows that are no larger",
+    )
     return float(row.words[0]), float(row.words[1])
 
 

@@ -59,8 +59,11 @@ def _qwen2(keys: Keys) -> Shape:
 
 
 def _qwen3(keys: Keys) -> Shape:
-    if keys.switch("attention_bias", False):
-        raise keys.error("attention_bias", "is true, biases of attention alone, which a model file can't say")
+    keys.refuse(
+        keys.switch("attention_bias", False),
+        "attention_bias",
+        "is true, biases of attention alone, which a model file can't say",
+    )
     shape = _rotary(keys)
     return {**shape, "head_size": shape.get("head_size", _ROTARY_HEAD_SIZE), "query_key_norm": True}
 
@@ -94,10 +97,14 @@ def _chosen(keys: Keys, width: int) -> Shape:
 
 
 def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
-    if keys.switch("attention_bias", False):
-        raise keys.error("attention_bias", "is true, biases of attention alone, which a model file can't say")
-    if keys.count("moe_layer_freq", 1) > 1:
-        raise keys.error("moe_layer_freq", f"found {keys.count('moe_layer_freq')}, expected 1")
+    keys.refuse(
+        keys.switch("attention_bias", False),
+        "attention_bias",
+        "is true, biases of attention alone, which a model file can't say",
+    )
+    keys.refuse(
+        keys.count("moe_layer_freq", 1) > 1, "moe_layer_freq", f"found {keys.count('moe_layer_freq')}, expected 1"
+    )
     shape = _rotary(keys)
     for replaced in ("kv_heads", "head_size"):
         shape.pop(replaced, None)
@@ -124,8 +131,9 @@ def _deepseek_v3(keys: Keys) -> Shape:
 
 
 def _gpt2(keys: Keys) -> Shape:
-    if keys.switch("add_cross_attention", False):
-        raise keys.error("add_cross_attention", "is true, which a model file can't say")
+    keys.refuse(
+        keys.switch("add_cross_attention", False), "add_cross_attention", "is true, which a model file can't say"
+    )
     hidden = keys.count("n_embd", 768)
     return {
         "layers": keys.count("n_layer", 12),
@@ -143,10 +151,12 @@ def _gpt2(keys: Keys) -> Shape:
 
 def _bert(keys: Keys) -> Shape:
     for key in ("is_decoder", "add_cross_attention"):
-        if keys.switch(key, False):
-            raise keys.error(key, "is true, which a model file can't say")
-    if keys.data.get("position_embedding_type", "absolute") != "absolute":
-        raise keys.error("position_embedding_type", "isn't 'absolute', the only one that a model file can say")
+        keys.refuse(keys.switch(key, False), key, "is true, which a model file can't say")
+    keys.refuse(
+        keys.data.get("position_embedding_type", "absolute") != "absolute",
+        "position_embedding_type",
+        "isn't 'absolute', the only one that a model file can say",
+    )
     return {
         "layers": keys.count("num_hidden_layers", 12),
         "hidden": keys.count("hidden_size", 768),

@@ -47,6 +47,11 @@ class Keys:
         """An error about a key."""
         return wrong(f"key '{key}': {words}", self.source)
 
+    def refuse(self, condition: bool, key: str, words: str) -> None:
+        """Raise :meth:`error` if ``condition`` holds."""
+        if condition:
+            raise self.error(key, words)
+
     def _whole(self, key: str, default: int | None, least: int, words: str) -> int:
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
