@@ -19,6 +19,7 @@ from astra_ns3.config.core.model import (
     PositiveTimePs,
     checked,
     key_error,
+    refuse_key,
     shown,
     validated,
 )
