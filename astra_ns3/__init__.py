@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
+# In which module each public name is.
 _PLACES = {
     "Result": "experiments.result",
     "ScenarioResult": "experiments.scenario_result",
@@ -35,7 +36,6 @@ _PLACES = {
     "run_scenario": "experiments.run",
     "study": "studies.run_study",
 }
-"""In which module each public name is."""
 __all__ = [
     "Result",
     "ScenarioResult",

@@ -79,8 +79,8 @@ class Interrupted(AstraNs3Error):
     exit_status = 130
 
 
+# Letters with which a word says which longer one it is meant to begin.
 _TELLING = 3
-"""Letters with which a word says which longer one it is meant to begin."""
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
@@ -110,8 +110,8 @@ Location = Where | str | os.PathLike[str]
 _Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
 _LONGEST_WORD = 40
+# A quoted value that is long, and a word longer than any file's name.
 _LONG = re.compile(r"""(?<!\w)(['"])([^'"]{160})([^'"]{41,})\1(?!\w)|()([^\s/'"]{160})([^\s/'"]{141,})""")
-"""A quoted value that is long, and a word longer than any file's name."""
 
 
 def wrong(words: str, where: Location = "") -> InputError:

@@ -80,12 +80,12 @@ _INTERVAL = click.option(
 )
 
 
+# Examples of lists of flows.
 _FLOWS = (
     "astra-ns3 generate flows poisson --npus 16 --sizes web-search --rate 100Gbps --load 0.5 --duration 1ms "
     "-o flows.csv",
     "astra-ns3 generate flows incast --npus 16 --sizes 64KB --senders 8 --bursts 10 --interval 100us -o incast.csv",
 )
-"""Examples of lists of flows."""
 _OF_FLOWS = {
     "Flows": (
         "npus",

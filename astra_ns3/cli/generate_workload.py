@@ -20,8 +20,8 @@ from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.hugging_face import read_as_model
 from astra_ns3.workload.models.workload import ModelWorkload
 
+# What models are written as, and what conversion calls it.
 _MODEL_FORMATS = {"chakra": "chakra", "chakra-json": "chakra-json", "text": "astra-sim", "yaml": "model"}
-"""What models are written as, and what conversion calls it."""
 _BY_ENDING = {".yaml": "yaml", ".yml": "yaml"}
 
 

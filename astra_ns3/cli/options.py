@@ -27,11 +27,11 @@ SAID = (
     ),
 )
 """How much is said."""
+# Of ASTRA-sim 2's command lines: where it logs to.
 _LOGS = (
     click.Option(["--logging-configuration"], hidden=True),
     click.Option(["--logging-folder"], hidden=True),
 )
-"""Of ASTRA-sim 2's command lines: where it logs to."""
 
 
 def files_of(request: type[RunRequest]) -> list[Option]:

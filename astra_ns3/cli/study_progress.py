@@ -7,8 +7,8 @@ from typing import TextIO
 from astra_ns3.cli.progress import clock_text, columns_of
 from astra_ns3.studies.progress import StudyProgress
 
+# Between two lines where nobody looks on.
 _LOG_SECONDS = 30.0
-"""Between two lines where nobody looks on."""
 _CLEAR_LINE = "\r\x1b[2K"
 
 

@@ -21,8 +21,8 @@ from astra_ns3.user_code import UserPart, a_kind_of, load_pure_part
 _Whole = TypeVar("_Whole", bound=np.signedinteger)
 _INT32 = "sender", "receiver", "step", "first_block", "block_count", "wait_step", "wait_count"
 _LARGEST = np.iinfo(np.int32).max
+# Of a block of one rank in the proof, which keeps dictionaries of them.
 _BYTES_PER_BLOCK = 100
-"""Of a block of one rank in the proof, which keeps dictionaries of them."""
 
 
 def own_schedule(part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:

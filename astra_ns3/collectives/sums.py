@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from astra_ns3.collectives.schedule import ScheduleError
 
+# Of sums put together for one other; finding sums that fit together takes exponential time at worst.
 _MOST_TRIES = 100_000
-"""Of sums put together for one other; finding sums that fit together takes exponential time at worst."""
 
 
 class Sums:

@@ -35,12 +35,12 @@ _ONLY_WITHOUT_EFFECT: Mapping[str, tuple[int, ...]] = {
     # Of ASTRA-sim 2: which of its own log files it writes.
     "trace-enabled": _SWITCH,
 }
+# Of ASTRA-sim 2: where ``track-local-mem`` writes.
 _MEMORY_TRACE = "local-mem-trace-filename"
-"""Of ASTRA-sim 2: where ``track-local-mem`` writes."""
 
 
+# Of the memory's bandwidth, by counting reductions in whole bytes per ns.
 _MOST_LEFT_OUT = 0.01
-"""Of the memory's bandwidth, by counting reductions in whole bytes per ns."""
 
 
 def _whole_number(value: object) -> object:

@@ -279,8 +279,8 @@ def _check_grid(network: AnyNetwork) -> None:
         require_memory(f"a network of {network.npus} NPUs", network.npus * BYTES_PER_NPU, "use fewer NPUs")
 
 
+# Options that name a file.
 _FILES = ("groups", "remote_memory", "logical_topology")
-"""Options that name a file."""
 
 
 def _check_paths(options: Options) -> None:

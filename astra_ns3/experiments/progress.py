@@ -9,10 +9,10 @@ from astra_ns3.experiments.forecast import backend_costs
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.network.api import NetworkBackend
 
+# Of wall time, about that of a packet of a kilobyte.
 _SECONDS_PER_BYTE = 5e-9
-"""Of wall time, about that of a packet of a kilobyte."""
+# Of wall time, of one NPU, however long it computes.
 _SECONDS_PER_COMPUTATION = 20e-6
-"""Of wall time, of one NPU, however long it computes."""
 
 
 class ExpectedWork(NamedTuple):

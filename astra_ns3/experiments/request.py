@@ -30,8 +30,8 @@ _WORKLOADS = (*_TEXTS, ".csv", ".cm", ".tm", ".et")
 RECORDABLE = (*RECORDED, "all")
 _LONGEST_NAME = 100
 _LONGEST_ENDING = "_dimension_utilization.csv"
+# File systems take 255; some bytes are for the names that files have while they are put in place.
 _LONGEST_FILE_NAME_BYTES = 240
-"""File systems take 255; some bytes are for the names that files have while they are put in place."""
 
 
 def _limits(simulated_ps: int | None, wall_ps: int | None, memory_bytes: int | None) -> Limits:

@@ -20,8 +20,8 @@ Row = TypeVar("Row")
 CellColumn = tuple[str, Callable[[Row], Cell]]
 """A column: its name, and its cell in the row of something."""
 
+# What begins a formula for some spreadsheet, or hides its beginning.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What begins a formula for some spreadsheet, or hides its beginning."""
 _APOSTROPHE = "'"
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 

@@ -17,13 +17,13 @@ from astra_ns3.transport.transport import Transport
 
 MOST_PATHS = 256
 """Of so many pairs, spread over all, the mean length of a path is taken."""
+# Multiples of it, less their whole parts, lie evenly without a period that pairs could share.
 _GOLDEN_RATIO = 0.6180339887498949
-"""Multiples of it, less their whole parts, lie evenly without a period that pairs could share."""
 _PAIRS_AT_ONCE = 1 << 20
+# So many times as many places as pairs make a table of them slower than to sort the pairs.
 _SPARSE = 16
-"""So many times as many places as pairs make a table of them slower than to sort the pairs."""
+# Between two hosts on one switch.
 _DIRECT_LINKS = 2
-"""Between two hosts on one switch."""
 
 _Numbers = npt.NDArray[np.int64]
 

@@ -36,8 +36,8 @@ HOW_TO_RECORD: Mapping[str, str] = {
 """What a run has to be given for a table to be there."""
 
 
+# Tables of packets, ports and connections, which an analytical network has none of.
 _OF_PACKETS = ("accounts", "account_hops", "connections", "queue_pairs", "queues", "pauses", "utilisation")
-"""Tables of packets, ports and connections, which an analytical network has none of."""
 
 
 def check_results(*given: object) -> None:
@@ -80,8 +80,8 @@ def recorded(records: Records, table: str) -> Path | None:
         raise wrong(words, records.folder or "this run") from error
 
 
+# Tables of what NPUs do in a training loop or a graph.
 _OF_LOOPS = ("layers", "operations", "phases")
-"""Tables of what NPUs do in a training loop or a graph."""
 
 
 class Told(Protocol):

@@ -25,12 +25,12 @@ from astra_ns3.network.recorded import (
 )
 
 _BETWEEN = "/"
+# Tables whose rows are about two NPUs of one tenant.
 _OF_TENANTS = (FLOWS, ACCOUNTS, ACCOUNT_HOPS, CONNECTIONS, QUEUE_PAIRS)
-"""Tables whose rows are about two NPUs of one tenant."""
 NOBODY = -1
 """Whose a row is that no tenant gets."""
+# Their columns that are points in time.
 _MOMENTS = ("time_ps", "start_ps", "end_ps", "arrival_ps")
-"""Their columns that are points in time."""
 
 
 class _Renamed(ABC):

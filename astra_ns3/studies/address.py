@@ -31,15 +31,15 @@ from astra_ns3.experiments.versions import native_digest, versions
 from astra_ns3.studies.keys import FILE_OPTIONS
 from astra_ns3.user_code import user_part
 
+# Raised when the way changes in which addresses are made, so that old ones are never met.
 _FORMAT = 1
-"""Raised when the way changes in which addresses are made, so that old ones are never met."""
 _LABELS = ("output", "overwrite", "limits", "live", "progress", "isolated", "run_name", "on_built")
 _VERSIONS = ("astra-ns3", "ns3", "cppyy", "numpy")
 _ROOMS_WITHOUT_EFFECT = frozenset(("cli", "report", "studies"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _PYTHON = ".py"
+# The key that names a file in a group of this kind: a graph's.
 _KEYS_OF_FILES = {"file": "path"}
-"""The key that names a file in a group of this kind: a graph's."""
 
 
 class Addresses:

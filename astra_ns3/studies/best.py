@@ -15,11 +15,11 @@ from astra_ns3.studies.expansion import Part, Point
 from astra_ns3.studies.figures.data import DONE, Coordinates, Row, label_text, why_not
 from astra_ns3.workload.models.workload import ModelWorkload
 
+# The first that all points have.
 _CRITERIA = ("tokens_per_second", "samples_per_second")
-"""The first that all points have."""
 _SEVERAL = 2
+# Keys of a model that say how it is computed, not what it is.
 _HOW = {"fused_attention", "skip_masked"}
-"""Keys of a model that say how it is computed, not what it is."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.expansion import Point, all_of
 
+# Options that change how much there is to do, but hardly whether it can be done.
 _OF_NO_CONSEQUENCE = ("scale", "comm_scale", "compute_scale", "passes")
-"""Options that change how much there is to do, but hardly whether it can be done."""
 
 
 @dataclass(frozen=True)

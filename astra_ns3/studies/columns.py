@@ -10,8 +10,8 @@ from astra_ns3.studies.measures import MEASURES
 
 RESERVED = ("part", "seed", "seeds", "status", "address", "error")
 """Names of columns that an axis can't have."""
+# Last words of keys that need the one before.
 _SAYS_LITTLE = ("kind", "name", "bytes", "*")
-"""Last words of keys that need the one before."""
 
 
 class _Part(Protocol):

@@ -18,8 +18,8 @@ from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.studies.task import PointOutcome, PointTask
 
+# In a pickled request: a part of the user's, ``FILE.py:name``. Only children run that.
 _USERS_CODE = b".py:"
-"""In a pickled request: a part of the user's, ``FILE.py:name``. Only children run that."""
 MOST_SECONDS = 4.0
 """Wall time that the guesses may take, about that in which workers and servers start."""
 

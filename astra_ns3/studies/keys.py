@@ -10,6 +10,7 @@ from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
 
+# Options of a run that a point doesn't have, and what to do instead.
 _NOT_OF_A_STUDY: Mapping[str, str] = {
     "seed": "use 'seeds' of the study or of a part",
     "limits": "use 'limits' of the study",
@@ -20,7 +21,6 @@ _NOT_OF_A_STUDY: Mapping[str, str] = {
     "changes": "name the keys of the files themselves, as network.topology.npus",
     "isolated": "every point has a process of its own",
 }
-"""Options of a run that a point doesn't have, and what to do instead."""
 _ALL = tuple(one.name for one in options_of(RunRequest))
 OPTIONS = tuple(name for name in _ALL if name not in _NOT_OF_A_STUDY)
 """The options that a study may change, the files first."""

@@ -16,8 +16,8 @@ from astra_ns3.studies.measures import MEASURES
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_text, shown_measures
 
+# The page loads nothing, whatever is written in it.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""The page loads nothing, whatever is written in it."""
 _STYLE = "figure svg { width: 100%; height: auto; background: #fff; }"
 
 

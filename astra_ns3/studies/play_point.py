@@ -27,8 +27,8 @@ from astra_ns3.studies.task import PointOutcome, PointTask, SourceChanged, Unpla
 
 DONE = "done"
 FAILED = "failed"
+# Kinds of error with which a run that was saved and not measured is as good as one that is played again.
 _OWN_ENDS = ("LimitReached", "SimulationStalled")
-"""Kinds of error with which a run that was saved and not measured is as good as one that is played again."""
 
 
 def play_point(task: PointTask, pool: ServerPool) -> PointOutcome:

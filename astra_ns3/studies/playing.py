@@ -23,13 +23,13 @@ from astra_ns3.studies.workers.contract import Crew, StartWorkers, Workers, Work
 from astra_ns3.studies.workers.local import cores, local_workers
 
 _LOOK_SECONDS = 0.1
+# A point that was begun so often while its worker died is the one that kills them.
 _SEEN_TO_KILL = 2
-"""A point that was begun so often while its worker died is the one that kills them."""
 _MOST_DEATHS = 4
+# So often a point is handed out that comes back unplayed.
 _MOST_TRIES = 4
-"""So often a point is handed out that comes back unplayed."""
+# After so many points that no worker could play, without one that was, none will be.
 _MOST_IN_A_ROW = 12
-"""After so many points that no worker could play, without one that was, none will be."""
 
 
 def play_tasks(

@@ -12,6 +12,7 @@ from astra_ns3.studies.means import DEVIATION
 from astra_ns3.studies.measures import MEASURES
 
 _USUAL = ("finish_us", "compute_us", "exposed_us")
+# Shown where a row has them.
 _OF_MODELS = (
     "tokens_per_second",
     "samples_per_second",
@@ -21,7 +22,6 @@ _OF_MODELS = (
     "npu_memory_bytes",
     "fits",
 )
-"""Shown where a row has them."""
 _MOST_TOLD = 8
 
 

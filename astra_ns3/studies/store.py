@@ -33,8 +33,8 @@ ADDRESS_LETTERS = 20
 """So much of a point's address names its folder."""
 _POINTS = "points"
 _LOCKS = "locks"
+# What file systems say that can't lock files.
 _WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
-"""What file systems say that can't lock files."""
 _LOOK_SECONDS = 0.1
 
 

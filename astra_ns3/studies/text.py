@@ -16,8 +16,8 @@ from astra_ns3.studies.tables import NOT_PLAYED
 from astra_ns3.studies.task import PointOutcome
 from astra_ns3.units import format_bytes
 
+# Of a part, on a terminal.
 _MOST_ROWS = 40
-"""Of a part, on a terminal."""
 _MOST_FAILURES = 20
 
 

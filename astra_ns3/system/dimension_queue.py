@@ -6,8 +6,8 @@ from astra_ns3.system.intra_dimension import JoinRule
 from astra_ns3.system.launch_order import LaunchOrder
 from astra_ns3.system.task import Task
 
+# So many entries of the log that an NPU has started are kept until they are half of all that it holds.
 _MOST_BEHIND = 64
-"""So many entries of the log that an NPU has started are kept until they are half of all that it holds."""
 
 
 class DimensionQueue:

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from astra_ns3.topology.graph import Graph
 
+# The nodes of the two sides; switches follow.
 _NEAR, _FAR = 0, 1
-"""The nodes of the two sides; switches follow."""
 
 
 def bisection_bps(graph: Graph) -> int:

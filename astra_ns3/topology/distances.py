@@ -20,8 +20,8 @@ LINKS = 2**20
 _Integers = npt.NDArray[np.signedinteger]
 _Bits = npt.NDArray[np.uint64]
 _WORD_BITS = 64
+# How many switches' bits are spread out to bytes at a time.
 _ROWS_AT_ONCE = 256
-"""How many switches' bits are spread out to bytes at a time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import Kind, is_regular, kinds_of_parts, parts_of
 from astra_ns3.topology.routes import RouteTables
 
+# Of a part whose hosts are asked pair by pair whether another part leads there, too.
 _MOST_HOSTS = 64
-"""Of a part whose hosts are asked pair by pair whether another part leads there, too."""
 
 
 def ways_differ(graph: Graph, tables: RouteTables, changes: Sequence[Change]) -> bool:

@@ -16,11 +16,11 @@ from astra_ns3.memory import require_memory
 from astra_ns3.topology.distances import UNREACHED, distances_to_groups, host_groups
 from astra_ns3.topology.graph import Graph
 
+# Longer than any path; two of them still fit.
 _FAR_PS = np.iinfo(np.int64).max // 4
-"""Longer than any path; two of them still fit."""
 _BYTES_PER_DELAY = 8
+# Hosts of a class that are looked at: one more to go to from the first.
 _MEMBERS = 2
-"""Hosts of a class that are looked at: one more to go to from the first."""
 
 _Picoseconds = npt.NDArray[np.int64]
 _Costs = npt.NDArray[np.int64]

@@ -12,8 +12,8 @@ from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.plain import Json
 from astra_ns3.user_code import user_part
 
+# Of the graph's file in a network.
 _PATH = ("topology", "path")
-"""Of the graph's file in a network."""
 
 
 def placed(value: Json, folder: Path, path: KeyPath = ()) -> Any:

@@ -18,8 +18,8 @@ _DECIMAL_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
 _DECIMAL_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+]?[0-9]+)?|[-+]?\.[0-9][0-9_]*([eE][-+]?[0-9]+)?")
 _LONGEST_NUMBER = 40
 _DEEPEST = 50
+# Aliases multiply what they stand for; a file of ours, graphs too, has fewer values than this.
 _MOST_VALUES = 1_000_000
-"""Aliases multiply what they stand for; a file of ours, graphs too, has fewer values than this."""
 
 
 def parse_yaml(text: str, source: str) -> Document:

@@ -19,6 +19,7 @@ from astra_ns3.errors import InputError, wrong
 WORKLOAD, SYSTEM, NETWORK = "a workload", "a system file", "a network file"
 GROUPS, REMOTE_MEMORY, SLOWDOWN = "a file of groups", "a file of remote memory", "a file of slowdowns"
 LOGICAL_TOPOLOGY, STUDY = "a file of logical dimensions", "a study's file"
+# What takes a file, by what it is taken as.
 _OPTION: Mapping[str, str] = {
     WORKLOAD: "give it as -w, --workload",
     SYSTEM: "give it as -s, --system",
@@ -29,16 +30,15 @@ _OPTION: Mapping[str, str] = {
     LOGICAL_TOPOLOGY: "give it as --logical-topology",
     STUDY: "astra-ns3 study plays it",
 }
-"""What takes a file, by what it is taken as."""
+# Larger files are told by how they begin.
 _MOST_BYTES = 4 * 1024 * 1024
-"""Larger files are told by how they begin."""
+# Letters; of longer YAML, which takes seconds to read, the keys at the top are looked for.
 _MOST_YAML = 256 * 1024
-"""Letters; of longer YAML, which takes seconds to read, the keys at the top are looked for."""
 _KEY_AT_THE_TOP = re.compile(r"^([A-Za-z_][\w-]*):", re.MULTILINE)
 _BEGINNING = 400
 _PARQUET, _SQLITE, _PROTOBUF_SUFFIX = b"PAR1", b"SQLite format 3\0", ".et"
+# The first line of a topology text of HPCC's simulator, or of SimAI's.
 _GRAPH_COUNTS = re.compile(r"\d+ \d+ \d+( \d+ \d+( \w+)?)?")
-"""The first line of a topology text of HPCC's simulator, or of SimAI's."""
 _LOOP = re.compile(r"(MICRO|DATA|MODEL|DISTRIBUTED_INFERENCE|(HYBRID|SIMAI)_[A-Z_]+)\b")
 _RUN = "astra-ns3 run"
 
@@ -109,6 +109,7 @@ def _is_flows(seen: Glimpse) -> bool:
     return len(names & {"source", "destination", "bytes", "start", "after"}) > 2
 
 
+# The first that fits says what a file is.
 _SIGNS: tuple[Sign, ...] = (
     Sign(
         "a folder with the results of a run",
@@ -176,7 +177,6 @@ _SIGNS: tuple[Sign, ...] = (
         advice="astra-ns3 study reads the folder",
     ),
 )
-"""The first that fits says what a file is."""
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from pathlib import Path
 from astra_ns3.config.core.reading import read_text
 
 _KEYS = re.compile(r"^(?:[ \t{]*\")?(kind|model)\"?[ \t]*:", re.MULTILINE)
+# ``kind`` as the first key, behind comments and empty lines.
 _BEGINNING = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*|---[^\n]*)?\n)*[ \t]*\{?\s*\"?kind\"?[ \t]*:")
-"""``kind`` as the first key, behind comments and empty lines."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 

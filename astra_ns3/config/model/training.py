@@ -15,8 +15,8 @@ Optimizer = Literal["adam", "momentum", "sgd"]
 VALUE_BYTES: Mapping[str, int] = {"float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 2}
 """Of an activation or weight; with float8 only products of matrices have 8 bits, what is kept and sent has 16."""
 _SINGLE_BYTES = 4
+# Numbers, in single precision, that an optimizer keeps for each parameter.
 _STATES: Mapping[str, int] = {"adam": 2, "momentum": 1, "sgd": 0}
-"""Numbers, in single precision, that an optimizer keeps for each parameter."""
 
 
 class Training(ConfigModel):

@@ -26,13 +26,13 @@ from astra_ns3.config.topology.file import format_of
 from astra_ns3.errors import InputError, refuse, wrong
 
 AnyNetwork = NetworkConfig | AnalyticalNetwork
+# Formats of graphs that no network file looks like.
 _GRAPHS = ("graphml", "hpcc", "htsim", "gml", "infragraph")
-"""Formats of graphs that no network file looks like."""
 _KEY = re.compile(r"key '([\w.]+)'")
 _NODES = "nodes"
 _LINKS = frozenset(("links", "edges"))
+# Keys of a file that joins a config.txt with a topology.
 _CONFIG_AND_TOPOLOGY = frozenset(("config", "topology"))
-"""Keys of a file that joins a config.txt with a topology."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ _TOPOLOGY_BESIDE = (
     "as SimAI's -c and -n"
 )
 _THOUSAND = 1000
+# The samples say that queues are never watched by a start of 9e18 ns; eleven days count as never.
 _NEVER_NS = 10**15
-"""The samples say that queues are never watched by a start of 9e18 ns; eleven days count as never."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.base import LinkChange, Npus, Some, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
 
+# Half a million links.
 _MOST_IN_FULL_MESH = 1024
-"""Half a million links."""
 
 
 class RouterTopology(TopologyBase):

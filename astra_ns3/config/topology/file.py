@@ -32,8 +32,8 @@ from astra_ns3.errors import nearest, wrong
 
 Grid = tuple[AnalyticalDimension, ...]
 BITS_PER_BYTE_PER_NS = 8e9
+# Of a file that is no graph, so many are told.
 _MOST_KEYS = 8
-"""Of a file that is no graph, so many are told."""
 
 
 def _astra_sim(text: str, path: str) -> Grid:
@@ -61,10 +61,10 @@ class GraphFormat(NamedTuple):
     looks_like: Callable[[str], bool] | None = None
 
 
+# ``nodes switches links``, or SimAI's ``nodes gpus_per_server nvswitches switches links gpu_type``.
 _HPCC_FIRST_LINE = re.compile(
     r"\s*[0-9]+(?:[ \t]+[0-9]+){2}(?:(?:[ \t]+[0-9]+){2}[ \t]+\S+)?[ \t]*\r?(?:\n|$)", re.ASCII
 )
-"""``nodes switches links``, or SimAI's ``nodes gpus_per_server nvswitches switches links gpu_type``."""
 
 FORMATS: Mapping[str, GraphFormat] = {
     "hpcc": GraphFormat(

@@ -11,8 +11,8 @@ from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, chec
 from astra_ns3.units import PS_PER_US
 
 LARGEST_SEED = 2**32 - 1
+# Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone.
 _SPREAD = 0x9E3779B1
-"""Odd, so that no two seeds of runs share a hash, and with its bits spread: switches differ in a few low bits alone."""
 
 Number = Annotated[int, Strict(), Ge(0)]
 

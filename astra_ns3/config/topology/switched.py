@@ -13,8 +13,8 @@ from astra_ns3.config.core.model import ConfigModel, Count, checked, refuse_key
 from astra_ns3.config.topology.base import LinkChange, Npus, Ratio, Some, TopologyBase, default_local, uplink_rate_bps
 from astra_ns3.config.topology.switch import SwitchConfig
 
+# A k-ary fat tree has k^3/4 hosts.
 _MOST_PORTS = 128
-"""A k-ary fat tree has k^3/4 hosts."""
 
 
 class SingleSwitch(TopologyBase):

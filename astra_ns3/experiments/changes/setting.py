@@ -24,8 +24,8 @@ from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
+# Stands behind a file's name in messages about it; no folder, so that paths begin at the working folder.
 _CHANGED = "(changed)"
-"""Stands behind a file's name in messages about it; no folder, so that paths begin at the working folder."""
 _MOST_TOLD = 3
 _LONGEST_SHOWN = 60
 

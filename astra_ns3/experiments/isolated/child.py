@@ -40,8 +40,8 @@ from astra_ns3.network.recorded import Columns, RecordedTable
 from astra_ns3.scenario.company import Company
 
 _PR_SET_PDEATHSIG = 1
+# The kernel's out-of-memory score: of all processes this one is to go, not its parent.
 _KILLED_FIRST = "500"
-"""The kernel's out-of-memory score: of all processes this one is to go, not its parent."""
 
 
 def serve(request: RunRequest, watch: Watch, connection: socket.socket, clock: mmap.mmap, parent: int) -> None:

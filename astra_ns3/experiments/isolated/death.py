@@ -39,11 +39,11 @@ class Whereabouts:
     known: Accumulated
 
 
+# What to say of messages of ns-3's that tell its users nothing of ours.
 _HINTS = {
     "missing the required protocol": "hosts have TCP, UDP and ICMP only where the network file has transport tcp, and "
     "a hook asked for a socket of ns-3's",
 }
-"""What to say of messages of ns-3's that tell its users nothing of ours."""
 
 
 def describe_death(status: int | None, words: str, where: Whereabouts) -> str:

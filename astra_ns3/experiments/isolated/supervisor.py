@@ -32,12 +32,12 @@ from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import RecordedTable, TableSink
 
 _LOOK_SECONDS = 0.1
+# How long a running child may take to see by itself that a limit is passed, or that it is to stop.
 _GRACE_SECONDS = 0.5
-"""How long a running child may take to see by itself that a limit is passed, or that it is to stop."""
+# How long a child that plays no more may take for its results; a second signal ends it sooner.
 _PACKING_SECONDS = 30.0
-"""How long a child that plays no more may take for its results; a second signal ends it sooner."""
+# A child with so many times the memory that is allowed is ended at once.
 _FAR_ABOVE = 1.25
-"""A child with so many times the memory that is allowed is ended at once."""
 _LAST_WORDS_BYTES = 4096
 
 Open = Callable[[Sequence[Description]], tuple[Recorder, TableSink | None]]

@@ -56,16 +56,16 @@ _OF_SCHEDULING = (
 )
 
 
+# Words of ``record`` that ask for tables which a kind of workload has no rows for.
 _RECORDS_NOTHING: Mapping[type, tuple[str, ...]] = {
     Workload: ("nodes",),
     ModelWorkload: ("nodes",),
     FlowList: ("timeline", "layers", "nodes"),
 }
-"""Words of ``record`` that ask for tables which a kind of workload has no rows for."""
 _KIND: Mapping[type, str] = {FlowList: "a list of flows", GraphWorkload: "a workload of graphs"}
 _OF_DELAYS = ("charge_highest_dimension", "charge_lowest_dimension", "truncate_delays")
+# Who asks for all these means whatever there is.
 _EVERYTHING = {"flows", "layers", "timeline", "nodes"}
-"""Who asks for all these means whatever there is."""
 
 
 def without_effect(workload: AnyWorkload, options: object) -> list[str]:

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 
+# Not ``-m``, which puts the working folder in front of all that Python imports.
 _PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from {module} import main; main(int(sys.argv[1]))"
-"""Not ``-m``, which puts the working folder in front of all that Python imports."""
 _LAST_WORDS_BYTES = 2000
 
 

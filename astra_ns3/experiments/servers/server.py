@@ -21,8 +21,8 @@ from astra_ns3.experiments.servers.messages import Ended, NotStarted, Play, Read
 
 IDLE_SECONDS = 900.0
 """A server that nobody has asked for so long ends: its worker may be one that a killed study has left on a cluster."""
+# How often a child is looked at where the kernel can't tell of its end.
 _LOOK_SECONDS = 0.1
-"""How often a child is looked at where the kernel can't tell of its end."""
 
 
 def main(connection_file: int) -> None:

@@ -23,8 +23,8 @@ from astra_ns3.experiments.servers.pool import ServerPool
 from astra_ns3.experiments.servers.warm_server import WarmServer
 from astra_ns3.experiments.watch import Watch
 
+# So many wait for a run, each of a quarter of a gigabyte; they end by themselves when nobody asks them for long.
 _MOST_IDLE = 2
-"""So many wait for a run, each of a quarter of a gigabyte; they end by themselves when nobody asks them for long."""
 
 
 @cache

@@ -29,8 +29,8 @@ from astra_ns3.experiments.servers.messages import (
 from astra_ns3.experiments.servers.process import HelperProcess
 from astra_ns3.experiments.watch import Watch
 
+# A process may only be forked safely while it has one thread; NumPy's linear algebra would start more.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""A process may only be forked safely while it has one thread; NumPy's linear algebra would start more."""
 _LAST_BREATH_SECONDS = 5.0
 
 

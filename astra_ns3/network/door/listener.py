@@ -33,8 +33,8 @@ class SessionReceiver(Protocol):
         """The session has rows to fetch."""
 
 
+# 64-bit words of a ``Due`` in C++: its number; the NPU, and from this bit on whether it is a timer.
 _WORDS = 2
-"""64-bit words of a ``Due`` in C++: its number; the NPU, and from this bit on whether it is a timer."""
 _TIMER_BIT = 32
 
 

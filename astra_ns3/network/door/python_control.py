@@ -87,6 +87,7 @@ uint64_t HopQueueBytes(uint64_t ack, uint32_t hop) { return AckAt(ack).telemetry
 uint64_t HopRateBps(uint64_t ack, uint32_t hop) { return AckAt(ack).telemetry[hop].rateBps; }
 }
 """
+# By number, as in the C++ above, and what each is told besides its sender.
 _CALLED_METHODS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("ack_received", ()),
     ("cnp_received", ()),
@@ -94,7 +95,6 @@ _CALLED_METHODS: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("loss_detected", (bool,)),
     ("timer_due", (int,)),
 )
-"""By number, as in the C++ above, and what each is told besides its sender."""
 
 
 @lru_cache(maxsize=1)

@@ -39,8 +39,8 @@ _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
 
 
+# Told of every run, also where no transport counts them.
 _USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
-"""Told of every run, also where no transport counts them."""
 
 
 class SessionBackend:

@@ -21,10 +21,10 @@ Rates = npt.NDArray[np.float64]
 Amounts = Numbers | Rates
 Flags = npt.NDArray[np.bool_]
 _NONE = -1
+# Along an axis that is halved: a matrix has a cell for every two.
 _MOST_PLACES = 1024
-"""Along an axis that is halved: a matrix has a cell for every two."""
+# Of a host, as bits of a word.
 _MOST_COMPONENTS = 62
-"""Of a host, as bits of a word."""
 
 
 @dataclass(frozen=True)

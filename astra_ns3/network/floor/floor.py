@@ -13,8 +13,8 @@ from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.run_document import FloorDocument
 from astra_ns3.units import PS_PER_NS, format_bytes, format_time
 
+# Of the share: below it a result differs from its floor by rounding.
 _TOLERANCE = 1e-6
-"""Of the share: below it a result differs from its floor by rounding."""
 _DIGITS = 6
 
 

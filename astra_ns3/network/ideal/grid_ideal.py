@@ -16,8 +16,8 @@ from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 Numbers = npt.NDArray[np.int64]
+# 106 days, the last double below 2^63 and the longest that the native half waits; it refuses a longer message.
 _LAST_PS = float(2**63 - 1024)
-"""106 days, the last double below 2^63 and the longest that the native half waits; it refuses a longer message."""
 _Nanoseconds = npt.NDArray[np.floating]
 
 

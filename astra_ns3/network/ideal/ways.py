@@ -10,10 +10,10 @@ from astra_ns3.topology.graph import Graph, Port
 from astra_ns3.topology.paths import cut_through_of, path, path_links
 from astra_ns3.topology.routes import RouteTables
 
+# Kinds of routing that choose again and again while a message is on its way.
 _PARTING = ("spray", "adaptive", "flowlet")
-"""Kinds of routing that choose again and again while a message is on its way."""
+# Of a pair, as the native half has it: where more of its ways differ, a bound stands for them.
 _MOST_WAYS = 64
-"""Of a pair, as the native half has it: where more of its ways differ, a bound stands for them."""
 
 
 class Way(NamedTuple):

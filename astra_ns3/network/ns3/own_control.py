@@ -22,10 +22,10 @@ TELEMETRY = ("NONE", "HOPS", "PATH")
 Made = Callable[[Mapping[str, float]], object]
 """A Python class, which is called with the control's parameters."""
 _LAST_TIMER = 3
+# How alike the name of a method is to one that is called, if it is a slip: the ratio of difflib.
 _CLOSE = 0.85
-"""How alike the name of a method is to one that is called, if it is a slip: the ratio of difflib."""
+# Of bytes and picoseconds, in 64 bits with a sign.
 _MOST = 2**63 - 1
-"""Of bytes and picoseconds, in 64 bits with a sign."""
 
 
 def use_own_control(description: Description, transports: Iterable[Transport], call: Callable[..., None]) -> object:

@@ -27,10 +27,10 @@ from astra_ns3.system.policies import HIGHEST_PRIORITY, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.units import format_time
 
+# The tag of messages that an all-to-all with counts is made of.
 _UNEVEN = "counts"
-"""The tag of messages that an all-to-all with counts is made of."""
+# The priority of a node whose loop says HIGHEST: above all that counting reaches.
 _BEFORE_OTHERS = HIGHEST_PRIORITY * 2 // 5
-"""The priority of a node whose loop says HIGHEST: above all that counting reaches."""
 
 
 def _shape(dimensions: tuple[int, ...]) -> str:

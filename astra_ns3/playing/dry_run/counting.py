@@ -19,8 +19,8 @@ from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 
+# A first pass, and one that stands for all others: no loop of ours tells them apart.
 _DIFFERENT_PASSES = 2
-"""A first pass, and one that stands for all others: no loop of ours tells them apart."""
 
 
 class RequestKind(NamedTuple):

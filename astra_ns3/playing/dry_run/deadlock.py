@@ -25,10 +25,10 @@ from astra_ns3.system.communicator import Communicator, describe
 from astra_ns3.system.matching import alike, in_words
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 
+# A collective: communicator, key, number.
 _Key = tuple[Communicator | None, Hashable, int]
-"""A collective: communicator, key, number."""
+# A message between two roles: the pairs of NPUs, and its tag.
 _Way = tuple[tuple[tuple[int, int], ...], Hashable]
-"""A message between two roles: the pairs of NPUs, and its tag."""
 
 
 @dataclass(eq=False)
@@ -66,8 +66,8 @@ class _Letter:
     handle: Handle
 
 
+# Among NPUs that run one program only messages can wait for each other, in a pass or from one to the next.
 _ONE_ROLES_PASSES = 2
-"""Among NPUs that run one program only messages can wait for each other, in a pass or from one to the next."""
 
 
 def check_programs(programs: RolePrograms) -> None:

@@ -11,8 +11,8 @@ from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.network.records import FLOW_PERCENTILES, FlowTotals
 from astra_ns3.network.run_document import FlowSizesDocument
 
+# As a power of ten: flows of up to a kilobyte are one class.
 _SMALLEST_CLASS = 3
-"""As a power of ten: flows of up to a kilobyte are one class."""
 
 
 def flow_totals(

@@ -15,8 +15,8 @@ from astra_ns3.system.policies import HIGHEST_PRIORITY
 from astra_ns3.system.request import CollectiveRequest, MessageRequest
 from astra_ns3.workload.graphs.kinds_of_work import PART, kind_of_work
 
+# Priorities that nodes give themselves count from here, above those that a policy gives the others.
 _GIVEN_PRIORITY = HIGHEST_PRIORITY // 2
-"""Priorities that nodes give themselves count from here, above those that a policy gives the others."""
 
 
 class Requests:

@@ -38,8 +38,8 @@ from astra_ns3.workload.graphs.durations import Durations
 ALL_WINDOWS = 1 << 19
 """So many nodes are held at once, on all NPUs together."""
 LEAST_WINDOW, LARGEST_WINDOW = 1 << 10, 1 << 16
+# 19 minutes: what lasts no longer doesn't bring a run to the end of all time.
 _CHECKED_PS = 1 << 50
-"""19 minutes: what lasts no longer doesn't bring a run to the end of all time."""
 _MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 _MESSAGES = (NodeKind.SEND, NodeKind.RECEIVE)
 

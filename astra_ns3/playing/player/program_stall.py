@@ -14,8 +14,8 @@ from astra_ns3.system.request import Handle, MessageRequest
 from astra_ns3.units import format_time
 
 _MOST_MESSAGES = 4
+# Of a circle, so many are shown.
 _MOST_NPUS = 8
-"""Of a circle, so many are shown."""
 
 
 class Stuck(Protocol):

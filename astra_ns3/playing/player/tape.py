@@ -15,8 +15,8 @@ from astra_ns3.playing.programs.operations import Compute, Move, Posting, Progra
 from astra_ns3.system.request import CollectiveRequest, Handle, Joint, MessageRequest
 
 _BLOCK_OPERATIONS = 512
+# The number of what no program has posted: there is nothing to wait for.
 _OF_NOTHING = -1
-"""The number of what no program has posted: there is nothing to wait for."""
 
 
 class WrittenWait(NamedTuple):

@@ -28,10 +28,10 @@ TIED = "tied embedding"
 """What the gradient that the first and the last stage share is called in the place of a layer."""
 ACTIVATION, GRADIENT, WEIGHTS, AGAIN, UPDATE = "activation", "gradient", "weights", "recompute", "update"
 
+# The policy of what the block that is computed waits for.
 _NOW = "HIGHEST"
-"""The policy of what the block that is computed waits for."""
+# That of weights is below this; and below HIGHEST in a graph of the run, too (``playing/converting/unrolled.py``).
 _WEIGHTS_PRIORITY = HIGHEST_PRIORITY * 2 // 5
-"""That of weights is below this; and below HIGHEST in a graph of the run, too (``playing/converting/unrolled.py``)."""
 
 FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT = PassKind.FORWARD, PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT
 

@@ -111,13 +111,13 @@ class TrainingPrograms(RolePrograms):
         return found
 
 
+# Of what is computed, by what a stage does.
 _PARTS = {
     WorkKind.FORWARD: (PassKind.FORWARD,),
     WorkKind.BACKWARD: (AGAIN, PassKind.INPUT_GRADIENT, PassKind.WEIGHT_GRADIENT),
     WorkKind.INPUT: (AGAIN, PassKind.INPUT_GRADIENT),
     WorkKind.WEIGHT: (PassKind.WEIGHT_GRADIENT,),
 }
-"""Of what is computed, by what a stage does."""
 _MESSAGES = {ACTIVATION: PassKind.FORWARD, GRADIENT: PassKind.INPUT_GRADIENT}
 _OF_BLOCKS = {
     AGAIN: PassKind.FORWARD,

@@ -28,13 +28,13 @@ from astra_ns3.report.tables import Records, check_results, how_to_record, is_of
 from astra_ns3.units import format_time
 
 TOP = 10
+# Messages with the same of these, as long, and with the same parts of their time, are one line.
 _ALIKE = ("collective", "bytes")
-"""Messages with the same of these, as long, and with the same parts of their time, are one line."""
 _WAITED = ("queue_ps", "paused_ps")
+# A queue that never held more of a port's mean frames is no trouble.
 _FEW_FRAMES = 10
-"""A queue that never held more of a port's mean frames is no trouble."""
+# Of so many rows for each line asked for the distinct ones are told.
 _MOST_ALIKE = 1000
-"""Of so many rows for each line asked for the distinct ones are told."""
 
 
 def explain(

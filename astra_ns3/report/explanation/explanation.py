@@ -19,8 +19,8 @@ from astra_ns3.units import format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
+# Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
-"""Fields of names with times, and what each name is called for scripts."""
 
 
 @dataclass(frozen=True)

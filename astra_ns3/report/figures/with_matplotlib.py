@@ -44,15 +44,15 @@ _DASHES = ("-", "--", ":", "-.")
 _MARKS = "osD^vP*Xx"
 _SMALL = 6
 _FEW_NAMES = 20
+# A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ...
 _NARROW = 300
-"""A logarithmic axis whose last number is at most so many times its first has values at 1, 2, 5, 10, ..."""
 _LINE_LETTERS = 150
+# Letters of all names on the x-axis of a panel of full width, beyond which they are turned.
 _LONG_LABELS = 44
-"""Letters of all names on the x-axis of a panel of full width, beyond which they are turned."""
+# Letters of a title that a panel of full width has room for.
 _TITLE_LETTERS = 96
-"""Letters of a title that a panel of full width has room for."""
+# Share of the width that a table takes at most: letters don't shrink evenly.
 _TABLE_WIDTH = 0.98
-"""Share of the width that a table takes at most: letters don't shrink evenly."""
 
 Base = float | npt.NDArray[np.float64]
 Style = dict[str, Any]  # by the names that matplotlib gives them

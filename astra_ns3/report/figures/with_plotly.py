@@ -17,8 +17,8 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 _DIGITS = 5
 _MOST_TICKS = 16
+# A logarithmic axis over more has labels at powers of ten alone.
 _MOST_DECADES = 3
-"""A logarithmic axis over more has labels at powers of ten alone."""
 
 
 def traces(panel: Panel) -> list[Data]:

@@ -21,8 +21,8 @@ MOST_WIRES = 20_000
 """More lines than this are a grey area, and a huge file."""
 _COLOURS = ("#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b45309", "#0e7490", "#be123c", "#4d7c0f")
 _HOST, _SWITCH = "#e4e4e7", "#27272a"
+# A tint, darker where one frame lies in another.
 _FRAME = "#71717a14"
-"""A tint, darker where one frame lies in another."""
 _MARGIN = 0.3
 _DOTS_PER_INCH = 110
 

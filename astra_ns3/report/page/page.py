@@ -28,8 +28,8 @@ MOST_DETAIL, LEAST_DETAIL = 400, 25
 """About how many points a curve may have; halved until the page is small enough."""
 _MOST_COLUMNS = 3
 _PIXELS_PER_INCH = 100
+# The page loads nothing, whatever is written in it.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-"""The page loads nothing, whatever is written in it."""
 
 
 def report_page(runs: Sequence[Records], defaults: Defaults) -> str:

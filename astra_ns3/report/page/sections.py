@@ -22,8 +22,8 @@ from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes, format_time
 
 _MOST_DIFFERENCES = 15
+# Counters of a run that are 0 where nothing went wrong.
 _MISHAPS = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "marked_frames")
-"""Counters of a run that are 0 where nothing went wrong."""
 _MOST_KEYS = 400
 _OPEN_LINES = 8
 

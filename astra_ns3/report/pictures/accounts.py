@@ -32,11 +32,11 @@ LOOKS: Mapping[str, tuple[str, bool, str]] = {
     "acknowledgement_ps": (style.GREY, True, style.GREEN),
 }
 """In the order in which a message meets them: in a file its colour and hatching; its colour on a page."""
+# On a page.
 _MOST_BARS = 24
-"""On a page."""
 _SLOWEST = 0.01
+# A smaller share than this is not to be seen, and not in the legend.
 _SEEN = 0.002
-"""A smaller share than this is not to be seen, and not in the legend."""
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:

@@ -20,8 +20,8 @@ MOST_CLASSES = 4
 """Of sizes; messages of more sizes than this are put into classes of about as many sizes each."""
 ALIKE = 1.01
 """Sizes within this factor are one: equal chunks differ by a byte."""
+# On a page.
 _MOST_ROWS = 200_000
-"""On a page."""
 _COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
 _PERCENTILES = {"median": 50, "99th percentile": 99}
 

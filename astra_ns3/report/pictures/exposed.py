@@ -15,10 +15,10 @@ from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import NPUS, ps_of
 from astra_ns3.report.tables import Records, names_of
 
+# More NPUs than this are drawn without gaps between them.
 _MOST_BARS = 40
-"""More NPUs than this are drawn without gaps between them."""
+# On a page.
 _MOST_NPUS = 128
-"""On a page."""
 _LOOKS = (("compute", BLUE), ("exposed communication", VERMILION))
 
 Spent = tuple[str, float, float]

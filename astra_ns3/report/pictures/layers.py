@@ -16,9 +16,10 @@ MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
 _COLOURS = {"forward": style.BLUE, "weight gradient": style.ORANGE, "input gradient": style.GREEN, "tail": style.GREY}
 _OTHER_COLOURS = (style.PURPLE, style.SKY)
+# Those that ``EndToEnd.csv`` has.
 _PARTS = ("forward", "weight gradient", "input gradient")
-"""Those that ``EndToEnd.csv`` has."""
 _TAIL = "tail"
+# Part, whether it is exposed, its name and its colour.
 _ON_PAGE = (
     ("forward", 0, "compute, forward", style.BLUE),
     ("input gradient", 0, "compute, input gradient", style.SKY),
@@ -28,7 +29,6 @@ _ON_PAGE = (
     ("weight gradient", 1, "exposed, weight gradient", "#8F3F00"),
     (_TAIL, 1, "exposed, after the last pass", style.YELLOW),
 )
-"""Part, whether it is exposed, its name and its colour."""
 _NONE = (0, 0)
 
 Spent = Mapping[str, tuple[int, int]]

@@ -19,8 +19,8 @@ from astra_ns3.report.tables import Numbers, Records
 MOST_PORTS = 6
 """Without ``select``: those with the longest queues, and in a file those that were stopped longest."""
 _MOST_PAUSED = 24
+# On a page.
 _MOST_BINS = 400
-"""On a page."""
 
 Port = tuple[Numbers, Numbers]
 """Times in picoseconds, and the values from then on; of pauses when they start, and when they end."""

@@ -19,15 +19,15 @@ from astra_ns3.report.tables import Numbers, Records, how_to_record
 MOST_PAIRS = 6
 """Without ``select``: those whose rate, or window, was changed most often."""
 _TABLES = ("queue_pairs", "connections")
+# On a page.
 _MOST_BINS = 300
-"""On a page."""
+# Name in a file, name on a page, and there its unit.
 _QUANTITIES = {
     "rate_bps": ("rate", "rate", (10**9, "Gb/s")),
     "window_bytes": ("window", "window", (10**3, "KB")),
     "congestion_window_bytes": ("window", "congestion window", (10**3, "KB")),
     "rtt_ps": ("round trip", "round trip", (10**6, "us")),
 }
-"""Name in a file, name on a page, and there its unit."""
 _PAIR = re.compile(r"(\d+)[->,](\d+)")
 
 Pair = tuple[int, int, int]

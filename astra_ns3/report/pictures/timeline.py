@@ -22,8 +22,8 @@ MOST_BARS = 600
 """Of an NPU's program."""
 MOST_COLLECTIVES = 40
 _MOST_ON_PAGE = 12
+# Gaps below this part of the run's time are not drawn on a page.
 _WIDTH = 1000
-"""Gaps below this part of the run's time are not drawn on a page."""
 _PROGRAM = {"compute": ("computing", style.BLUE), "wait": ("waiting", style.VERMILION)}
 _PROGRAM_ON_PAGE = {"compute": style.BLUE, "wait": style.ORANGE}
 _NO_SPANS = (np.zeros(0, np.int64),) * 3

@@ -18,12 +18,12 @@ from astra_ns3.report.tables import Records
 from astra_ns3.units import PS_PER_SECOND, parse_time_ps
 
 MOST_COLUMNS = 400
+# On a page.
 _MOST_PORTS, _MOST_BINS = 96, 160
-"""On a page."""
+# Ports whose names find room in a file; of more only the levels are named.
 _MOST_NAMES = 24
-"""Ports whose names find room in a file; of more only the levels are named."""
+# From the name of a level to that of the next, at least.
 _NAME_INCHES = 0.13
-"""From the name of a level to that of the next, at least."""
 
 
 def _in_file(records: Records, choice: Choice) -> Figure:

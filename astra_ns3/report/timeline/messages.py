@@ -12,8 +12,8 @@ from astra_ns3.report.tables import Records
 from astra_ns3.report.timeline.programs import Npus
 from astra_ns3.report.timeline.writer import TraceWriter
 
+# Places of an NPU's tracks of messages, below all others.
 _SENT, _RECEIVED = 20, 21
-"""Places of an NPU's tracks of messages, below all others."""
 _NOTED = ("start_ps", "end_ps", "bytes", "collective", "chunk", "phase", "row")
 
 

@@ -26,6 +26,7 @@ ORDERED_BY_RANK = 3
 """Tracks stand below their parent by their ranks (``ChildTracksOrdering.EXPLICIT``)."""
 
 _PACKAGE = "perfetto.protos"
+# Message -> name, number and kind of each field; an asterisk: any number of them. Enumerations are whole numbers.
 _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "Trace": (("packet", 1, "*TracePacket"),),
     "TracePacket": (
@@ -69,7 +70,6 @@ _MESSAGES: dict[str, tuple[tuple[str, int, str], ...]] = {
     "EventName": (("iid", 1, "uint64"), ("name", 2, "string")),
     "DebugAnnotationName": (("iid", 1, "uint64"), ("name", 2, "string")),
 }
-"""Message -> name, number and kind of each field; an asterisk: any number of them. Enumerations are whole numbers."""
 
 
 @cache

@@ -15,12 +15,12 @@ from astra_ns3.report.timeline.writer import TraceWriter
 
 MOST_CELLS = 1_000_000
 """NPUs times collectives of which the times are kept at once; of more the table is read several times."""
+# Kinds of operations that take time: their track, and its place.
 _OWN_TRACKS = {"compute": ("compute", 0), "wait": ("waits", 1), "step": ("steps", 2)}
-"""Kinds of operations that take time: their track, and its place."""
+# The kind of operations that may go on beside others.
 _WORK = "work"
-"""The kind of operations that may go on beside others."""
+# Places of the other tracks of an NPU; that of work is the one of issues, which it makes.
 _ISSUES, _COLLECTIVES, _PHASES = 3, 4, 5
-"""Places of the other tracks of an NPU; that of work is the one of issues, which it makes."""
 
 
 class Npus:

@@ -22,8 +22,8 @@ from astra_ns3.studies.figures.panels import (
 )
 
 _WIDTH = 0.8
+# Bars in a panel that have their number written above them.
 _MOST_VALUES = 14
-"""Bars in a panel that have their number written above them."""
 
 
 def make(view: View, figure: FigureConfig) -> Figure:

@@ -13,8 +13,8 @@ from astra_ns3.studies.measures import MEASURES
 _SEED = "seed"
 _COMMON = frozenset(("kind", "title", "y"))
 _ALL = frozenset(("x", "by", "panels", "relative_to", "log"))
+# Beyond those that all have; kinds that are not here use them all.
 _USED = {"table": frozenset(()), "layers": frozenset(("by", "panels", "log"))}
-"""Beyond those that all have; kinds that are not here use them all."""
 
 
 def check_figure(view: View, figure: FigureConfig, where: str) -> None:

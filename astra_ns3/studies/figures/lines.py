@@ -14,8 +14,8 @@ from astra_ns3.studies.figures.data import Label, Panel, View, figure_data, labe
 from astra_ns3.studies.figures.panels import Unit, grid, legend_name, names_axis, nth_colour, places_of, rule_of
 from astra_ns3.units import parse_any
 
+# An x-axis whose last number is so many times its first is logarithmic.
 _WIDE = 20
-"""An x-axis whose last number is so many times its first is logarithmic."""
 
 
 def make(view: View, figure: FigureConfig) -> Figure:

@@ -14,8 +14,8 @@ from astra_ns3.studies.workers.contract import Crew, check_worker
 if TYPE_CHECKING:
     from distributed import Worker
 
+# The worker's attribute that holds its pools, by study.
 _PLACE = "astra_ns3_pools"
-"""The worker's attribute that holds its pools, by study."""
 
 
 def play(task: PointTask, crew: Crew) -> PointOutcome:

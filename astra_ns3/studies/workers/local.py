@@ -16,10 +16,10 @@ from astra_ns3.studies.task import PointOutcome, PointTask
 from astra_ns3.studies.workers.contract import MOST_DEATHS_IN_A_ROW, Crew, WorkersDied
 from astra_ns3.studies.workers.local_worker import NotPlayed
 
+# So long a message that has begun may take; a worker that takes longer hangs, and is ended.
 _PATIENCE_SECONDS = 60.0
-"""So long a message that has begun may take; a worker that takes longer hangs, and is ended."""
+# After so many workers in a row that died before they could play anything, none will.
 _MOST_STILLBORN = 5
-"""After so many workers in a row that died before they could play anything, none will."""
 
 Ended = tuple[PointTask, PointOutcome | BaseException]
 

@@ -18,8 +18,8 @@ from astra_ns3.topology.routes import NodeRoutes, RouteTables, shortest_paths
 from astra_ns3.units import exact_time
 
 _RATE_UNITS = (("Tbps", 10**12), ("Gbps", 10**9), ("Mbps", 10**6), ("Kbps", 10**3), ("bps", 1))
+# SimAI's word for a GPU that it doesn't know by name.
 _GPU_TYPE = "NONE"
-"""SimAI's word for a GPU that it doesn't know by name."""
 
 
 def hpcc_text(graph: Graph) -> str:

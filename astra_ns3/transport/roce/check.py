@@ -15,8 +15,8 @@ from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 _OVERTAKING = ("spray", "adaptive", "flowlet")
+# So many packets may overtake one before it counts as lost, where the window has twice as many.
 _TOLERANCE = 64
-"""So many packets may overtake one before it counts as lost, where the window has twice as many."""
 
 
 def check_roce(

@@ -13,8 +13,8 @@ from astra_ns3.units import PS_PER_MS, PS_PER_SECOND, format_bytes, format_rate,
 
 LONGEST_REGAIN_PS = 10 * PS_PER_MS
 """A control that needs longer to get back half of a line holds most of today's collectives below it to their end."""
+# Of the line, the mean rate while its upper half is regained.
 _MEAN_SHARE = 0.75
-"""Of the line, the mean rate while its upper half is regained."""
 
 _Numbers = Mapping[str, float]
 

@@ -245,6 +245,7 @@ def _swift_paper(_: Line) -> Numbers:
 
 
 _Rule = Callable[[Line], Numbers]
+# Of each control the sets; each but ``scaled`` says only where it differs from that.
 _SETS: Mapping[str, Mapping[str, _Rule]] = MappingProxyType(
     {
         "dcqcn": {"scaled": _dcqcn_scaled, "paper": _dcqcn_paper, "hpcc": _dcqcn_hpcc, "nvidia": _dcqcn_nvidia},
@@ -255,6 +256,5 @@ _SETS: Mapping[str, Mapping[str, _Rule]] = MappingProxyType(
         "swift": {"scaled": _swift_scaled, "paper": _swift_paper},
     }
 )
-"""Of each control the sets; each but ``scaled`` says only where it differs from that."""
+# Of controls without numbers, and of the user's own.
 _NONE: Mapping[str, _Rule] = MappingProxyType({"scaled": _nothing})
-"""Of controls without numbers, and of the user's own."""

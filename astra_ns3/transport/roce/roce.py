@@ -34,8 +34,8 @@ from astra_ns3.transport.transport import (
 BYTES_PER_MET_PAIR = 550
 """With a queue pair for each message: what stays of two NPUs that had one, the queue pair being used again."""
 
+# What the native transport is told otherwise.
 _ELSEWHERE = {"time_rounding_ps", "congestion_control", "own_file", "own_class", "control_parameters"}
-"""What the native transport is told otherwise."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

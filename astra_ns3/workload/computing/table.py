@@ -16,8 +16,8 @@ from astra_ns3.errors import wrong
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.computing.table_file import Measured, Sizes
 
+# The slope, in logarithms, along a column of which only one value was measured.
 _IN_PROPORTION = 1.0
-"""The slope, in logarithms, along a column of which only one value was measured."""
 
 
 class MeasuredGrid:

@@ -22,8 +22,8 @@ from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
+# How YAML begins.
 _KEY = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[A-Za-z_][\w-]*:")
-"""How YAML begins."""
 AnyWorkload = Workload | GraphWorkload | FlowList | ModelWorkload
 """A workload of any kind."""
 

@@ -13,8 +13,8 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
 from astra_ns3.units import PS_PER_NS
 
+# Of 1 TFLOP/s.
 _OPERATIONS_PER_NS = 1000.0
-"""Of 1 TFLOP/s."""
 
 
 class Durations:

@@ -18,8 +18,8 @@ from astra_ns3.workload.graphs.chain import Step, chain
 
 _LOOP = "SIMAI_TRANSFORMER"
 _KINDS = (*TEXT_FORMAT_KINDS, CollectiveKind.BROADCAST)
+# Groups that a word names; the others are those of a column.
 _NAMED = (ParallelGroup.EXPERT, ParallelGroup.EXPERT_DATA)
-"""Groups that a word names; the others are those of a column."""
 _LONGEST_NAME = 60
 Spacing = tuple[int, int]
 """How far apart the members of a group are, and how many there are."""

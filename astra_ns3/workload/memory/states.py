@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from astra_ns3.config.training_plan import Block, Group, TrainingPlan
 from astra_ns3.workload.memory.usage import Usage
 
+# Stages of ZeRO from which on something is shared.
 _OPTIMIZER, _GRADIENTS, _WEIGHTS = 1, 2, 3
-"""Stages of ZeRO from which on something is shared."""
 
 
 @dataclass(frozen=True)

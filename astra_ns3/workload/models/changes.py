@@ -20,8 +20,8 @@ from astra_ns3.workload.models.keys_without_effect import without_effect_on_any
 from astra_ns3.workload.models.workload import ModelWorkload
 from astra_ns3.workload.training.schedules import SCHEDULES
 
+# Keys that stand at the top of a file.
 _FIRST = ("kind", "name", "model", "training")
-"""Keys that stand at the top of a file."""
 _CHANGED = "(changed)"
 
 

@@ -18,8 +18,8 @@ from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear, elementwise
 
+# A bottleneck's last convolution has four times the channels of the two before it.
 _EXPANSION = 4
-"""A bottleneck's last convolution has four times the channels of the two before it."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear, elementwise, gather, product
 
+# Input, forget and output gate, and what is remembered.
 _GATES = 4
-"""Input, forget and output gate, and what is remembered."""
 _SINGLE_BYTES = 4
 
 

@@ -16,8 +16,8 @@ from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.models.parts import BACKWARD_TOO
 from astra_ns3.workload.models.workload import ModelWorkload
 
+# A multiplication and an addition.
 _FLOPS_OF_A_CELL = 2
-"""A multiplication and an addition."""
 
 
 @dataclass(frozen=True)

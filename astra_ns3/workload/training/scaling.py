@@ -8,8 +8,8 @@ from math import gcd
 
 from astra_ns3.config.training_plan import Block, Exchange, Item, Ring, TrainingPlan
 
+# A unit of so many can be rounded to a byte by itself.
 _LEAST_UNIT_BYTES = 1000
-"""A unit of so many can be rounded to a byte by itself."""
 
 
 def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:

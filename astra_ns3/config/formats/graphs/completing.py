@@ -21,8 +21,8 @@ from astra_ns3.units import parse_rate, parse_time_ps
 
 _NODE_KEYS = ("buffer", "label", "level")
 _LINK_KEYS = ("rate", "delay", "error_rate", "kind", "cost")
+# Names of other programs with the unit that ours have: the Topology Zoo's speed in bits per second.
 _OTHER_NAMES = {"rate": ("LinkSpeedRaw",)}
-"""Names of other programs with the unit that ours have: the Topology Zoo's speed in bits per second."""
 _COMMON = frozenset((*_LINK_KEYS, *_NODE_KEYS, "kind", "id", "name"))
 _PARSERS: Mapping[str, Callable[[str | int], int]] = {"rate": parse_rate, "delay": parse_time_ps}
 

@@ -15,8 +15,8 @@ from astra_ns3.config.formats.hugging_face.keys import Keys
 
 Shape = dict[str, Json]
 _QUERY_KEY_VALUE = "query_key_value"
+# What Qwen3's configuration has where ``head_dim`` is absent.
 _ROTARY_HEAD_SIZE = 128
-"""What Qwen3's configuration has where ``head_dim`` is absent."""
 
 
 def _rotary(keys: Keys, kv_heads: int | None = None) -> Shape:

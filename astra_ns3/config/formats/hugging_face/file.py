@@ -19,8 +19,8 @@ from astra_ns3.errors import InputError, Where, nearest, of_type, wrong
 USUAL_SEQUENCE = 4096
 """Tokens of a sample, unless the model has fewer positions."""
 _DATATYPES = ("bfloat16", "float16")
+# A key that tells a config.json, even one that isn't valid JSON.
 _SIGN = re.compile(r'"(model_type|architectures)"\s*:')
-"""A key that tells a config.json, even one that isn't valid JSON."""
 
 
 class Imported(NamedTuple):

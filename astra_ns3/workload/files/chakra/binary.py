@@ -13,8 +13,8 @@ from astra_ns3.errors import failing, wrong
 
 PIECE_BYTES = 16_384
 """A few hundred nodes, of each file that is being read."""
+# Bytes of a length; no varint has more.
 _LONGEST_LENGTH = 10
-"""Bytes of a length; no varint has more."""
 
 
 def read_pieces(path: str, start: int = 0) -> Iterator[tuple[int, list[bytes]]]:

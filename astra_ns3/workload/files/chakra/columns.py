@@ -15,8 +15,8 @@ from astra_ns3.workload.files.chakra.schema import messages
 Entry = TypeVar("Entry", int, bytes)
 _NUMBER_MARK = (1 << 64) - 1
 _TYPE_MARK = -1
+# No name is this, for it isn't UTF-8, and no attribute.
 _BYTES_MARK = b"\xff"
-"""No name is this, for it isn't UTF-8, and no attribute."""
 
 
 class Columns(NamedTuple):

@@ -16,10 +16,10 @@ GRAPH = "workload_graph"
 _NUMBER, _NAME, _TYPE, _RUNTIME = "Id", "Name", "NodeType", "runtime"
 _DATA, _CONTROL = ("data_deps", "dataDeps"), ("ctrl_deps", "ctrlDeps")
 _KEYS = (_NUMBER, _NAME, _TYPE, _RUNTIME, *_DATA, *_CONTROL, *READ)
+# Chakra's own attributes that nothing here, and nothing in ASTRA-sim 2, looks at.
 _OF_NO_MEANING = frozenset(
     ("inputs", "op_schema", "outputs", "rf_id", "scope", "start_time_micros", "tensor_loc", "tid")
 )
-"""Chakra's own attributes that nothing here, and nothing in ASTRA-sim 2, looks at."""
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 _LARGEST_NUMBER = 2**64 - 1
 

@@ -13,8 +13,8 @@ from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picose
 
 FORMAT = "HPCC flow.txt"
 _COLUMNS = ("source", "destination", "priority group", "destination port", "bytes", "start")
+# Words of a line that is meant to be a flow.
 _FEWEST = 4
-"""Words of a line that is meant to be a flow."""
 _LONG = 40
 
 

@@ -6,8 +6,8 @@ from astra_ns3.workload.models.piece import Piece
 from astra_ns3.workload.models.sized_operations import Linear, elementwise
 from astra_ns3.workload.models.transformer.share import Share
 
+# Scale; scale and shift.
 _NORM_VECTORS = {"rms": 1, "layer": 2}
-"""Scale; scale and shift."""
 
 
 def norm_parameters(share_norm: str, size: int) -> int:

@@ -16,8 +16,8 @@ from astra_ns3.workload.models.piece import Piece
 from astra_ns3.workload.models.sized_operations import elementwise, product
 from astra_ns3.workload.models.transformer.share import Share
 
+# Of the logarithm of a row's sum, in single precision.
 _ROW_BYTES = 4
-"""Of the logarithm of a row's sum, in single precision."""
 
 
 def core(share: Share) -> Piece:

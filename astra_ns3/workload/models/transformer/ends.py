@@ -15,10 +15,10 @@ from astra_ns3.workload.models.sized_operations import Linear, elementwise, gath
 from astra_ns3.workload.models.transformer.common import norm
 from astra_ns3.workload.models.transformer.share import Share
 
+# Logits and losses are in single precision.
 _SINGLE_BYTES = 4
-"""Logits and losses are in single precision."""
+# The largest logit, the sum of exponentials, and the logit of the right word.
 _LOSS_SUMS = 3
-"""The largest logit, the sum of exponentials, and the logit of the right word."""
 
 
 def embedding(share: Share) -> Iterator[Piece]:

@@ -22,8 +22,8 @@ from astra_ns3.workload.models.transformer.dispatch import Dispatch
 from astra_ns3.workload.models.transformer.feed_forward import network
 from astra_ns3.workload.models.transformer.share import Share
 
+# A router's numbers are in single precision.
 _SCORE_BYTES = 4
-"""A router's numbers are in single precision."""
 
 
 def expert_layer(share: Share, experts: Experts, dispatch: Dispatch) -> Iterator[Piece]:
