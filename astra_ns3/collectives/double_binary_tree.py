@@ -47,8 +47,7 @@ def shifted_min_rooted_tree(ranks: int) -> npt.NDArray[np.int32]:
     moved = np.zeros(ranks, dtype=np.int32)
     moved[1:] = np.roll(np.arange(1, ranks, dtype=np.int32), -1)
     parents = np.full(ranks, -1, dtype=np.int32)
-    original = min_rooted_tree(ranks)
-    parents[moved[1:]] = moved[original[1:]]
+    parents[moved[1:]] = moved[min_rooted_tree(ranks)[1:]]
     return parents
 
 

@@ -27,8 +27,7 @@ class Level:
 
 def levels(records: Records, ports: Iterable[str]) -> list[Level]:
     """``ports``, NICs first, then those of switches by their distance to hosts, downwards before upwards."""
-    rows = records.rows("switch.csv")
-    peers = {row["port"]: row["link_to"] for row in rows}
+    peers = {row["port"]: row["link_to"] for row in records.rows("switch.csv")}
     distance = _distances(peers)
     found: dict[tuple[int, int], list[str]] = {}
     for port in sorted(ports, key=_order):

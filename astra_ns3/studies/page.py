@@ -35,7 +35,8 @@ def page(result: StudyResult, pictures: Sequence[Picture], command: str) -> str:
     sections = [
         _part(result, part, [each for each in pictures if each.part == part.name]) for part in result.expansion.parts
     ]
-    content = joined([_header(result), _failures(result), *sections, _again(command)])
+    again = tag("section", tag("h2", "The same again"), tag("pre", command))
+    content = joined([_header(result), _failures(result), *sections, again])
     style = files("astra_ns3.report.page").joinpath("page.css").read_text(encoding="utf-8")
     known = versions()
     lines = [
@@ -125,7 +126,3 @@ def _run(row: Row) -> Markup:
     if row["status"] != DONE:
         return Markup(escaped(row["status"]))
     return tag("a", tag("code", row["address"][:8]), href=f"points/{row['address']}/")
-
-
-def _again(command: str) -> Markup:
-    return tag("section", tag("h2", "The same again"), tag("pre", command))

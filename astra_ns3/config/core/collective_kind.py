@@ -34,6 +34,5 @@ def parse_kind(word: str) -> CollectiveKind:
     names = {kind.value: kind for kind in CollectiveKind}
     plain = "".join(letter for letter in word.upper() if letter not in "_- ")
     if plain not in names:
-        allowed = [kind.name.lower() for kind in CollectiveKind]
-        raise unknown("collective", word, allowed)
+        raise unknown("collective", word, [kind.name.lower() for kind in CollectiveKind])
     return names[plain]

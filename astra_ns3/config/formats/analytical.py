@@ -58,11 +58,6 @@ class AnalyticalDimension(ConfigModel):
             return 1
         return max(self.npus - 1, 1) if self.topology == "fully-connected" else min(max(self.npus - 1, 1), 2)
 
-    @property
-    def port_bytes_per_ns(self) -> float:
-        """Joint rate of all lines out of an NPU."""
-        return self.ports * self.bytes_per_ns
-
 
 def analytical_version(data: object) -> int | None:
     """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, else None."""

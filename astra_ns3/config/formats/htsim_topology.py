@@ -188,7 +188,8 @@ def _graph(source: str, hosts: int, tiers: list[_Tier], tree: _Tree) -> PlainGra
         for number in range(counts[level]):
             label = f"{_NAMES[level]} {number}"
             names.append(label)
-            nodes.append(_switch(tier, level + 1, label))
+            keys = {"kind": "switch", "buffer": tier.buffer_bytes(), "label": label, "level": level + 1}
+            nodes.append(PlainNode.model_validate(keys))
     ends: list[tuple[int, int]] = []
     links: list[PlainLink] = []
     first = (0, hosts, hosts + counts[0], hosts + counts[0] + counts[1])
@@ -214,10 +215,6 @@ def _pairs(hosts: int, tiers: list[_Tier], tree: _Tree) -> list[list[tuple[int, 
         for core in range(number % aggregations, tree.cores, aggregations)
     ]
     return [below, middle, above][: len(tiers)]
-
-
-def _switch(tier: _Tier, level: int, label: str) -> PlainNode:
-    return PlainNode.model_validate({"kind": "switch", "buffer": tier.buffer_bytes(), "label": label, "level": level})
 
 
 def _link(tiers: list[_Tier], level: int) -> PlainLink:

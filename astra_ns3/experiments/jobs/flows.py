@@ -54,8 +54,7 @@ class FlowsJob(Job):
 
     def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
         """Every flow, those of about one size together; raises InputError if the network lacks an NPU."""
-        npus = int(np.prod(platform.dimensions))
-        self.workload.check_npus(npus)
+        self.workload.check_npus(int(np.prod(platform.dimensions)))
         refuse(passes > 1, f"passes is {passes}, expected 1: a list of flows is played once")
         return ExpectedRun(0, tuple(_plays(self.workload)))
 

@@ -100,8 +100,7 @@ def trace(source: Native, name: str, signature: str, function: Callable[..., obj
     """
     import cppyy
 
-    ns = load_namespace()
-    information = ns.TypeId.TraceSourceInformation()
+    information = load_namespace().TypeId.TraceSourceInformation()
     type_id = source.GetInstanceTypeId()
     if not type_id.LookupTraceSourceByName(name, information):
         raise wrong(f"hook: {type_id.GetName()} has no trace source '{name}'")

@@ -56,7 +56,7 @@ def _of_dimensions(network: AnalyticalNetwork, carried: CarriedBytes) -> Iterato
     one of those that the block is whole in.
     """
     grid, npus = network.grid, network.npus
-    ports = np.array([dimension.port_bytes_per_ns for dimension in grid])
+    ports = np.array([dimension.ports * dimension.bytes_per_ns for dimension in grid])
     differs = _differing(grid, carried)
     size = 1
     for level, dimension in enumerate(grid):

@@ -205,8 +205,7 @@ class ServerRun:
         for worker in range(len(self._workers)):
             yield from self._await(awaited, worker, to_come[worker])
         while awaited:
-            handles = tuple(handle for _, _, handle in awaited.values())
-            yield WaitAny(handles)
+            yield WaitAny(tuple(handle for _, _, handle in awaited.values()))
             for worker, (number, part, handle) in list(awaited.items()):
                 if handle.done:
                     del awaited[worker]

@@ -113,13 +113,16 @@ def _components(
     for start in range(graph.nodes):
         if found[start] != NONE or not inside(start):
             continue
-        _mark(found, count, start, lambda node: _neighbours(graph, node, inside, joins))
+        _mark(
+            found,
+            count,
+            start,
+            lambda node: (
+                port.peer for port in graph.ports[node] if inside(port.peer) and joins(graph.links[port.link])
+            ),
+        )
         count += 1
     return tuple(found)
-
-
-def _neighbours(graph: Graph, node: int, inside: Callable[[int], bool], joins: Callable[[Link], bool]) -> Iterable[int]:
-    return (port.peer for port in graph.ports[node] if inside(port.peer) and joins(graph.links[port.link]))
 
 
 def _mark(found: list[int], number: int, start: int, neighbours: Callable[[int], Iterable[int]]) -> None:

@@ -16,7 +16,13 @@ def network_text(document: Mapping[str, Any]) -> str:
         ("NPUs", f"{document['npus']:,} as {' x '.join(str(size) for size in document['dimensions'])}"),
         ("hosts", f"{document['hosts']:,}"),
         ("switches", f"{document['switches']:,}"),
-        *((f"links, {link['class']}", _link(link)) for link in document["links"]),
+        *(
+            (
+                f"links, {link['class']}",
+                f"{link['count']:,} of {format_rate(link['rate_bps'])}, {format_time(link['delay_ps'])}",
+            )
+            for link in document["links"]
+        ),
         ("diameter", counted(document["diameter"], "link", "links")),
         ("paths that long", f"{document['paths']:,} between two NPUs so far apart"),
         ("bisection", format_rate(document["bisection_bps"])),
@@ -28,7 +34,3 @@ def network_text(document: Mapping[str, Any]) -> str:
         ("routing", document["routing"]),
     ]
     return aligned(rows)
-
-
-def _link(link: Mapping[str, Any]) -> str:
-    return f"{link['count']:,} of {format_rate(link['rate_bps'])}, {format_time(link['delay_ps'])}"

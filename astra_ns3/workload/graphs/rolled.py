@@ -30,8 +30,7 @@ def rolled(workload: GraphWorkload) -> Workload:
     steps = chain(workload, 0)
     work = [step.work() for step in steps]
     for npu in range(1, workload.npus):
-        other = chain(workload, npu)
-        if [step.work() for step in other] != work:
+        if [step.work() for step in chain(workload, npu)] != work:
             raise wrong(f"does other things than {workload.file_of(0)}{_IN_TEXT}", workload.file_of(npu))
     steps = [step if step.members > 1 else step._replace(collective=None) for step in steps]
     for step in steps:

@@ -116,8 +116,7 @@ def _segments(items: tuple[Item, ...], block: Block, plan: TrainingPlan, clock: 
             found.append(_Segment(compute_ps, item))
             compute_ps = 0
         else:
-            group = item.group.value
-            raise _unsaid(plan, block, f"what goes on in its {group} group")
+            raise _unsaid(plan, block, f"what goes on in its {item.group.value} group")
     if not found:
         return [_Segment(compute_ps)]
     last = found[-1]
