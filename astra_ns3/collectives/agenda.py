@@ -21,7 +21,7 @@ class Agenda(Protocol):
         """Take the next one out."""
 
     def __len__(self) -> int:
-        """How many are in it."""
+        """Number of rows in it."""
 
 
 class LowestFirst:

@@ -77,7 +77,7 @@ class MscclMemory:
         return ("i" if self._kind is CollectiveKind.REDUCE_SCATTER else "o"), offset
 
     def read(self, cell: Cell) -> Value | None:
-        """What is in a cell, None if nothing."""
+        """The value in a cell, None if nothing."""
         return self._cells.get(cell)
 
     def write(self, cell: Cell, value: Value) -> None:

@@ -26,7 +26,7 @@ _BYTES_PER_BLOCK = 100
 
 
 def own_schedule(part: UserPart, kind: CollectiveKind, ranks: int) -> Schedule:
-    """What the user's function gives for ``ranks``, proved to do ``kind``; it is not asked for a single rank.
+    """The schedule of the user's function for ``ranks``, proved to do ``kind``; a single rank asks for none.
 
     Raises InputError, which names the file, if it fails, gives something else, or the proof does.
     """

@@ -92,7 +92,7 @@ def _holdings_class(
 
 
 def _carried(schedule: Schedule, kind: CollectiveKind) -> list[Carried]:
-    """What each row carries, by the block numbers of :mod:`astra_ns3.collectives.promise`."""
+    """The blocks that each row carries, by the numbers of :mod:`astra_ns3.collectives.promise`."""
     content = schedule.content
     if content is not None:
         blocks, offsets = content.blocks.tolist(), content.offsets.tolist()

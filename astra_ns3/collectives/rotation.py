@@ -32,7 +32,7 @@ class Rotation:
 
     @property
     def rows(self) -> int:
-        """How many rows each rank has."""
+        """Number of rows of each rank."""
         return len(self.first["sender"])
 
     def column(self, name: str) -> Column:

@@ -103,7 +103,7 @@ class Schedule:
 
     @property
     def messages(self) -> int:
-        """How many messages all ranks send together."""
+        """Number of messages that all ranks send together."""
         return len(self.sender) if self.rotation is None else self.ranks * self.rotation.rows
 
     @property
@@ -113,7 +113,7 @@ class Schedule:
 
     @property
     def kept_rows(self) -> int:
-        """How many rows it takes to hold the schedule."""
+        """Number of rows it takes to hold the schedule."""
         return self.messages if self.rotation is None else self.rotation.rows
 
     def sent_by(self, rank: int) -> Schedule:
@@ -144,7 +144,7 @@ class Schedule:
         return self._sizes(bytes, self.first_block, self.block_count)
 
     def all_bytes(self, bytes: int) -> int:
-        """Of all messages together when every rank brings ``bytes``."""
+        """Bytes of all messages together when every rank brings ``bytes``."""
         if self.rotation is None:
             return int(self.message_bytes(bytes).sum())
         starts, counts, times = self.rotation.block_ranges()

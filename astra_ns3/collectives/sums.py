@@ -32,7 +32,7 @@ class Sums:
             self._since[found] = step
 
     def until(self, step: int) -> list[int]:
-        """Those that are there by then."""
+        """The sums that are there by ``step``."""
         return [found for found, since in self._since.items() if since <= step]
 
     def make(self, wanted: int, step: int) -> bool:

@@ -36,7 +36,7 @@ def start_parts(schedule: Schedule) -> list[dict[int, int]]:
 
 
 def wanted_parts(schedule: Schedule, rank: int) -> dict[int, int]:
-    """What each sender has for ``rank``, itself included."""
+    """The blocks that each sender has for ``rank``, itself included."""
     senders = np.flatnonzero(_parts(schedule)[:, rank]).tolist()
     return {sender * schedule.ranks + rank: 1 << sender for sender in senders}
 
@@ -63,7 +63,7 @@ def carried_parts(schedule: Schedule) -> list[list[int]]:
 
 
 def part_sizes(schedule: Schedule) -> npt.NDArray[np.int64]:
-    """Of each part, in blocks, by its number."""
+    """Size of each part, in blocks, by its number."""
     return _parts(schedule).reshape(-1)
 
 

@@ -38,12 +38,12 @@ class ExpectedPlay:
 
     @property
     def largest_bytes(self) -> int:
-        """Of one message."""
+        """Bytes of the largest message."""
         return _rounded_up(self.schedule, self.bytes, self.schedule.sent_blocks()[0])
 
     @property
     def all_bytes(self) -> int:
-        """Of all its messages in all groups and times."""
+        """Bytes of all its messages in all groups and times."""
         return self.count * len(self.groups) * self.schedule.all_bytes(self.bytes)
 
 
@@ -58,7 +58,7 @@ class ExpectedRun:
 
     @property
     def messages(self) -> int:
-        """Of all groups and times."""
+        """Messages of all groups and times."""
         return sum(play.count * play.schedule.messages * len(play.groups) for play in self.plays)
 
     @property
@@ -68,7 +68,7 @@ class ExpectedRun:
 
     @property
     def bytes(self) -> int:
-        """Of all messages of the run."""
+        """Bytes of all messages of the run."""
         return sum(play.all_bytes for play in self.plays)
 
     def on(self, tenancy: Tenancy) -> ExpectedRun:
@@ -146,7 +146,7 @@ def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:
 
 
 def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:
-    """Of so many blocks, when each rank brings ``bytes``."""
+    """Bytes of so many blocks, rounded up, when each rank brings ``bytes``."""
     return -(-bytes * schedule.expansion * blocks // schedule.blocks)
 
 

@@ -203,7 +203,7 @@ def _of_roles(records: RunRecords) -> RunDocument:
 
 
 def _throughput(request: RunRequest, description: Description, records: RunRecords) -> RunDocument:
-    """Of a model whose run came to its end; nothing of others."""
+    """The throughput of a model whose run came to its end; nothing for other runs."""
     work = description.foreseen.work
     if work is None or not records.finish_ps:
         return {}

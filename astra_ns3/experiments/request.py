@@ -35,7 +35,7 @@ _LONGEST_FILE_NAME_BYTES = 240
 
 
 def _limits(simulated_ps: int | None, wall_ps: int | None, memory_bytes: int | None) -> Limits:
-    """Of the command line's words."""
+    """The limits that the command line's words give."""
     return Limits(simulated_ps, None if wall_ps is None else wall_ps / PS_PER_SECOND, memory_bytes)
 
 

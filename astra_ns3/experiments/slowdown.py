@@ -33,7 +33,7 @@ def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
 
 
 def slowdown_warnings(slowdown: ComputeSlowdown | None, records: RunRecords) -> list[str]:
-    """Of a run that came to its end: stragglers that slowed nothing, for their time never came or nothing computed."""
+    """Warn of stragglers that slowed nothing in a finished run, for their time never came or nothing computed."""
     stragglers = () if slowdown is None or records.flows is not None else slowdown.stragglers
     return list(_idle(stragglers, records.npus))
 

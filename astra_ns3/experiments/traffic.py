@@ -36,7 +36,7 @@ class Served:
     dimensions: frozenset[int]
 
     def packets(self, bytes: _Numbers) -> _Numbers:
-        """Of messages of these sizes, shape ``(messages,)``; parts are equal to one byte and never empty."""
+        """Packets of messages of these sizes, shape ``(messages,)``; parts are equal to one byte and never empty."""
         payload = self.transport.payload_bytes
         if self.transport.message_parts == 1:
             return -(-bytes // payload)
@@ -194,7 +194,7 @@ def _in_groups(inputs: Inputs, play: ExpectedPlay, between: _Numbers) -> Iterato
 
 
 def highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence[int]) -> _Numbers:
-    """Of each pair, the last dimension in which its places differ; 0 for an NPU and itself."""
+    """For each pair, the last dimension in which its places differ; 0 for an NPU and itself."""
     highest = np.zeros_like(sender)
     for dimension, size in enumerate(dimensions):
         highest[sender % size != receiver % size] = dimension

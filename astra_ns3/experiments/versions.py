@@ -21,7 +21,7 @@ def versions() -> dict[str, str]:
 
 
 def native_digest() -> str:
-    """Of what the native half was built from; empty if it is not installed."""
+    """Digest of what the native half was built from; empty if it is not installed."""
     from astra_ns3.network.backend_makers import native_digest
 
     return native_digest()

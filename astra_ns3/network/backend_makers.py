@@ -38,7 +38,7 @@ def create_backend(
 
 
 def native_digest() -> str:
-    """Of what the native half was built from; empty if it is not installed. Nothing is loaded."""
+    """Digest of what the native half was built from; empty if it is not installed. Nothing is loaded."""
     from astra_ns3.network.ns3.digest import native_digest
 
     return native_digest()

@@ -55,7 +55,7 @@ def _npus_by_transport(network: NetworkConfig) -> Mapping[str, list[int]]:
 
 
 def _switches(graph: Graph, tables: RouteTables, npus: Sequence[int]) -> list[int]:
-    """Those on shortest paths from NPU 0 to others."""
+    """Switches on shortest paths from NPU 0 to others."""
     source = graph.npu_host[0]
     targets = {graph.npu_host[npu] for npu in npus} - {source}
     nodes = {node for target in targets for node in _between(graph, tables, source, target)}

@@ -12,7 +12,7 @@ _SHOWN = ("p50", "p95", "p99")
 
 
 def flow_rows(flows: FlowsDocument) -> list[tuple[str, str]]:
-    """Of the summary's table."""
+    """Rows of the summary's table."""
     rows = [
         ("flows", f"{flows['delivered']:,} of {flows['flows']:,} delivered"),
         ("data", f"{format_bytes(flows['delivered_bytes'])} of {format_bytes(flows['bytes'])}"),
@@ -23,7 +23,7 @@ def flow_rows(flows: FlowsDocument) -> list[tuple[str, str]]:
 
 
 def flow_numbers(flows: FlowsDocument) -> list[tuple[str, str, str]]:
-    """Of the page's top: name, number, and what stands small beside it."""
+    """Numbers at the page's top: name, number, and what stands small beside it."""
     numbers = [("flows", f"{flows['delivered']:,}", f"of {flows['flows']:,}")]
     if flows["goodput_bps"] is not None:
         numbers.append(("goodput", format_rate(flows["goodput_bps"]), "first start to last delivery"))

@@ -19,7 +19,7 @@ _MOST_PARTS = 3
 
 
 def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
-    """Of the summary's table; none for what is no model."""
+    """Rows of the summary's table; none for what is no model."""
     rows = []
     if "memory_by_stage" in metadata:
         rows.append(("memory of an NPU", _memory(metadata["memory_by_stage"])))
@@ -32,7 +32,7 @@ def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
 
 
 def stage_rows(metadata: ForeseenDocument) -> list[tuple[str, str, str, str]]:
-    """Of each stage its name, its peak, when that is, and what there is most of; none for what is no model."""
+    """For each stage its name, its peak, when that is, and what there is most of; none for what is no model."""
     memory = metadata.get("memory_by_stage", {"stages": ()})
     return [
         (_where(stage["stage"]), format_bytes(stage["peak_bytes"]), stage["when"], _largest(stage))
@@ -86,7 +86,7 @@ def _experts(experts: ExpertsDocument) -> str:
 
 
 def throughput_rows(metadata: RunDocument) -> list[tuple[str, str]]:
-    """Of the summary's table; none for what is no model, or didn't come to its end."""
+    """Rows of the summary's table; none for what is no model, or didn't come to its end."""
     return [(name, f"{value}  ({more})" if more else value) for name, value, more in throughput_numbers(metadata)]
 
 

@@ -108,7 +108,7 @@ def _share(part_ps: int, whole_ps: int, npu: int) -> str:
 
 
 def pipeline_rows(workload: FileDocument) -> list[tuple[str, str]]:
-    """Of the summary's table, from what run.json says of a workload; none for what has no such pipeline."""
+    """Rows of the summary's table, from what run.json says of a workload; none for what has no such pipeline."""
     rows = workload.get("micro_batch_rows")
     if rows is None:
         return []

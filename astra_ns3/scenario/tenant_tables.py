@@ -187,7 +187,7 @@ class NetworkTables:
 
 
 class _Messages:
-    """Whose each message of the run is, by its row in accounts, and its row among those of its tenant.
+    """The tenant of each message of the run, by its row in accounts, and its row among those of its tenant.
 
     Messages are asked for in their order, and forgotten once a later one is.
     """

@@ -1,4 +1,4 @@
-"""How a collective's data are cut in chunks."""
+"""The ways to cut a collective's data in chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one NPU holds of one queue of a dimension: the chunks that wait there in line, and those that run."""
+"""One queue of a dimension on one NPU: the chunks that wait there in line, and those that run."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Grid:
 
     @cached_property
     def npus(self) -> int:
-        """How many NPUs there are."""
+        """Number of NPUs."""
         return prod(self.sizes)
 
     @cached_property
@@ -48,7 +48,7 @@ class Grid:
         return tuple(dimension for dimension, size in enumerate(self.sizes) if size > 1)
 
     def ranks_in(self, dimensions: Collection[int]) -> int:
-        """How many NPUs a group over ``dimensions`` has."""
+        """Number of NPUs in a group over ``dimensions``."""
         return prod(self.sizes[dimension] for dimension in dimensions)
 
     def cosets(self, dimensions: Collection[int]) -> list[list[int]]:

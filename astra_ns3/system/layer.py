@@ -132,7 +132,7 @@ class SystemLayer:
         return None
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
-        """Of each dimension the intervals of :meth:`busy` from a place on; those before it haven't changed.
+        """For each dimension, the intervals of :meth:`busy` from a place on; earlier ones haven't changed.
 
         ``since``: of each dimension, how many were there at an earlier call (empty: none).
         """

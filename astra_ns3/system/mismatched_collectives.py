@@ -15,7 +15,7 @@ from astra_ns3.system.task import Collective, Task
 
 
 class MismatchedCollectives:
-    """Those of all NPUs; ``maker`` makes them."""
+    """The mismatched collectives of all NPUs; ``maker`` makes them."""
 
     def __init__(self, maker: CollectiveMaker) -> None:
         self._maker = maker
@@ -38,7 +38,7 @@ class MismatchedCollectives:
         return True
 
     def of(self, npu: int, collective: Collective) -> Collective | None:
-        """What an NPU plays instead; None: the collective itself."""
+        """The collective that an NPU plays instead; None: the collective itself."""
         return self._of.get((npu, collective.index)) if self._of else None
 
     def task(self, npu: int, instance: int) -> Task | None:

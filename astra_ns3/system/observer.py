@@ -82,7 +82,7 @@ class NpuObserver:
         )
 
     def busy_changes(self, since: Sequence[int], now_ps: int) -> tuple[tuple[int, tuple[tuple[int, int], ...]], ...]:
-        """Of each dimension a place, and the intervals of :meth:`busy` from there on; see SystemLayer.busy_changes."""
+        """For each dimension, a place and the intervals of :meth:`busy` from there on; see SystemLayer.busy_changes."""
         changes = []
         for dimension, intervals in enumerate(self._busy):
             # The last interval may have been taken back to be prolonged, so it is told again.

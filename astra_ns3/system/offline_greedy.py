@@ -97,7 +97,7 @@ class OfflineGreedy:
             bytes = bytes * self._sizes[dimension] if gathers else bytes // self._sizes[dimension]
 
     def _share(self, dimension: int, gathers: bool) -> float:
-        """What a rank sends on a dimension, as a part of what it brings there."""
+        """The bytes that a rank sends on a dimension, as a part of what it brings there."""
         size = self._sizes[dimension]
         return float(size - 1) if gathers else (size - 1) / size
 

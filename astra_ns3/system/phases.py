@@ -66,7 +66,7 @@ class PhasePlanner:
         return self.wide_dimensions(dimensions)
 
     def wide_dimensions(self, dimensions: Sequence[int] | None) -> tuple[int, ...]:
-        """Those of ``dimensions`` (None: all) that have more than one NPU, ascending."""
+        """The dimensions among ``dimensions`` (None: all) that have more than one NPU, ascending."""
         return tuple(dimension for dimension in self._grid.wide if dimensions is None or dimension in dimensions)
 
     def flat(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> tuple[Phase, ...]:

@@ -27,7 +27,7 @@ class StartJitter:
         self._seed = mixed((seed * STEP) & WORD)
 
     def delay_ps(self, npu: int, instance: int) -> int:
-        """What ``npu`` waits before it starts phase ``instance``."""
+        """Time that ``npu`` waits before it starts phase ``instance``."""
         word = mixed((self._seed + (instance + 1) * STEP) & WORD)
         word = mixed((word + (npu + 1) * STEP) & WORD)
         return word * self._choices >> _WORD_BITS

@@ -12,7 +12,7 @@ from astra_ns3.system.request import CollectiveRequest, Handle
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Task:
-    """What queues hold and policies see; the same object on all NPUs.
+    """A phase of a chunk, as queues hold it and policies see it; the same object on all NPUs.
 
     ``instance``: its number for the network. ``queue``: number of its queue over all dimensions. ``priority``: the
     higher goes first. ``kind``: the collective that the phase runs. ``bytes``: data of a rank before or after the

@@ -35,7 +35,7 @@ BYTES_PER_COST = 9
 
 
 class Counts(NamedTuple):
-    """Of a whole network; a link is counted once."""
+    """Counts of a whole network; a link is counted once."""
 
     hosts: int
     switches: int

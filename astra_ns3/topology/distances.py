@@ -163,7 +163,7 @@ def unreachable_pair(graph: Graph, groups: Groups, distances: npt.NDArray[np.int
 
 
 def no_way(graph: Graph, source: int, destination: int) -> InputError:
-    """That one host can't reach another, and what lets it, if anything does."""
+    """The error that one host can't reach another, and what lets it, if anything does."""
     lost = f"topology: host {destination} cannot be reached from host {source}"
     adjacency, reached, edge = graph.adjacency, {source}, [source]
     while edge:

@@ -126,7 +126,7 @@ def round_trip_ps(
 
 
 def cut_through_of(graph: Graph, links: Sequence[Link]) -> tuple[int, ...]:
-    """Of each node between two links of a path: the bytes of a frame it waits for before it sends it on; 0: all."""
+    """For each node between two links of a path, the bytes of a frame it waits for before it sends on; 0: all."""
     return tuple(_cut_through(graph, before, behind) for before, behind in pairwise(links))
 
 

@@ -52,7 +52,7 @@ def document_of(config: AnyConfig) -> JsonObject:
 
 
 def _content_digest(workload: FlowList | GraphWorkload) -> str:
-    """Of all that is in a list of flows, or in the files of graphs and what was read beside them."""
+    """Digest of all that is in a list of flows, or in the files of graphs and what was read beside them."""
     found = hashlib.sha256(pickle.dumps(workload))
     if isinstance(workload, GraphWorkload):
         for path in dict.fromkeys(workload.file_of(npu) for npu in range(workload.npus)):

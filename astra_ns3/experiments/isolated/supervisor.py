@@ -146,7 +146,7 @@ class Supervisor:
             self._look()
 
     def _wait_for(self, *files: int) -> set[int]:
-        """Those of the files from which there is something to read, or the end."""
+        """The files from which there is something to read, or the end."""
         waiting = select.poll()  # select.select takes no more than 1024 open files
         for file in files:
             waiting.register(file, select.POLLIN)

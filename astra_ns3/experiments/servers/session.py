@@ -29,7 +29,7 @@ _MOST_IDLE = 2
 
 @cache
 def _servers(process: int) -> ServerPool:
-    """Those of a process, which end with it: one that is forked from it has none of them."""
+    """The servers of a process, which end with it: one that is forked from it has none of them."""
     made = ServerPool(_MOST_IDLE)
 
     def close() -> None:

@@ -99,7 +99,7 @@ class GridIdeal:
         return np.maximum(network, memory)
 
     def _latency_ns(self, number: int, a: Numbers, b: Numbers, of_links: _Nanoseconds) -> _Nanoseconds:
-        """Of the links between two places; in a fabric of switches that of the pair's own path."""
+        """Latency of the links between two places; in a fabric of switches that of the pair's own path."""
         delays = self.grid.delays
         if number != self.grid.fabric or delays is None:
             return of_links

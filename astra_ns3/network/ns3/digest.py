@@ -1,4 +1,4 @@
-"""Of what the native half was built: a digest that the build leaves beside the library."""
+"""The digest of what the native half was built from, which the build leaves beside the library."""
 
 from __future__ import annotations
 

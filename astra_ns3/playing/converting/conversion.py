@@ -31,7 +31,7 @@ from astra_ns3.workload.models.workload import ModelWorkload
 
 
 class Unrolling(NamedTuple):
-    """How a training loop becomes a graph: NPUs along each dimension, passes, and the system's scheduling policy."""
+    """Settings for making a graph of a training loop: NPUs along each dimension, passes, and the scheduling policy."""
 
     dimensions: tuple[int, ...] | None = None
     passes: int = 1
@@ -100,7 +100,7 @@ def _to_chakra(workload: AnyWorkload, output: str, unrolling: Unrolling, *, as_j
 
 
 def _rank_alone(workload: object) -> int | None:
-    """Of one rank of a job which it is: who else is in its collectives, where its messages go, is in other files."""
+    """The rank of a job that a trace alone is from; other files say who else is in its collectives."""
     return rank_of(workload.files[0]) or 0 if isinstance(workload, ChakraTrace) and workload.alone else None
 
 

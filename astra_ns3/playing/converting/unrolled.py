@@ -73,7 +73,7 @@ class UnrolledLoop:
 
     @property
     def npus(self) -> int:
-        """Those of the grid."""
+        """Number of NPUs in the grid."""
         return self.programs.grid.npus
 
     @property
@@ -92,7 +92,7 @@ class UnrolledLoop:
         )
 
     def _updates_that_meet_ps(self, role: Role) -> int:
-        """Those of collectives that are issued while another with an update isn't waited for, in a role's program."""
+        """The sum of update times of a role's collectives that are issued while another with an update isn't waited for."""
         outstanding: dict[int, int] = {}
         meeting: dict[int, int] = {}
         for operation, handle in _operations(self.programs, role):
@@ -337,7 +337,7 @@ class _Thread:
 
 
 def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation, Handle | None]]:
-    """What a role's program does, with the handle of each collective and message."""
+    """The operations of a role's program, with the handle of each collective and message."""
     program = programs.program(role)
     handle: Handle | None = None
     number = 0

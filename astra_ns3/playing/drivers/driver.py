@@ -78,7 +78,7 @@ class Driver(NetworkListener, ABC):
 
     @property
     def reported_npu(self) -> int:
-        """Whose layers :meth:`layers` has."""
+        """The NPU whose layers :meth:`layers` has."""
         return self._reported
 
     def layers(self) -> tuple[LayerTimes, ...]:
@@ -96,26 +96,26 @@ class Driver(NetworkListener, ABC):
     @property
     @abstractmethod
     def sent_bytes(self) -> tuple[int, ...]:
-        """What the reported NPU sent in each dimension."""
+        """Bytes that the reported NPU sent in each dimension."""
 
     def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:
         """Collectives made or changed since an earlier call gave ``since`` (0: all), and the number to give next."""
         return 0, CollectiveRecords()
 
     def busy_changes(self, since: Sequence[int]) -> tuple[tuple[int, Intervals], ...]:
-        """Of each dimension the intervals in which it held a chunk, from a place on; those before it haven't changed.
+        """For each dimension, the intervals in which it held a chunk, from a place on; earlier ones haven't changed.
 
         ``since``: of each dimension, how many were there at an earlier call (empty: none).
         """
         return ()
 
     def flow_totals(self) -> FlowTotals | None:
-        """What came of a list of flows so far; None for other workloads."""
+        """The totals of a list of flows so far; None for other workloads."""
         return None
 
     @abstractmethod
     def oldest_collective(self) -> tuple[str, int] | None:
-        """What of all that goes on was begun first, in words, and when; None if there is nothing."""
+        """The oldest thing that goes on, in words, and when it was begun; None if there is nothing."""
 
     @abstractmethod
     def hand_over_rows(self) -> None:

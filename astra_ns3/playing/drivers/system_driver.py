@@ -35,7 +35,7 @@ class SystemDriver(Driver, ABC):
 
     @abstractmethod
     def _each_npu(self) -> Sequence[Recorded]:
-        """What knows of each NPU, in order."""
+        """The record keeper of each NPU, in order."""
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
@@ -76,7 +76,7 @@ class SystemDriver(Driver, ABC):
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
-        """What the reported NPU sent in each dimension, in phases that it finished."""
+        """Bytes that the reported NPU sent in each dimension, in phases that it finished."""
         return self._system.sent_bytes
 
     def collective_changes(self, since: int) -> tuple[int, CollectiveRecords]:

@@ -85,7 +85,7 @@ class PlannedMessages(NamedTuple):
 
 
 def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
-    """What the roles send, and how often."""
+    """The messages of the roles, and how often each is sent."""
     counts: Counter[PlannedMessages] = Counter()
     for role in programs.roles:
         for operation in _operations(programs, role, _played_passes(programs)):
@@ -125,7 +125,7 @@ def _count(programs: RolePrograms, operations_of: Callable[[Role], Iterator[Oper
 
 
 def _played_passes(programs: RolePrograms) -> int:
-    """How many passes show what all of them do."""
+    """Number of passes that show what all of them do."""
     return min(programs.passes, _DIFFERENT_PASSES) if programs.passes_alike else programs.passes
 
 
@@ -136,7 +136,7 @@ def _times(label: Label, programs: RolePrograms) -> int:
 
 
 def _first_operations(programs: RolePrograms, role: Role) -> Iterator[Operation]:
-    """What a role does until it first computes or waits."""
+    """The operations of a role until it first computes or waits."""
     for operation in _operations(programs, role, _played_passes(programs), finishes=False):
         if isinstance(operation, Waiting) or (isinstance(operation, Compute) and operation.time_ps):
             return

@@ -117,7 +117,7 @@ class FlowDriver(Driver):
         )
 
     def flow_totals(self) -> FlowTotals:
-        """What came of the flows so far."""
+        """The totals of the flows so far."""
         completions = self._completions
         goodput = self._curve.intervals(self._network.now_ps(), self._delivered_bytes())
         return flow_totals(self._flows, completions.starts_ps, completions.ends_ps, completions.ideal_ps, goodput)
@@ -140,7 +140,7 @@ class FlowDriver(Driver):
 
     @property
     def sent_bytes(self) -> tuple[int, ...]:
-        """Of the flows that the reported NPU has sent and that are delivered."""
+        """Bytes of the delivered flows that the reported NPU has sent."""
         flows, delivered = self._flows, self._completions.ends_ps >= 0
         return (int(flows.sizes_bytes[(flows.sources == self._reported) & delivered].sum()),)
 
@@ -188,7 +188,7 @@ class FlowDriver(Driver):
             self._curve.take(time_ps, self._delivered_bytes())
 
     def _delivered_bytes(self) -> int:
-        """Of a backend that doesn't count, whole flows."""
+        """Bytes delivered so far; whole flows on a backend that doesn't count."""
         counted = self._network.delivered_bytes()
         return self._completions.delivered_bytes if counted is None else counted
 

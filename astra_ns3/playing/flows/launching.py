@@ -26,7 +26,7 @@ class FlowLauncher:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of NPUs have a flow."""
+        """Number of pairs of NPUs that have a flow."""
         return len(self._groups)
 
     def launch(self, flow: int) -> None:

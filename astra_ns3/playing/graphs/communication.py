@@ -81,7 +81,7 @@ class Requests:
         return Communicator(sorted(ranks) if is_world else ranks, group)
 
     def _dimensions_of(self, node: GraphNode) -> tuple[int, ...] | None:
-        """Those that a collective of all NPUs goes over; a group's are where its members are."""
+        """The dimensions of a collective of all NPUs; a group's are where its members are."""
         if node.dimensions is None or node.group != "":
             return None
         chosen = tuple(number for number, over in enumerate(node.dimensions[: self._dimensions]) if over)

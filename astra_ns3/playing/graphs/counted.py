@@ -63,17 +63,17 @@ class Watched:
 
     @property
     def source(self) -> str:
-        """Where the graphs came from."""
+        """Where the graphs were read from."""
         return self.workload.source
 
     @property
     def format(self) -> str:
-        """Of what kind they are."""
+        """The format of the graphs."""
         return self.workload.format
 
     @property
     def npus(self) -> int:
-        """How many there are."""
+        """Number of NPUs."""
         return self.workload.npus
 
     @property
@@ -83,7 +83,7 @@ class Watched:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What their user should know."""
+        """Warnings for their user."""
         return self.workload.warnings
 
     def file_of(self, npu: int) -> str:
@@ -126,7 +126,7 @@ class NodeCounter:
         self._problem: InputError | None = None
 
     def counts(self) -> GraphCounts:
-        """What was counted; raises InputError for what can't be asked."""
+        """The counts; raises InputError for what can't be asked."""
         if self._problem is not None:
             raise self._problem
         for (npu, peer, bytes_), times in self._sent.items():

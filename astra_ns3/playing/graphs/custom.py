@@ -84,7 +84,7 @@ def _check(kind: CollectiveKind, trace: ChakraTrace, compatibility: Compatibilit
 
 
 class CustomCollectives:
-    """Those of a system, on ``npus``; ``begin`` begins their nodes. Raises InputError if a trace can't be played."""
+    """Custom collectives on ``npus``; ``begin`` begins their nodes. Raises InputError if a trace can't be played."""
 
     def __init__(self, system: SystemConfig, npus: int, begin: BeginPart, compatibility: Compatibility = OURS) -> None:
         self._traces = _traces(system)

@@ -42,7 +42,7 @@ def name_of(node: GraphNode) -> str:
 
 
 def _idle(player: NpuPlayer) -> str:
-    """Of an NPU that does nothing: its nodes wait for each other."""
+    """Why an NPU that does nothing is stuck: its nodes wait for each other."""
     nodes = player.window.waiting
     found = [
         f"{name_of(node)} waits for {', '.join(map(str, player.window.unfinished_parents(node)[:_MOST_NODES]))}"

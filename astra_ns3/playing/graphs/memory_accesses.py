@@ -9,7 +9,7 @@ from astra_ns3.units import PS_PER_NS
 
 
 class MemoryAccesses:
-    """Those of all NPUs of a system. A node's own duration counts where it gives one."""
+    """The memory accesses of all NPUs of a system. A node's own duration counts where it gives one."""
 
     def __init__(self, system: SystemConfig, compatibility: Compatibility) -> None:
         remote = system.remote_memory

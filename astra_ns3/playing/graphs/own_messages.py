@@ -10,7 +10,7 @@ _Key = tuple[int, int, object]
 
 
 class OwnMessages:
-    """Of all NPUs; the k-th sent with a tag on an NPU is the k-th received with it. ``apart``: part of the tag."""
+    """The messages of all NPUs; the k-th sent with a tag on an NPU is the k-th received. ``apart``: part of the tag."""
 
     def __init__(self) -> None:
         self._sent: Counter[_Key] = Counter()

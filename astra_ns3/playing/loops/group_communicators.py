@@ -12,7 +12,7 @@ from astra_ns3.workload.loops.parallel_groups import EXPERT, EXPERT_DATA, Parall
 
 
 class GroupCommunicators:
-    """Those of ``groups``."""
+    """The communicators of ``groups``."""
 
     def __init__(self, groups: ParallelGroups) -> None:
         self.groups = groups

@@ -50,12 +50,12 @@ class Programs(RolePrograms):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        """Of the workload's layers."""
+        """Names of the workload's layers."""
         return tuple(layer.name for layer in self.workload.layers)
 
     @property
     def updates_ps(self) -> tuple[int, ...]:
-        """Of the workload's layers."""
+        """Update times of the workload's layers."""
         return tuple(layer.update_ns * PS_PER_NS for layer in self.workload.layers)
 
     @property
@@ -88,7 +88,7 @@ class Programs(RolePrograms):
         return make_roles(self.loop.roles(self.workload, self.grid), self.grid.npus)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> Programs:
-        """Those of the scaled workload."""
+        """The programs of the scaled workload."""
         return replace(self, workload=self.workload.scaled(comm_scale, compute_scale))
 
     def program(self, role: Role, passes: int | None = None) -> Program:

@@ -58,7 +58,7 @@ def simai_transformer(steps: Steps, role: Role) -> Program:
 
 
 class _Stage:
-    """What the NPUs of a stage do in a pass."""
+    """The work of the NPUs of a stage in a pass."""
 
     def __init__(self, steps: Steps, role: Role) -> None:
         assert steps.groups is not None

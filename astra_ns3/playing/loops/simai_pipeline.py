@@ -49,7 +49,7 @@ class Pipeline:
         self._sent: list[Handle] = []
 
     def turns(self) -> Iterable[Turn]:
-        """What this stage does, in order."""
+        """The turns of this stage, in order."""
         return turns(self._stage, len(self._roles), self.batches.count, self.batches.parts)
 
     def receive(self, number: int, turn: Turn) -> Program:

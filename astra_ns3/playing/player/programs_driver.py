@@ -165,7 +165,7 @@ class ProgramsDriver(SystemDriver):
         return [Member(npu, cohort) for npu, cohort in enumerate(self._npus)]
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Of NPU 0: passes done, passes, steps done in this pass, steps of a pass."""
+        """How far NPU 0 is: passes done, passes, steps done in this pass, steps of a pass."""
         programs = self._programs
         done = programs.passes, 0
         passes_done, steps = (

@@ -122,7 +122,7 @@ class Tape:
 
 
 class Place:
-    """How far somebody has read."""
+    """A reader's place in a tape."""
 
     __slots__ = ("_block", "_fine", "_next", "_operations", "_posted", "_tape")
 

@@ -147,7 +147,7 @@ def slowed_by(
 
 
 def _paces(slowdown: ComputeSlowdown, npus: int) -> list[Pace]:
-    """Of each NPU; those with the same spans share one."""
+    """The pace of each NPU; NPUs with the same spans share one."""
     spans: list[list[Span]] = [[] for _ in range(npus)]
     for straggler in slowdown.stragglers:
         span = Span(straggler.from_ps, straggler.until_ps, Fraction(str(straggler.factor)))

@@ -51,7 +51,7 @@ class Pace:
         return ceil(begin_ps + work_ps * self._factors[-1] * stretch)
 
     def work_ps(self, since_ps: int, now_ps: int, stretch: Fraction = UNCHANGED) -> Fraction:
-        """What of a computation has been done in between."""
+        """Work of a computation that has been done in between."""
         if not self._changes:
             return (now_ps - since_ps) / (self._factors[0] * stretch)
         done = Fraction(0)

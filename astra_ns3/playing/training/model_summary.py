@@ -121,7 +121,7 @@ def _stage(plan: TrainingPlan, number: int, clock: Clock) -> StageWork:
 
 
 def _operations(items: tuple[Item, ...], plan: TrainingPlan) -> list[tuple[Operation, int]]:
-    """What an NPU computes, and how often; of what differs by place, the most."""
+    """The operations of an NPU, and how often each is done; where places differ, those with most."""
     found = []
     for item in items:
         if isinstance(item, Operation):
@@ -136,7 +136,7 @@ def _operations(items: tuple[Item, ...], plan: TrainingPlan) -> list[tuple[Opera
 
 
 def _traffic(programs: TrainingPrograms) -> tuple[Traffic, ...]:
-    """Of the stage that has most bytes of each kind in each kind of group."""
+    """The traffic of the stage that has most bytes, for each kind of exchange and of group."""
     by_stage: dict[tuple[str, str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0, 0]))
     sizes = {group.value: programs.plan.degrees.size(group) for group in Group}
     for request, times in counted_requests(programs):

@@ -49,7 +49,7 @@ class ServedShards(Shards):
     """Weights that workers have whole, and that servers update."""
 
     def buckets(self, blocks: Sequence[Block]) -> tuple[Bucket, ...]:
-        """Of a part of the model, in the order in which their gradients are complete."""
+        """Buckets of a part of the model, in the order in which their gradients are complete."""
         return tuple(Bucket(block, count, None, None) for block, count in self.cut(blocks, lambda own: own.parameters))
 
     def gathers(self, block: Block) -> tuple[Exchange, ...]:
@@ -80,7 +80,7 @@ class ServedPrograms(TrainingPrograms):
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """Number of workers."""
         return self.plan.degrees.npus
 
     @property
@@ -95,7 +95,7 @@ class ServedPrograms(TrainingPrograms):
 
     @cached_property
     def scripts(self) -> tuple[StageScript, ...]:
-        """What each worker does in an iteration."""
+        """The script of each worker in an iteration."""
         maker = StepMaker(_Alone(self.plan), 0, self.clock, self.plan.source)
         return (StageScript(self.plan, 0, self.roles[:1], ServedShards(self.plan, maker)),)
 

@@ -57,7 +57,7 @@ class Shards:
         self._sizes = {group: plan.degrees.size(group) for group, _ in _FAMILIES}
 
     def buckets(self, blocks: Sequence[Block]) -> tuple[Bucket, ...]:
-        """Of a part of the model, in the order in which their gradients are complete."""
+        """Buckets of a part of the model, in the order in which their gradients are complete."""
         found: list[Bucket] = []
         for group, parameters_of in _FAMILIES:
             for block, parameters in self.cut(blocks, parameters_of):
@@ -67,7 +67,7 @@ class Shards:
         return tuple(sorted(found, key=lambda bucket: -bucket.block))
 
     def gathers(self, block: Block) -> tuple[Exchange, ...]:
-        """Of a block's weights before each use: in stage 3 alone."""
+        """All-gathers of a block's weights before each use: in stage 3 alone."""
         if self._sharding.stage < 3:
             return ()
         found = (self._gather(group, parameters_of(block)) for group, parameters_of in _FAMILIES)
@@ -83,7 +83,7 @@ class Shards:
         return Operation("update", OperationKind.OPTIMIZER, bytes=count * each)
 
     def shard(self, group: Group, parameters: int) -> int:
-        """What one NPU has of so many."""
+        """The share of one NPU."""
         return -(-parameters // self._sizes[group])
 
     def summed_bytes(self, parameters: int) -> int:

@@ -88,7 +88,7 @@ class StageScript:
 
     @cached_property
     def update(self) -> Computing | None:
-        """Of the stage's weights; None if it has none."""
+        """The update of the stage's weights; None if it has none."""
         update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
         return self.maker.computing(update) if update.bytes else None
 
@@ -118,7 +118,7 @@ class StageScript:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """Of weights that have to be gathered, in an iteration, in order."""
+        """Uses of weights that have to be gathered, in an iteration, in order."""
         found = []
         for planned in self.order:
             kind, chunk, batch = planned.work

@@ -49,7 +49,7 @@ class TrainingPrograms(RolePrograms):
 
     @cached_property
     def layer_names(self) -> tuple[str, ...]:
-        """Of the model's blocks."""
+        """Names of the model's blocks."""
         return tuple(block.name for chunk in self.plan.chunks for block in chunk)
 
     @property
@@ -82,7 +82,7 @@ class TrainingPrograms(RolePrograms):
 
     @cached_property
     def scripts(self) -> tuple[StageScript, ...]:
-        """What each stage does in an iteration."""
+        """The script of each stage in an iteration."""
         return tuple(self._script(role) for role in self.roles)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> TrainingPrograms:

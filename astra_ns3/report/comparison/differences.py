@@ -66,7 +66,7 @@ class Group:
 
 
 def by_importance(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Those that differ: what only one run has, then times, the largest change first, then all else by ratio."""
+    """The quantities that differ: what one run lacks, then times, the largest change first, then others by ratio."""
 
     def rank(difference: Difference) -> tuple[bool, bool, float]:
         is_time = difference.unit == "ps"

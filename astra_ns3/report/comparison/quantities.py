@@ -45,7 +45,7 @@ def layers(run: Records) -> Quantities:
 
 
 def collectives(run: Records) -> Quantities:
-    """Of each kind of collective: how many ended, their durations together, their mean bus bandwidth."""
+    """For each kind of collective: how many ended, their durations together, their mean bus bandwidth."""
     durations: dict[str, list[int]] = defaultdict(list)
     bandwidths: dict[str, list[float]] = defaultdict(list)
     for row in run.rows(COLLECTIVES):
@@ -64,7 +64,7 @@ def collectives(run: Records) -> Quantities:
 
 
 def flows(run: Records) -> Quantities | None:
-    """Of a list of flows: deliveries, goodput, completion time and slowdown of all; None for other runs."""
+    """Deliveries, goodput, completion time and slowdown of all flows of a list; None for other runs."""
     if not is_of_flows(run):
         return None
     found_of = run.metadata["flows"]
@@ -75,7 +75,7 @@ def flows(run: Records) -> Quantities | None:
 
 
 def flows_by_size(run: Records) -> Quantities | None:
-    """Of a list of flows: completion time and slowdown by class of sizes; None for other runs."""
+    """Completion time and slowdown of a list of flows, by class of sizes; None for other runs."""
     if not is_of_flows(run):
         return None
     found: Quantities = {}

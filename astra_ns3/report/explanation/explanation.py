@@ -178,7 +178,7 @@ def _by_layer(found: Explanation) -> str:
 
 
 def _alike(communications: Sequence[Communication]) -> list[Communication]:
-    """Those that words can't tell apart as one, with how many they are; the most first."""
+    """Communications, those that words can't tell apart as one with their count; the most first."""
     by_name: dict[str, list[Communication]] = {}
     for each in communications:
         by_name.setdefault(each.name, []).append(each)

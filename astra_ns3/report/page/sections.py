@@ -179,7 +179,7 @@ _COLUMNS = (*_ENDS, "collective", "chunk", "phase", "bytes", "start_ps", "end_ps
 
 
 def slowest_collectives(run: Records) -> Found | None:
-    """Those that took longest, of all that ended; None if there is none."""
+    """The collectives that took longest, of all that ended; None if there is none."""
     ended = [row for row in run.rows(COLLECTIVES) if row["duration_us"]]
     if not ended:
         return None
@@ -203,7 +203,7 @@ def slowest_collectives(run: Records) -> Found | None:
 
 
 def slowest_messages(run: Records) -> Found | None:
-    """Those that took longest, with what a message alone takes where that is known; None if none was recorded.
+    """The messages that took longest, with what a message alone takes if known; None if none was recorded.
 
     Messages that differ in their ends alone are one row.
     """

@@ -38,7 +38,7 @@ class Timeline:
 
     @property
     def sampled(self) -> str:
-        """That not all messages are shown, in words; empty if all are."""
+        """Words that say that not all messages are shown; empty if all are."""
         if self.messages_shown == self.messages:
             return ""
         return f"{self.messages_shown:,} of {self.messages:,} messages are shown, evenly among all"

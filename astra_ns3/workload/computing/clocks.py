@@ -17,7 +17,7 @@ from astra_ns3.workload.computing.table_file import read_table
 
 
 class GivenClock:
-    """Of operations that say themselves what they take."""
+    """A clock of operations that say themselves what they take."""
 
     def time_ps(self, operation: Operation) -> int:
         """Raises InputError: it is only asked of an operation that doesn't say it."""

@@ -27,7 +27,7 @@ class Folds:
 
     @property
     def all_cycles(self) -> int:
-        """Of all folds on one array."""
+        """Cycles of all folds on one array."""
         return self.count * self.cycles
 
 

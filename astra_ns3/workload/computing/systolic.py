@@ -63,7 +63,7 @@ class SystolicClock:
         return 0 if self._beside is None else ceil(self._beside.memory_ps(operation))
 
     def _all_cycles(self, name: str, shape: ProductSizes, folds: Folds) -> int:
-        """Of one product on one array."""
+        """Cycles of one product on one array."""
         effort = folds.all_cycles * (self._keys.rows + self._keys.columns)
         if self._scalesim is None or (self._keys.method == "auto" and effort > EASY):
             return folds.all_cycles
@@ -76,5 +76,5 @@ class SystolicClock:
 
 
 def _shape(operation: Operation) -> ProductSizes | None:
-    """Of what an array can do."""
+    """The sizes of a product that an array can do; None for other operations."""
     return operation.shape if operation.kind in _PRODUCTS else None

@@ -35,7 +35,7 @@ class CountsFile:
         self._tokens = {key: found.clip(min=0) for key, found in self._tokens.items()}
 
     def shares(self, layer: int, place: int) -> Shares:
-        """Of each expert, summing to 1."""
+        """The share of each expert; all together are 1."""
         key = layer if "layer" in self._has else -1, place if "source" in self._has else -1
         found = self._tokens.get(key)
         if found is None or not found.any():

@@ -51,7 +51,7 @@ class ExpertGroup:
 
 @dataclass(frozen=True)
 class Routed:
-    """Of a layer and a micro-batch. ``hops``: tables of the rows that each place sends to each, its own share included,
+    """Tokens of a layer in a micro-batch. ``hops``: tables of the rows that each place sends to each, its own included,
     which go one after the other: one, or two if tokens go by way of a node; back they go the other way round, each
     turned over. ``rows``: what each expert computes, in the order of experts; ``dropped``: choices that come to nought.
     """
@@ -66,7 +66,7 @@ class Routed:
         return tuple(tuple(zip(*hop, strict=True)) for hop in reversed(self.hops))
 
     def rows_of(self, place: int) -> tuple[int, ...]:
-        """Of each expert that a place has."""
+        """Rows of each expert that a place has."""
         own = len(self.rows) // len(self.hops[0])
         return self.rows[place * own : (place + 1) * own]
 

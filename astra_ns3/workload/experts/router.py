@@ -30,7 +30,7 @@ class Router:
         self._file = None if routing.file is None else CountsFile(routing.file, group.experts, group.places)
 
     def layer(self, number: int) -> Routed:
-        """Of the layer with this number; raises InputError for what the routing's file says of it."""
+        """The tokens of the layer with this number; raises InputError for what the routing's file says of it."""
         group, routing = self._group, self._routing
         shares = self._shares(number)
         if routing.node_limit is not None:
@@ -42,14 +42,14 @@ class Router:
         return Routed((tuple(tuple(row) for row in table),), tuple(kept.sum(axis=0).tolist()), dropped)
 
     def _shares(self, layer: int) -> list[Shares]:
-        """Of each expert, for the tokens of each place."""
+        """Shares of the experts, for the tokens of each place."""
         group, routing = self._group, self._routing
         if self._file is not None:
             return [self._file.shares(layer, index) for index in range(group.places)]
         return [zipf_shares(group.experts, routing.exponent, routing.seed, layer)] * group.places
 
     def _parts(self, shares: list[Shares]) -> list[Shares]:
-        """Of each place's tokens, those that go to each expert; raises InputError for too many."""
+        """The parts of each place's tokens that go to each expert; raises InputError for too many."""
         group = self._group
         if self._file is None:
             return [chosen(shares[0], group.active)] * group.places

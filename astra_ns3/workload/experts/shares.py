@@ -14,7 +14,7 @@ _ALMOST = 1e-9
 
 
 def zipf_shares(experts: int, exponent: float, seed: int, layer: int) -> Shares:
-    """Of each expert, summing to 1: the k-th most popular has one in proportion to k to the power ``-exponent``.
+    """Shares of experts that sum to 1: the k-th most popular has one in proportion to k to the power ``-exponent``.
 
     Which expert is the k-th is drawn for each layer. Source: G. K. Zipf, "Human Behavior and the Principle of Least
     Effort", 1949.
@@ -27,7 +27,7 @@ def zipf_shares(experts: int, exponent: float, seed: int, layer: int) -> Shares:
 
 
 def chosen(shares: Shares, active: int) -> Shares:
-    """Of all tokens, the part that chooses each expert, when each chooses ``active`` different ones.
+    """The part of all tokens that chooses each expert, when each chooses ``active`` different ones.
 
     In proportion to the shares, but nowhere above 1: what is above it goes to the others, in proportion, as inclusion
     probabilities of sampling in proportion to size are made. Raises InputError if fewer experts have a share.

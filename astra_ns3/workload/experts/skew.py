@@ -10,7 +10,7 @@ from astra_ns3.config.training_plan import Block, ExpertLoad, TrainingPlan
 
 @dataclass(frozen=True)
 class LayerSkew:
-    """Of a layer and a micro-batch: the rows of tokens that the busiest place of an expert group computes, which one
+    """Skew of a layer in a micro-batch: rows of tokens that the busiest place of an expert group computes, which one
     that is, what all places compute together, and what is dropped besides.
     """
 

@@ -18,7 +18,7 @@ _OPERATIONS_PER_NS = 1000.0
 
 
 class Durations:
-    """Of the nodes that a system computes, in picoseconds."""
+    """Durations of the nodes that a system computes, in picoseconds."""
 
     def __init__(self, system: SystemConfig, compatibility: Compatibility) -> None:
         self._least_ps = compatibility.least_duration_ns * PS_PER_NS

@@ -36,7 +36,7 @@ class Share:
 
 @dataclass
 class Overview:
-    """Of all NPUs together, but where it says of each."""
+    """Totals of all NPUs together, unless a field says it is for each."""
 
     nodes: int = 0
     dependencies: int = 0

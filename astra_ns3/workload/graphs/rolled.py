@@ -73,7 +73,7 @@ class _Groups:
 
     @classmethod
     def fitting(cls, steps: Iterable[Step], npus: int) -> _Groups | None:
-        """Those that have all groups of some steps, most of them by the plain words; None: there are none."""
+        """The groups that cover some steps, most of them by the plain words; None: there are none."""
         wanted = {((step.stride, step.members), step.waits) for step in steps if step.collective is not None}
         every = (cls(tensor, experts, npus) for tensor in _divisors(npus) for experts in _divisors(npus // tensor))
         fit = [found for found in every if all(found.named(shape, waits=waits) for shape, waits in wanted)]

@@ -18,7 +18,7 @@ _WORDS = {
 
 
 def memory_of(plan: TrainingPlan) -> tuple[StageMemory, ...]:
-    """Of each stage, and of parameter servers behind these; raises InputError if the schedule doesn't fit."""
+    """The memory of each stage, then of parameter servers; raises InputError if the schedule doesn't fit."""
     stages = tuple(stage_memory(plan, stage) for stage in range(plan.degrees.pipeline))
     return (*stages, server_memory(plan)) if plan.servers else stages
 

@@ -34,14 +34,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class StageMemory:
-    """Of each NPU of a stage (None: of each parameter server), in one iteration, in the order of its schedule."""
+    """Memory of each NPU of a stage (None: of each parameter server) in an iteration, in the order of its schedule."""
 
     stage: int | None
     moments: tuple[Moment, ...]
 
     @property
     def name(self) -> str:
-        """Of the stage, or ``servers``."""
+        """Name of the stage, or ``servers``."""
         return "servers" if self.stage is None else str(self.stage)
 
     @property
@@ -95,7 +95,7 @@ class _Stage:
         yield Moment(None, "", self._usage(self._held_bytes, 0))
 
     def _fullest(self, work: Work, steps: Iterator[_Step]) -> Moment:
-        """Of the steps of a pass the first with most bytes."""
+        """The first step of a pass with most bytes."""
         most_bytes, block, usage = -1, "", self._usage(self._held_bytes, 0)
         for step in steps:
             kept_bytes = self._activations + self._recomputed + self._gradients.bytes
@@ -134,7 +134,7 @@ class _Stage:
         self._gradients.leave(full=True)
 
     def _weights(self, chunk: int, used: Sequence[int]) -> int:
-        """Of others, for blocks of a part in these places, besides all that are kept."""
+        """Bytes of others' weights for blocks of a part in these places, besides all that are kept."""
         held, gathered = self._held[chunk], self._gathered[chunk]
         return self._held_bytes + sum(gathered[index] for index in used if not held[index])
 
@@ -166,7 +166,7 @@ class _Stage:
 
 
 class _Gradients:
-    """Those that are still whole where NPUs keep shards of them. ``bytes``: of all of them."""
+    """Gradients that are still whole where NPUs keep shards of them. ``bytes``: of all of them."""
 
     def __init__(self, plan: TrainingPlan) -> None:
         self._full_bytes = plan.sharding.bucket_bytes or 1
@@ -176,7 +176,7 @@ class _Gradients:
         self.bytes = 0
 
     def add(self, chunk: int, index: int, size: int) -> None:
-        """That of a block; without overlap it is summed up with that of other micro-batches."""
+        """Add the gradient of a block; without overlap it is summed up with that of other micro-batches."""
         if self._overlaps:
             self._filling += size
             self.bytes += size

@@ -49,13 +49,13 @@ class ModelStates:
         return Usage(part * elements.weight, part * elements.gradient, part * elements.optimizer)
 
     def gathered_bytes(self, block: Block) -> int:
-        """Of a block's weights while they are used, besides the NPU's own shard."""
+        """Bytes of a block's weights while they are used, besides the NPU's own shard."""
         if self.plan.sharding.stage < _WEIGHTS:
             return 0
         return self.plan.elements.weight * self._shared(block)
 
     def sent_bytes(self, block: Block) -> int:
-        """Of a block's gradient before it is summed up and all but a shard is thrown away."""
+        """Bytes of a block's gradient before it is summed up and all but a shard is thrown away."""
         if self.plan.sharding.stage < _GRADIENTS:
             return 0
         return self.plan.elements.gradient * self._shared(block)

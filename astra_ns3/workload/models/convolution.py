@@ -45,7 +45,7 @@ class ImageLayer:
 
     @property
     def multiply_adds(self) -> int:
-        """Of one image's forward pass."""
+        """Multiply-adds of one image's forward pass."""
         return self.kernel**2 * self.inputs * self.outputs * self.size**2
 
 

@@ -52,7 +52,7 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
 
 
 def without_effect_on_any(file: ModelFile) -> Mapping[str, str]:
-    """Those that change nothing on any number of NPUs that the file leaves open."""
+    """Keys that change nothing, on any number of NPUs that the file leaves open."""
     parallel = file.parallel
     open_data = parallel.data == "auto" or parallel.context * parallel.data % parallel.expert
     data = 2 * parallel.expert if open_data else int(parallel.data)

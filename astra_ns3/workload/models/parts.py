@@ -46,5 +46,5 @@ class Totals:
 
     @property
     def training_flops(self) -> int:
-        """Of one sample, forward and backward, without what is computed again."""
+        """FLOPs of one sample, forward and backward, without what is computed again."""
         return BACKWARD_TOO * self.forward_flops

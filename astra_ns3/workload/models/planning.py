@@ -126,7 +126,7 @@ def degrees_of(parallel: Parallel, npus: int, source: str) -> Degrees:
 
 
 def micro_batches_of(training: Training, data: int, source: str) -> int:
-    """Of one iteration on each of ``data`` copies of the model."""
+    """Micro-batches of one iteration on each of ``data`` copies of the model."""
     if training.global_batch is None:
         return training.micro_batches or 1
     together = training.micro_batch * data

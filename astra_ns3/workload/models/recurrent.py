@@ -124,7 +124,7 @@ def _cells(layer: Cells, units: int, batch: int, value: int) -> Iterator[Piece]:
 
 
 def _attention(shape: RecurrentShape, batch: int, value: int) -> Piece:
-    """Of every word of the target to every word of the source, by a layer of ``units``."""
+    """The attention of every word of the target to every word of the source, by a layer of ``units``."""
     units, source, target = shape.units, shape.source_length, shape.target_length
     keys = Linear("attention keys", batch * source, units, units, value)
     queries = Linear("attention queries", batch * target, units, units, value)

@@ -50,7 +50,7 @@ def iteration_work(workload: ModelWorkload, plan: TrainingPlan) -> IterationWork
 
 
 def _peak_flops(compute: AnyCompute, datatype: str) -> int | None:
-    """Of the device that computes products; arrays of cells have the peak of all their cells."""
+    """Peak of the device that computes products; arrays of cells have the peak of all their cells."""
     if isinstance(compute, Given):
         return None
     if isinstance(compute, Systolic):

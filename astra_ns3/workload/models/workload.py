@@ -35,7 +35,7 @@ class ModelWorkload:
 
     @property
     def least_npus(self) -> int:
-        """Those of the smallest network that it fits on."""
+        """Number of NPUs of the smallest network that it fits on."""
         parallel = self.file.parallel
         if parallel.data != "auto":
             return parallel.copy_npus * parallel.data + parallel.servers

@@ -142,7 +142,7 @@ class CollectiveCheck:
 
 
 def dimensions_of(node: GraphNode, there: int | None) -> tuple[int, ...] | None:
-    """Those of the ``there`` dimensions of a network (None: not known how many) that a node names; None: all."""
+    """The dimensions, of ``there`` in a network (None: not known), that a node names; None: all."""
     if node.dimensions is None:
         return None
     given = node.dimensions[:there]

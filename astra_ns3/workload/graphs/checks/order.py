@@ -41,7 +41,7 @@ class OrderCheck:
         seen.add(number)
 
     def end(self) -> None:
-        """That was the last of this NPU."""
+        """Check the parents that were still open when the last node of this NPU was read."""
         if not self._seen:
             self._empty.append(self._npu)
         seen = self._seen

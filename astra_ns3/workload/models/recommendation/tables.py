@@ -49,14 +49,14 @@ class Tables:
 
     @property
     def _vector_bytes(self) -> int:
-        """Of a sum of one table's rows, or an NPU's columns of it."""
+        """Bytes of a sum of one table's rows, or of an NPU's columns of it."""
         shape = self.file.model
         columns = shape.embedding // self.npus if shape.placement == "column" else shape.embedding
         return columns * self.file.training.value_bytes
 
     @property
     def parameters(self) -> int:
-        """Of the NPU that has most."""
+        """Parameters of the NPU that has most."""
         shape = self.file.model
         if shape.placement == "table":
             return max(self.counts) * shape.rows * shape.embedding

@@ -11,7 +11,7 @@ _NORM_VECTORS = {"rms": 1, "layer": 2}
 
 
 def norm_parameters(share_norm: str, size: int) -> int:
-    """Of a normalisation of ``size`` numbers."""
+    """Parameters of a normalisation of ``size`` numbers."""
     return _NORM_VECTORS[share_norm] * size
 
 

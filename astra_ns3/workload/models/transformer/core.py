@@ -85,7 +85,7 @@ def _ring(share: Share) -> Piece:
 
 
 def _keys_values_bytes(share: Share) -> int:
-    """Of the tokens that this NPU has."""
+    """Bytes of keys and values of the tokens that this NPU has."""
     heads = share.heads if share.shape.latent is not None else share.key_value_heads
     numbers = heads * (share.shape.query_size + share.shape.value_size)
     return share.tokens * numbers * share.value_bytes

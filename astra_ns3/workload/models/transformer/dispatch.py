@@ -71,7 +71,7 @@ def router_of(share: Share, experts: Experts) -> Router | None:
 
 
 def _operation(operation_of: Callable[[int], Operation], rows: int) -> Operation:
-    """Of no rows nothing is computed, and no clock is asked."""
+    """The operation on so many rows; nothing is computed for 0 rows, and no clock is asked."""
     return operation_of(rows) if rows else replace(operation_of(1), flops=0, bytes=0, time_ps=0)
 
 

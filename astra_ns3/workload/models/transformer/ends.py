@@ -77,7 +77,7 @@ def _loss(share: Share, rows: int) -> Piece:
 
 
 def _pooler(share: Share) -> Piece:
-    """Of the first token of each sequence, on every NPU."""
+    """The pooler of the first token of each sequence, on every NPU."""
     hidden = share.shape.hidden
     product = Linear("pooler", share.batch, hidden, hidden, share.value_bytes)
     return Piece(

@@ -24,7 +24,7 @@ class Share:
 
     @property
     def value_bytes(self) -> int:
-        """Of a weight or activation."""
+        """Bytes of a weight or activation."""
         return self.file.training.value_bytes
 
     @property
@@ -39,7 +39,7 @@ class Share:
 
     @property
     def tokens(self) -> int:
-        """That go through its share of split products."""
+        """Tokens that go through its share of split products."""
         return self.batch * self.sequence
 
     @property
@@ -48,17 +48,17 @@ class Share:
         return self.file.parallel.sequence and self.degrees.tensor > 1
 
     def summed(self, parameters: int) -> int:
-        """Those of so many, used for an NPU's own tokens, whose gradients the tensor group adds up."""
+        """Number of ``parameters``, used for an NPU's own tokens, whose gradients the tensor group adds up."""
         return parameters if self.splits_sequence else 0
 
     @property
     def own_tokens(self) -> int:
-        """That it has outside of split products."""
+        """Tokens that it has outside of split products."""
         return self.tokens // self.degrees.tensor if self.splits_sequence else self.tokens
 
     @property
     def own_bytes(self) -> int:
-        """Of its activations between layers."""
+        """Bytes of its activations between layers."""
         return self.own_tokens * self.shape.hidden * self.value_bytes
 
     @property
@@ -74,17 +74,17 @@ class Share:
 
     @property
     def whole_bytes(self) -> int:
-        """Of the activations of all tokens of the tensor group."""
+        """Bytes of the activations of all tokens of the tensor group."""
         return self.tokens * self.shape.hidden * self.value_bytes
 
     @property
     def heads(self) -> int:
-        """Of queries."""
+        """Heads of queries."""
         return self.shape.heads // self.degrees.tensor
 
     @property
     def key_value_heads(self) -> int:
-        """Of keys and values; where there are fewer than NPUs of the tensor group, some have the same one."""
+        """Heads of keys and values; where there are fewer than NPUs of the tensor group, some have the same one."""
         return max(1, self.shape.key_value_heads // self.degrees.tensor)
 
     @property
