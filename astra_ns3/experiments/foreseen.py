@@ -23,8 +23,9 @@ EXPERTS = "experts.csv"
 class Foreseen:
     """Figures of a model's training, worked out from its plan.
 
-    ``memory``: of an NPU of each stage; ``capacity_bytes``: what it has (None: not known); ``experts``: layers whose experts aren't chosen alike; ``work``: of an iteration; ``losses``:
-    of what the device and its lines could do (None: no device).
+    ``memory``: of an NPU of each stage; ``capacity_bytes``: what it has (None: not known); ``experts``: layers whose
+    experts aren't chosen alike; ``work``: of an iteration; ``losses``: of what the device and its lines could do (None:
+    no device).
     """
 
     memory: tuple[StageMemory, ...] = ()

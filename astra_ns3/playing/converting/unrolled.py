@@ -92,7 +92,7 @@ class UnrolledLoop:
         )
 
     def _updates_that_meet_ps(self, role: Role) -> int:
-        """The sum of update times of a role's collectives that are issued while another with an update isn't waited for."""
+        """Sum of update times of a role's collectives that are issued while another such one isn't waited for."""
         outstanding: dict[int, int] = {}
         meeting: dict[int, int] = {}
         for operation, handle in _operations(self.programs, role):
