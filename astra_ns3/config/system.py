@@ -17,7 +17,7 @@ from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, checked, key_error, refuse_key, shown
 from astra_ns3.config.formats.remote_memory import RemoteMemory
-from astra_ns3.errors import nearest, wrong
+from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.user_code import FORM, user_part
 
@@ -231,8 +231,7 @@ class SystemConfig(ConfigModel):
         if self._before_cuts is not None:
             self._before_cuts.algorithms(kind, self._dimensions_before_cuts)
         algorithms: tuple[str, ...] = getattr(self, key)
-        if not algorithms:
-            raise wrong(f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
+        refuse(not algorithms, f"key '{name}' is missing, which the workload's {kind.name.lower()} needs")
         if len(algorithms) != dimensions and not is_flat(algorithms[0]):
             raise wrong(
                 f"key '{name}': found {_counted(len(algorithms), 'algorithm')} "

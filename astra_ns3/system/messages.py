@@ -90,10 +90,14 @@ class PairedMessages:
         self._half_posted.setdefault(key, deque()).append(message)
         return message
 
+    def _group(self, ends: tuple[int, int]) -> int:
+        """Return the network's number for two NPUs that are a group for the first time."""
+        return self._network.register_group(ends)
+
     def _play(self, npu: int, instance: int, ends: tuple[int, int], size: int) -> None:
         """Start what ``npu`` does of an instance."""
         if ends not in self._groups:
-            self._groups[ends] = self._network.register_group(ends)
+            self._groups[ends] = self._group(ends)
         if self._schedule is None:
             self._schedule = self._schedules.number(message_schedule())
         if self._journal is not None:

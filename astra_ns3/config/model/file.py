@@ -31,8 +31,7 @@ KINDS: dict[str, type[ModelFile]] = {
 
 def read_model_file(path: str | os.PathLike[str], schedules: Iterable[str] | None = None) -> ModelFile:
     """Read a model file; ``schedules``: those there are, if known. Raises InputError with file, line and key."""
-    source = os.fspath(path)
-    return parse_model_file(parse_yaml(read_text(path), source), schedules)
+    return parse_model_file(parse_yaml(read_text(path), os.fspath(path)), schedules)
 
 
 def parse_model_file(document: Document, schedules: Iterable[str] | None = None) -> ModelFile:

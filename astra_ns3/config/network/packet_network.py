@@ -167,8 +167,7 @@ class NetworkConfig(ConfigModel):
 
 def read_network(path: str | os.PathLike[str]) -> NetworkConfig:
     """Read a YAML network file; raises InputError with file, line and key."""
-    source = os.fspath(path)
-    return validated(NetworkConfig, parse_yaml(read_text(path), source))
+    return validated(NetworkConfig, parse_yaml(read_text(path), os.fspath(path)))
 
 
 def parse_network(data: object, source: str = "network") -> NetworkConfig:

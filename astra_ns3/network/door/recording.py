@@ -102,10 +102,8 @@ class Recording:
         asked = sum(int(getattr(self._native, quantities[name][0])) for name in set(names))
         values = {"table": table.name, "quantities": asked, "intervalPs": interval_ps}
         self._description.add("Table", values, to=self._observe())
-        self._open(table.labelled("quantity", self._labels(quantities)))
-
-    def _labels(self, quantities: Quantities) -> Labels:
-        return {(int(getattr(self._native, native)),): column for native, column in quantities.values()}
+        labels: Labels = {(int(getattr(self._native, native)),): column for native, column in quantities.values()}
+        self._open(table.labelled("quantity", labels))
 
     def _capture(self, directory: Path) -> None:
         for node, port in self._captures:

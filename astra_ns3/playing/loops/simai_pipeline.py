@@ -54,8 +54,7 @@ class Pipeline:
 
     def receive(self, number: int, turn: Turn) -> Program:
         """Wait for what a turn needs of the neighbour."""
-        step = -1 if turn.forward else 1
-        source = self._neighbour(turn, step)
+        source = self._neighbour(turn, -1 if turn.forward else 1)
         if source is not None:
             word = ACTIVATION if turn.forward else GRADIENT
             label = Label(number, PIPELINE, word, turn.batch)

@@ -162,7 +162,7 @@ def _path(found: Explanation) -> str:
         rows.append((f"messages of {counted(len(hidden), 'more', 'more')}", _share(rest, found.time_ps)))
     lines.append(aligned(rows, "  "))
     for each in shown:
-        inner = [(_named(part), _share(ps, found.time_ps)) for part, ps in each.parts.items() if part != WHOLE]
+        inner = [(PARTS.get(part, part), _share(ps, found.time_ps)) for part, ps in each.parts.items() if part != WHOLE]
         if inner:
             lines += [f"  {each.name}: {counted(each.messages, 'message', 'messages')}", aligned(inner, "    ")]
     return "\n".join(lines)
@@ -197,10 +197,6 @@ def _together(same: Sequence[Communication]) -> Communication:
 
 def _share(ps: int, whole_ps: int) -> str:
     return f"{format_time(ps):>10}  {percent(ps, whole_ps):>6}"
-
-
-def _named(part: str) -> str:
-    return PARTS.get(part, part)
 
 
 def _what_ifs(found: Explanation) -> str:
@@ -254,7 +250,7 @@ def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
 
 
 def _parts_text(message: Message) -> str:
-    return ", ".join(f"{_named(part)} {format_time(ps)}" for part, ps in list(message.parts.items())[:MOST_PARTS])
+    return ", ".join(f"{PARTS.get(part, part)} {format_time(ps)}" for part, ps in list(message.parts.items())[:MOST_PARTS])
 
 
 def _links(found: Explanation) -> str:

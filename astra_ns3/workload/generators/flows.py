@@ -29,7 +29,10 @@ def poisson(npus: int, sizes: FlowSizes, *, load: float, rate_bps: int, duration
     counted; ``duration_ps``: in which flows start. Raises InputError.
     """
     _check(npus, 2, duration_ps)
-    _check_load(load)
+    refuse(
+        not 0 < load <= MOST_LOAD,  # nan is refused, too
+        f"load is {load:g}, expected a share of the rate, above 0 and at most {MOST_LOAD:g}, as 0.5",
+    )
     _check_rate(rate_bps)
     per_second = load * rate_bps / _BITS / sizes.mean_bytes
     expected = npus * per_second * duration_ps / PS_PER_SECOND
@@ -53,7 +56,7 @@ def incast(
     """
     _check(npus, 2, interval_ps)
     refuse(not 1 <= senders < npus, f"senders is {senders}, expected 1 to {npus - 1} of {npus} NPUs")
-    _check_bursts("bursts", bursts)
+    in_range("bursts", bursts, 1)
     _check_count(bursts * senders)
     chance = _chance(seed)
     drawn = np.argsort(chance.random((bursts, npus)), axis=1, kind="stable")[:, : senders + 1]
@@ -69,7 +72,7 @@ def permutation(npus: int, sizes: FlowSizes, *, rounds: int = 1, interval_ps: in
     Raises InputError.
     """
     _check(npus, 2, interval_ps)
-    _check_bursts("rounds", rounds)
+    in_range("rounds", rounds, 1)
     _check_count(rounds * npus)
     chance = _chance(seed)
     receivers = np.concatenate([_in_one_circle(chance, npus) for _ in range(rounds)])
@@ -173,17 +176,6 @@ def _check(npus: int, least: int, time_ps: int) -> None:
 
 def _check_rate(rate_bps: int) -> None:
     refuse(rate_bps < 1, f"rate is {rate_bps} b/s, expected more than 0")
-
-
-def _check_load(load: float) -> None:
-    refuse(
-        not 0 < load <= MOST_LOAD,  # nan is refused, too
-        f"load is {load:g}, expected a share of the rate, above 0 and at most {MOST_LOAD:g}, as 0.5",
-    )
-
-
-def _check_bursts(name: str, count: int) -> None:
-    in_range(name, count, 1)
 
 
 def _check_count(expected: float) -> None:

@@ -4,7 +4,6 @@ nobody waits for."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -118,7 +117,7 @@ class _Chain:
         stride = ranks[1] - ranks[0] if len(ranks) > 1 else 1
         if stride > 0:
             first = self._npu - self._npu // stride % len(ranks) * stride
-            if _same(ranks, range(first, first + stride * len(ranks), stride)):
+            if list(ranks) == list(range(first, first + stride * len(ranks), stride)):
                 return stride, len(ranks)
         raise self._error(node, f"is of communicator '{node.group}', whose members are no even part of all NPUs")
 
@@ -127,7 +126,3 @@ class _Chain:
             f"{why}; SimAI's text says one thing after the other, and collectives that nothing waits for",
             location(self._workload, self._npu, node),
         )
-
-
-def _same(ranks: Sequence[int], regular: range) -> bool:
-    return len(ranks) == len(regular) and all(one == other for one, other in zip(ranks, regular, strict=True))

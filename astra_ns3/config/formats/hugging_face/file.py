@@ -65,8 +65,7 @@ def _imported(keys: Keys) -> Imported:
         raise keys.error("model_type", f"{words}{nearest(family, FAMILIES)}")
     shape = FAMILIES[family](keys)
     positions = keys.count("n_positions" if family == "gpt2" else "max_position_embeddings", USUAL_SEQUENCE)
-    sequence = min(USUAL_SEQUENCE, positions)
-    training: dict[str, Json] = {"sequence": sequence}
+    training: dict[str, Json] = {"sequence": min(USUAL_SEQUENCE, positions)}
     datatype = keys.data.get("torch_dtype", keys.data.get("dtype"))
     if datatype in _DATATYPES:
         training["datatype"] = datatype
