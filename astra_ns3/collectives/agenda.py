@@ -1,4 +1,4 @@
-"""What can be done next while a schedule or a program is played for its proof, and in which order it is done.
+"""The work that is ready while a schedule or a program is played for its proof, and the order in which it is done.
 
 Items are numbers; taking one costs no more than the logarithm of how many there are.
 """

@@ -1,4 +1,4 @@
-"""What ranks hold in the proof of a schedule. A rank's block is a set of contributions, with a bit for each rank."""
+"""The contributions that ranks hold in the proof of a schedule. A rank's block is a set, with a bit for each rank."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ScheduleError(AstraNs3Error):
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What each message carries, for the proof; backends don't need it.
+    """The blocks that each message carries, for the proof; backends don't need them.
 
     Row r carries the blocks ``blocks[offsets[r]:offsets[r + 1]]``; ``offsets`` has shape ``(messages + 1,)``. In an
     all-to-all block numbers count through all ranks' data, in rank order. ``contributors[i]``, where given, are the

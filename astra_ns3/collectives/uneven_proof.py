@@ -1,4 +1,4 @@
-"""What the proof needs to know of schedules whose ranks bring parts of different sizes (``Schedule.parts``).
+"""The proof of schedules whose ranks bring parts of different sizes (``Schedule.parts``).
 
 A part goes as a whole or not at all, so parts are the proof's blocks: number ``sender * ranks + receiver``.
 """

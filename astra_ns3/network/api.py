@@ -17,7 +17,7 @@ from astra_ns3.network.floor.carried import CarriedBytes, Launch
 
 @dataclass(frozen=True)
 class EndpointModel:
-    """What an NPU spends on a message besides the network.
+    """The time that an NPU spends on a message besides the network.
 
     ``delay_ps`` passes before the first sends of a phase and after each received message. A received message
     that is reduced waits another ``3 * floor(bytes / reduction_bytes_per_ns)`` nanoseconds (two reads and one
@@ -114,7 +114,7 @@ class NetworkBackend(Protocol):
         """Leave :meth:`run` after the present event, and those of the same moment that follow it and only tell."""
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
-        """What ``npu`` still has to send or receive in ``instance``; empty if it is done or not launched."""
+        """Messages that ``npu`` still has to send or receive in ``instance``; empty if it is done or not launched."""
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """As :meth:`register_group`, with an endpoint delay of its own, for rules of another simulator.
@@ -151,7 +151,7 @@ class NetworkBackend(Protocol):
         return {}, ()
 
     def warnings(self) -> Sequence[str]:
-        """What went on in the run that its user should know, each one line."""
+        """Warnings of the run for its user, each one line."""
         return ()
 
     def hand_over_rows(self) -> None:

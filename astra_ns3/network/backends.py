@@ -40,7 +40,7 @@ def _unknown(_plan: AnyPlan, _rules: Compatibility) -> None:
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a backend can do; by default what is taken for granted of a user's own.
+    """The abilities of a backend; by default what is taken for granted of a user's own.
 
     ``packets``: messages travel as packets where the network has such, so that there are transports, queues, and
     records of all these. ``needs_packets``: it plays no other network. ``accounts``: it tells where a message's time

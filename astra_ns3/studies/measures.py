@@ -208,8 +208,6 @@ MEASURES: Mapping[str, MeasureKind] = {
     "peak_memory_bytes": MeasureKind("highest resident memory", "B", _number("memory.peak_bytes")),
 }
 """By the name of its column."""
-COSTS = ("setup_wall_seconds", "run_wall_seconds", "peak_memory_bytes")
-"""Measures that differ between two runs of the same point; nothing else does."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the workload asks of the system, and what it gets in return."""
+"""Requests of the workload to the system, and the handles that it gets in return."""
 
 from __future__ import annotations
 

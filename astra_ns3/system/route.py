@@ -1,4 +1,4 @@
-"""What a policy is asked about a chunk, and what it answers: the order of dimensions."""
+"""The question to a policy about a chunk, and its answer: the order of dimensions."""
 
 from __future__ import annotations
 

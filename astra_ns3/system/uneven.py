@@ -1,4 +1,4 @@
-"""How an all-to-all with counts is planned: chunks of tables, each one direct phase over the whole group.
+"""The plan of an all-to-all with counts: chunks of tables, each one direct phase over the whole group.
 
 A chunk cuts every count alike. Where all counts are multiples of a unit, such as a token's bytes, each chunk has its
 part of every unit, so that one schedule plays them all; where the unit has fewer bytes than there are chunks, each

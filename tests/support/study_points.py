@@ -16,11 +16,12 @@ from typing import Any
 
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.studies.measures import COSTS
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointTask
 from support.small_run import small_network, small_system, small_workload
 
+COSTS = ("setup_wall_seconds", "run_wall_seconds", "peak_memory_bytes")
+"""Measures that differ between two runs of the same point; nothing else does."""
 PATIENCE_SECONDS = 300.0
 MARK = "ASTRA_NS3_TEST_STUDY"
 """An environment variable that all processes of a study inherit, so that they can be found."""

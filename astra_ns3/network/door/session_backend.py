@@ -143,7 +143,7 @@ class SessionBackend:
         self._session.LaunchAll(np.array(rows, dtype=np.uint64).reshape(-1), len(rows))
 
     def carried(self) -> CarriedBytes:
-        """What NPUs have sent each other, of all that every member has launched."""
+        """Bytes that NPUs have sent each other, of all that every member has launched."""
         return self._launches.carried()
 
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
@@ -188,7 +188,7 @@ class SessionBackend:
         self._session.Stop()
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
-        """What ``npu`` still has to send or receive in ``instance``."""
+        """Messages that ``npu`` still has to send or receive in ``instance``."""
         found = [self._session.GetPending(index) for index in range(self._session.CountPending(npu, instance))]
         return [PendingMessage(int(m.sender), int(m.receiver), int(m.bytes), int(m.step), bool(m.sent)) for m in found]
 
@@ -240,7 +240,7 @@ class SessionBackend:
         }
 
     def warnings(self) -> list[str]:
-        """What went on in the run that its user should know, each one line."""
+        """Warnings of the run for its user, each one line."""
         storms = int(self._session.GetStatistics(False).pauseStorms)
         if storms == 0:
             return []

@@ -1,4 +1,4 @@
-"""What drivers that hand communication to a system layer have in common: how they run, and what they tell of it."""
+"""The common part of drivers that hand communication to a system layer: how they run, and what they tell of it."""
 
 from __future__ import annotations
 

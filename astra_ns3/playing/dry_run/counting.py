@@ -1,4 +1,4 @@
-"""What the programs of a training loop do, without running them: once per role, however many NPUs have it.
+"""The operations of a training loop's programs, counted without a run: once per role, however many NPUs have it.
 
 A program that reacts to time is played as if everything were done at once.
 """

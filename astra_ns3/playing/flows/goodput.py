@@ -1,4 +1,4 @@
-"""How much of the data had been delivered by when, in bounded memory."""
+"""Delivered bytes over time, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload of graphs will ask for, counted ahead of the run, while it is read to be checked."""
+"""The requests of a workload of graphs, counted ahead of the run, while it is read to be checked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class GraphCounts:
 def counted(
     workload: GraphWorkload, system: SystemConfig, dimensions: int, compatibility: Compatibility
 ) -> GraphCounts:
-    """What the NPUs of a workload ask for, read for that alone; raises InputError for what can't be asked."""
+    """Count the requests of a workload's NPUs, read for that alone; raises InputError for what can't be asked."""
     counter = NodeCounter(workload, system, dimensions, compatibility)
     for npu in range(counter.watched.npus):
         for _ in counter.watched.nodes(npu):

@@ -1,4 +1,4 @@
-"""How long nodes that load from memory or store there take: of an NPU's own memory, or of one beside it."""
+"""Times of nodes that load from memory or store there: in an NPU's own memory, or in one beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes of an NPU may run at the same time.
+"""Slots: the nodes of an NPU that may run at the same time.
 
 Ours: one computation of the device at a time, one of the host, and one access to memory; communication needs no place
 here, for the system's queues order it. ASTRA-sim 2 (``Compatibility.nodes_of_graphs_by_number``): one node of the host,

@@ -1,4 +1,4 @@
-"""What the time of one NPU went into, by kind of work, and what it did when, for a journal."""
+"""The time of one NPU by kind of work, and its history for a journal."""
 
 from __future__ import annotations
 

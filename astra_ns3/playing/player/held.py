@@ -24,7 +24,7 @@ class Awaited(NamedTuple):
 
     @property
     def first(self) -> Handle:
-        """What the time is booked on, if one NPU waits."""
+        """The handle that the time is booked on, if one NPU waits."""
         return self.joints[0].handles[0]
 
     def handles(self, npu: int) -> tuple[Handle, ...]:

@@ -69,7 +69,7 @@ def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[Stuck]
 
 
 def _absent(system: SystemLayer, npu: Stuck) -> tuple[Handle, list[int]] | None:
-    """What an NPU waits for that others have not come to, and these."""
+    """The handle that an NPU waits for and others have not come to, and these others."""
     if not isinstance(npu.blocking, Waiting):
         return None
     found = ((handle, system.not_there_yet(handle)) for handle in npu.blocking.handles)

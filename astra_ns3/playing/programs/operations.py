@@ -1,4 +1,4 @@
-"""What a training loop yields: compute, issue a collective, send, receive, wait, move on to the next step."""
+"""The operations that a training loop yields: compute, issue a collective, send, receive, wait, next step."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class WaitAny:
 
     @property
     def handle(self) -> Handle:
-        """What the time is booked on."""
+        """The handle that the time is booked on."""
         return self.handles[0]
 
     @property

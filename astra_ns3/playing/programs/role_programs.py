@@ -29,7 +29,7 @@ class RolePrograms(ABC):
     @property
     @abstractmethod
     def layer_names(self) -> tuple[str, ...]:
-        """What a label's number of a layer stands for."""
+        """Names of layers, by the number that a label has."""
 
     @property
     def steps(self) -> int:
@@ -37,18 +37,18 @@ class RolePrograms(ABC):
         return 2 * len(self.layer_names)
 
     def step_of(self, label: Label) -> int:
-        """How many of these steps come before what NPU 0 computes under a label."""
+        """Number of these steps before the one that NPU 0 computes under a label."""
         if not isinstance(label.layer, int):
             return 0
         return label.layer if label.part == PassKind.FORWARD else self.steps - 1 - label.layer
 
     def stands_with(self, layer: int | str) -> Mapping[str, PassKind]:
-        """Which of a layer's parts that are no passes stand in a pass's columns of ASTRA-sim's tables."""
+        """The parts of a layer, no passes themselves, that stand in a pass's columns of ASTRA-sim's tables."""
         return {}
 
     @property
     def updates_ps(self) -> tuple[int, ...]:
-        """What passes after each layer's collectives before they count as done."""
+        """Time from the end of each layer's collectives until they count as done."""
         return (0,) * len(self.layer_names)
 
     @property

@@ -78,7 +78,7 @@ class SlowedComputations:
         self._plan(npu, running, now_ps)
 
     def _stretch(self, planned_ps: int, memory_ps: int) -> Fraction:
-        """How much longer a computation takes while collectives run: each of its parts has less of what limits it."""
+        """Factor by which a computation takes longer while collectives run: each part has less of its resource."""
         assert self._stretches is not None
         of_processors, of_memory = self._stretches
         if not memory_ps:
@@ -158,5 +158,5 @@ def _paces(slowdown: ComputeSlowdown, npus: int) -> list[Pace]:
 
 
 def _stretches(shares: CommunicationShares) -> tuple[Fraction, Fraction]:
-    """How much longer what processors limit, and what memory limits, takes while collectives run."""
+    """Factors by which work that processors limit, and work that memory limits, takes longer while collectives run."""
     return 1 / (1 - Fraction(str(shares.processors))), 1 / (1 - Fraction(str(shares.memory_bandwidth)))

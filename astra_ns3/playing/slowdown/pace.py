@@ -1,4 +1,4 @@
-"""How fast an NPU computes over time: what a computation takes that begins at some moment, exactly."""
+"""The pace of an NPU over time: the exact time of a computation that begins at some moment."""
 
 from __future__ import annotations
 

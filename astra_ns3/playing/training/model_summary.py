@@ -1,4 +1,4 @@
-"""What a model comes to on so many NPUs before anything runs: what is computed and exchanged in an iteration."""
+"""A model on so many NPUs before anything runs: what is computed and exchanged in an iteration."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MessageTotals:
 
 
 def sent_bytes(request: CollectiveRequest, members: int) -> int:
-    """What an NPU of a group sends for a collective at least, where all send as much, as around a ring.
+    """Least bytes that an NPU of a group sends for a collective in which all send as much, as around a ring.
 
     All-reduce 2 (n - 1) / n of what it brings, reduce-scatter and all-to-all (n - 1) / n, all-gather n - 1 times that
     (Chan et al., "Collective communication: theory, practice, and experience", 2007); of counts, what the NPU sends to

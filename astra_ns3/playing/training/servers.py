@@ -101,7 +101,7 @@ class ServedPrograms(TrainingPrograms):
 
     @cached_property
     def parts(self) -> dict[Bucket, Part]:
-        """What a server does with its part of each bucket, in the order in which workers send them."""
+        """The part that a server does for each bucket, in the order in which workers send them."""
         plan, script = self.plan, self.scripts[0]
         together = 1 if plan.asynchronous else self.workers
         parts: dict[Bucket, Part] = {}

@@ -1,4 +1,4 @@
-"""What a stage sends of gradients and weights: one all-reduce, or ZeRO's stages 1 to 3.
+"""Exchanges of gradients and weights of a stage: one all-reduce, or ZeRO's stages 1 to 3.
 
 Stages 0 and 1 send gradients once an iteration, when the last micro-batch comes back; 2 and 3 those of each. In stages
 1 and 2 the weights that an NPU has updated go to the others after the update, in stage 3 before each use. A shard is
@@ -47,7 +47,7 @@ _FAMILIES: Sequence[tuple[Group, Callable[[Block], int]]] = (
 
 
 class Shards:
-    """How the weights of a plan are shared, and what of them is sent."""
+    """The exchanges that share the weights of a plan among NPUs."""
 
     def __init__(self, plan: TrainingPlan, maker: StepMaker) -> None:
         self._sent_bytes = plan.sent_bytes
@@ -92,7 +92,7 @@ class Shards:
         return self._sent_bytes(own * self._elements.gradient)
 
     def tied_bytes(self, parameters: int) -> int:
-        """What an NPU has of the gradient of the embedding that two stages have."""
+        """Bytes of the gradient of the embedding that two stages have, on one NPU."""
         own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage else parameters
         return self._sent_bytes(own * self._elements.gradient)
 

@@ -1,4 +1,4 @@
-"""What the NPUs of a stage do in an iteration, worked out once for all of them and for all iterations."""
+"""The script of a stage in an iteration, worked out once for all of its NPUs and for all iterations."""
 
 from __future__ import annotations
 

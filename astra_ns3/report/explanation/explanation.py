@@ -250,7 +250,8 @@ def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
 
 
 def _parts_text(message: Message) -> str:
-    return ", ".join(f"{PARTS.get(part, part)} {format_time(ps)}" for part, ps in list(message.parts.items())[:MOST_PARTS])
+    largest = list(message.parts.items())[:MOST_PARTS]
+    return ", ".join(f"{PARTS.get(part, part)} {format_time(ps)}" for part, ps in largest)
 
 
 def _links(found: Explanation) -> str:

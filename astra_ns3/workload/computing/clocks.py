@@ -69,7 +69,7 @@ def _given(keys: Given, datatype: str) -> Clock:
 
 
 def _beside(keys: RooflineKeys, datatype: str) -> RooflineClock | None:
-    """What times the operations that the clock itself doesn't know; None: no device is named."""
+    """The clock for operations that a clock itself doesn't know; None: no device is named."""
     return None if keys.device is None else RooflineClock(keys, keys.device, datatype)
 
 

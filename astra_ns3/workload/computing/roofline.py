@@ -44,12 +44,12 @@ class RooflineClock:
         return self.memory_ps(operation) > self.processor_ps(operation)
 
     def processor_ps(self, operation: Operation) -> Fraction:
-        """What its arithmetic takes."""
+        """Time of its arithmetic."""
         per_ps = self._flops[operation.kind]
         return Fraction(0) if per_ps is None else operation.flops / per_ps
 
     def memory_ps(self, operation: Operation) -> Fraction:
-        """What its way to and from memory takes."""
+        """Time of its way to and from memory."""
         return operation.bytes / self._bytes[operation.kind]
 
 

@@ -129,7 +129,7 @@ def _played(command: list[str], folder: Path) -> str:
 
 
 def _read(file: Path) -> dict[str, int]:
-    """What was counted so far; nothing if there is no such file, or it holds something else."""
+    """The counts so far; nothing if there is no such file, or it holds something else."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -36,7 +36,7 @@ class Measured:
 
 
 def read_table(path: str) -> dict[OperationKind, Measured]:
-    """What was measured of each kind of operation; raises InputError with file and line."""
+    """The measurements of each kind of operation; raises InputError with file and line."""
     return parse_table(read_text(path), path)
 
 
@@ -65,7 +65,7 @@ def _checked_header(where: str, header: Sequence[str]) -> str:
 
 
 def _cells(where: str, header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
-    """What stands in a line, without empty cells."""
+    """The cells of a line, without empty ones."""
     refuse(len(row) != len(header), f"{len(row)} cells, expected {len(header)}", where)
     return {name: cell.strip() for name, cell in zip(header, row, strict=True) if cell.strip()}
 

@@ -23,7 +23,7 @@ _MOST_DIGITS = 15
 
 
 class CountsFile:
-    """What is in a file, for so many experts and places; raises InputError with file and line."""
+    """The content of a file, for so many experts and places; raises InputError with file and line."""
 
     def __init__(self, path: str, experts: int, places: int) -> None:
         self._path = path

@@ -77,5 +77,5 @@ class Routed:
 
     @property
     def place_rows(self) -> tuple[int, ...]:
-        """What each place computes."""
+        """Rows that each place computes."""
         return tuple(sum(self.rows_of(index)) for index in range(len(self.hops[0])))

@@ -82,7 +82,7 @@ def check_layer_numbers(row: Row, header: Header, layers: int) -> None:
 
 
 def header_of(workload: Workload) -> Header:
-    """What a workload's first line says."""
+    """The first line of a workload, as values."""
     return Header(
         workload.loop,
         workload.last_bottom_layer,

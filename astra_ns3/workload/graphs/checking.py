@@ -25,7 +25,7 @@ def check_graphs(
     dimensions: int | None = None,
     players: int = 1,
 ) -> tuple[str, ...]:
-    """What the user of a workload should know, each one line, beside its own warnings.
+    """Warnings for the user of a workload, each one line, beside its own warnings.
 
     ``dimensions``: how many the network has (None: not known, or of no meaning). ``players``: how many NPUs play each
     graph, from 1; more than one can't receive.

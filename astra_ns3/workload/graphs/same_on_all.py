@@ -33,7 +33,7 @@ class SameOnAll:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its user should know, in one line."""
+        """Warnings for its user, in one line."""
         told = f"{self.source}: is the trace of one rank, and all {self.npus} NPUs play it, in whatever communicator"
         of_the_one = [line.removeprefix(f"{self.source}: ") for line in self.one.warnings]
         return ("; ".join((told, *of_the_one)),)

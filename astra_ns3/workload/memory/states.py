@@ -20,7 +20,7 @@ _OPTIMIZER, _GRADIENTS, _WEIGHTS = 1, 2, 3
 
 @dataclass(frozen=True)
 class ModelStates:
-    """What NPUs have of weights of a plan, in bytes."""
+    """Bytes of a plan's weights and their states on NPUs."""
 
     plan: TrainingPlan
 

@@ -179,7 +179,7 @@ def cut(parts: Parts, parallel: Parallel, source: str) -> tuple[tuple[Block, ...
 
 
 def boundary_bytes(parts: Parts, parallel: Parallel, source: str) -> int:
-    """What an NPU sends from part to part for a micro-batch: of several sizes the largest."""
+    """Bytes that an NPU sends from part to part for a micro-batch: of several sizes the largest."""
     if not parts.output_bytes:
         return parts.boundary_bytes
     ends = accumulate(layers_of_parts(len(parts.body), parallel, source))

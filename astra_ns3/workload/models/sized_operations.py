@@ -61,7 +61,7 @@ def product(name: str, m: int, n: int, k: int, value_bytes: int, count: int = 1)
 
 
 def elementwise(name: str, moved_bytes: int) -> Operation:
-    """What is bound by memory: ``moved_bytes`` are read and written."""
+    """An operation bound by memory: ``moved_bytes`` are read and written."""
     return Operation(name, OperationKind.ELEMENTWISE, bytes=moved_bytes)
 
 

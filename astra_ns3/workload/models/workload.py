@@ -42,13 +42,13 @@ class ModelWorkload:
         return parallel.copy_npus * (parallel.expert // math.gcd(parallel.expert, parallel.context)) + parallel.servers
 
     def plan(self, npus: int) -> TrainingPlan:
-        """What the NPUs of each stage do on ``npus`` NPUs; raises InputError, which names the file, if it can't be."""
+        """The training plan on ``npus`` NPUs; raises InputError, which names the file, if it can't be."""
         from astra_ns3.workload.models.planning import plan_of
 
         return plan_of(self.file, npus, self.source, self.comm_scale)
 
     def clock(self) -> Clock:
-        """How long operations take; raises InputError if the file names a device or table that can't tell."""
+        """The clock of operations; raises InputError if the file names a device or table that can't tell."""
         from astra_ns3.workload.computing.clocks import clock_of
 
         return clock_of(self.file.compute, self.file.training.datatype, self.compute_scale, self.source)
@@ -60,7 +60,7 @@ class ModelWorkload:
         return MODEL_KINDS[self.file.kind].totals(self.file)
 
     def warnings(self, npus: int) -> tuple[str, ...]:
-        """What a user should know about how the model is cut, and which times are guessed."""
+        """Warnings about how the model is cut, and which times are guessed."""
         from astra_ns3.workload.models.planning import warnings_of
 
         return warnings_of(self.file, self.plan(npus), npus)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.studies import result_of
+from support.study_points import COSTS
 
-from astra_ns3.studies.measures import COSTS, MEASURES, measures_digest, measures_of
+from astra_ns3.studies.measures import MEASURES, measures_digest, measures_of
 from astra_ns3.studies.run_study import measured_today
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.tables import framed

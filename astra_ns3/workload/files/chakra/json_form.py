@@ -39,7 +39,7 @@ def json_messages(path: str) -> Iterator[bytes]:
 
 
 def json_warnings(path: str) -> list[str]:
-    """What the user of such a file should know, each one line; raises InputError if it is none at all."""
+    """Warnings for the user of such a file, each one line; raises InputError if it is none at all."""
     _, first = next(_objects(_text(path), path), (0, None))
     nodes = first.get(GRAPH) if isinstance(first, dict) else None
     keys = unread_keys(nodes) if isinstance(nodes, list) else None

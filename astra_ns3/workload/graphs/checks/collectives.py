@@ -37,7 +37,7 @@ class CollectiveCheck:
         self._wrong: dict[str, list[str]] = {}
 
     def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
-        """What is done with nodes of each kind."""
+        """The checks of nodes of each kind."""
         return {NodeKind.COLLECTIVE: self._take}
 
     def _take(self, npu: int, node: GraphNode) -> None:

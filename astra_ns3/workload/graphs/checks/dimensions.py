@@ -19,7 +19,7 @@ class UnfitDimensions:
         self._short = self._nowhere = 0
 
     def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
-        """What is done with nodes of each kind."""
+        """The checks of nodes of each kind."""
         return {NodeKind.COLLECTIVE: self._take}
 
     def _take(self, npu: int, node: GraphNode) -> None:

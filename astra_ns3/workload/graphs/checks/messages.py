@@ -37,7 +37,7 @@ class MessageCheck:
         self._unsized: list[str] = []
 
     def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
-        """What is done with nodes of each kind."""
+        """The checks of nodes of each kind."""
         return {NodeKind.SEND: self._take_send, NodeKind.RECEIVE: self._take_receive}
 
     def _take_send(self, npu: int, node: GraphNode) -> None:

@@ -19,7 +19,7 @@ class SharedReceives:
         self._count = 0
 
     def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
-        """What is done with nodes of each kind."""
+        """The checks of nodes of each kind."""
         return {NodeKind.RECEIVE: self._take}
 
     def _take(self, npu: int, node: GraphNode) -> None:

@@ -21,7 +21,7 @@ class UnusualNodes:
         self._bare = 0
 
     def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
-        """What is done with nodes of each kind."""
+        """The checks of nodes of each kind."""
         return {NodeKind.OTHER: self._take_other, NodeKind.MARK: self._take_mark}
 
     def _take_other(self, npu: int, node: GraphNode) -> None:
