@@ -11,10 +11,11 @@ A ring all-reduce of 8,192 ranks has 134 million rows; of these, 16,382 tell all
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from astra_ns3.frozen import dataclass
 
 Column = npt.NDArray[np.int32 | np.bool_]
 """Numbers of a schedule's rows, or whether each is reduced."""

@@ -28,7 +28,6 @@ Where all ranks do the same, each turned round, the schedule keeps the rows of r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +35,7 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.rotation import Column, Rotation
 from astra_ns3.errors import AstraNs3Error
+from astra_ns3.frozen import dataclass, field, replace
 
 Int32Column = npt.NDArray[np.int32]
 _Numbers = npt.NDArray[np.int32] | npt.NDArray[np.int64]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import failing, refuse, wrong
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")

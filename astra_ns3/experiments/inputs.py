@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from astra_ns3.collectives.schedule_files import Tell, silent
@@ -31,6 +30,7 @@ from astra_ns3.experiments.options import (
     system_with_options,
 )
 from astra_ns3.experiments.slowdown import checked_slowdown
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
 from itertools import groupby
 from typing import Any, ParamSpec, TypeVar, get_type_hints
+
+from astra_ns3.frozen import MISSING, dataclass, field, fields
 
 _DECLARED = "astra_ns3.option"
 _KINDS = (bool, int, float)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from astra_ns3.errors import check_known, refuse, whole_number, wrong
 from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
 from astra_ns3.experiments.scaling import joint_scales
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import BACKENDS, Factory, check_factory, check_given
 from astra_ns3.network.backends import backends_in_words

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from astra_ns3.config.core.model import shown
@@ -16,6 +15,7 @@ from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.progress import ProgressSink
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.api import Limits
 from astra_ns3.network.backend_makers import takes
 from astra_ns3.network.backends import abilities_of

@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -28,6 +27,7 @@ from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.servers.session import served
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.recorded import TableSink
 
 _LOG = logging.getLogger(__name__)

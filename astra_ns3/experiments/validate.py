@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from functools import partial
 
 from astra_ns3.config.core.plain import JsonObject
@@ -20,6 +19,7 @@ from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
+from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.network.backend_makers import check_own_control
 from astra_ns3.network.run_document import ForeseenDocument
 from astra_ns3.system.intra_dimension import join_rule

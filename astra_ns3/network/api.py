@@ -8,10 +8,10 @@ Times are integers in picoseconds since the start of the simulation, sizes integ
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes, Launch
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from astra_ns3.frozen import dataclass, replace
 
 if TYPE_CHECKING:  # reports ask this, and need no network
     from astra_ns3.config.core.compatibility import Compatibility

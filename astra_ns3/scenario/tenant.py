@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 FilePath = str | os.PathLike[str]

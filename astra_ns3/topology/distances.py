@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.counts import BYTES_PER_COST, BYTES_PER_ROUTE, check_routes_fit
 from astra_ns3.topology.graph import Graph
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.filling import NativeValue
 from astra_ns3.network.door.hook import HookContext
