@@ -7,6 +7,7 @@
 #pragma once
 
 #include "astra-ns3-session.h"
+#include "network-description.h"
 #include "roce-fields.h"
 #include "tcp-parameters.h"
 
