@@ -53,7 +53,7 @@ class Rotation:
 
     def pairs(self) -> _Numbers:
         """Sender times ranks plus receiver of all who send to one another, ascending, each once."""
-        away = np.unique(self.first["receiver"]).astype(np.int64)
+        away = np.array(sorted(set(self.first["receiver"].tolist())), dtype=np.int64)  # as in topology/distances.py
         senders = np.arange(self.ranks)[:, None]
         return np.sort(senders * self.ranks + (senders + away) % self.ranks, axis=1).reshape(-1)
 

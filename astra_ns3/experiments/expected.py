@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 
 from astra_ns3.collectives.lookup import cuts_in_ranks, lookup, variants
-from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.collectives.volume import RankCosts, rank_costs
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import refuse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.errors import refuse, wrong

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.core.plain import JsonObject

@@ -127,7 +127,7 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     host = "NPU " if len(set(graph.npu_host)) == len(hosts) else "the host of NPU "
     for way, own, other in (("out of", source, destination), ("into", destination, source)):
         common = lines.common(own, other)
-        for mask in np.unique(common).tolist():
+        for mask in sorted(set(common.tolist())):  # as in topology/distances.py
             inside = (common | mask) == mask
             sums = _summed(own[inside], sizes[inside], graph.hosts)
             yield Cuts(sums, lines.rates(mask), (f"the lines {way} {host}", ""), first_npu)

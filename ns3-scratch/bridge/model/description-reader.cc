@@ -3,7 +3,6 @@
 
 #include "part-reader.h"
 
-#include <array>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -17,13 +16,6 @@ namespace astra_ns3
 
 namespace
 {
-/// Words for RoutingKind.
-constexpr std::array<const char*, 6> ROUTING_KINDS{"flow-hash",
-                                                   "spray",
-                                                   "load",
-                                                   "flowlet",
-                                                   "murmur",
-                                                   "pin"};
 /// How the name of a transport's group begins.
 constexpr std::string_view TRANSPORT{"transport "};
 
@@ -119,142 +111,6 @@ class FieldReader
     PartReader m_reader; //!< has the values
 };
 
-void
-Read(FieldReader& field, NetworkDescription& network)
-{
-    field("hosts", network.hosts);
-    field("nicBufferBytes", network.nicBufferBytes);
-    field("timeRoundingPs", network.timeRoundingPs);
-    field("switches", network.switches);
-    field("links", network.links);
-    field("nodeNames", network.nodeNames);
-    field("pauseWatchdogPs", network.pauseWatchdogPs);
-    field("hostOfNpu", network.hostOfNpu);
-}
-
-void
-Read(FieldReader& field, SwitchParameters& parameters)
-{
-    field("bufferBytes", parameters.bufferBytes);
-    field("alpha", parameters.alpha);
-    field("losslessPriorities", parameters.losslessPriorities);
-    field("reserveBytes", parameters.reserveBytes);
-    field("resumeOffsetBytes", parameters.resumeOffsetBytes);
-    field("quantumBytes", parameters.quantumBytes);
-    field("cutThroughBytes", parameters.cutThroughBytes);
-}
-
-void
-Read(FieldReader& field, MarkingParameters& parameters)
-{
-    field("rateBps", parameters.rateBps);
-    field("kminBytes", parameters.kminBytes);
-    field("kmaxBytes", parameters.kmaxBytes);
-    field("pmax", parameters.pmax);
-    field("atEnqueue", parameters.atEnqueue);
-}
-
-void
-Read(FieldReader& field, LinkParameters& parameters)
-{
-    field("rateBps", parameters.rateBps);
-    field("delayPs", parameters.delayPs);
-    field("errorRate", parameters.errorRate);
-    field("headroomBytes", parameters.headroomBytes);
-    field("pfcAlpha", parameters.pfcAlpha);
-    field("farHeadroomBytes", parameters.farHeadroomBytes);
-    field("farPfcAlpha", parameters.farPfcAlpha);
-}
-
-void
-Read(FieldReader& field, RoutesDescription& routes)
-{
-    field("groupOfHost", routes.groupOfHost);
-    field("numbers", routes.numbers);
-    field("offsets", routes.offsets);
-    field("tables", routes.tables);
-}
-
-void
-Read(FieldReader& field, ChangeDescription& change)
-{
-    field("timePs", change.timePs);
-    field("links", change.links);
-    field("up", change.up);
-    field("ratesBps", change.ratesBps);
-    field("delaysPs", change.delaysPs);
-    field("errorRates", change.errorRates);
-    field("numbers", change.numbers);
-    field("offsets", change.offsets);
-    field("tables", change.tables);
-}
-
-void
-Read(FieldReader& field, RoutingParameters& routing)
-{
-    field("kind", routing.kind, ROUTING_KINDS);
-    field("random", routing.random);
-    field("seed", routing.seed);
-    field("flowletGapPs", routing.flowletGapPs);
-}
-
-void
-Read(FieldReader& field, PinnedPath& pin)
-{
-    field("fromHost", pin.fromHost);
-    field("toHost", pin.toHost);
-    field("choices", pin.choices);
-}
-
-void
-Read(FieldReader& field, LocalParameters& local)
-{
-    field("rateBps", local.rateBps);
-    field("delayPs", local.delayPs);
-}
-
-void
-Read(FieldReader& field, EndpointParameters& endpoint)
-{
-    field("delayPs", endpoint.delayPs);
-    field("reductionBytesPerNs", endpoint.reductionBytesPerNs);
-}
-
-void
-Read(FieldReader& field, TransportDimension& dimension)
-{
-    field("npus", dimension.npus);
-    field("transport", dimension.transport);
-}
-
-void
-Read(FieldReader& field, Observation& observation)
-{
-    field("flows", observation.flows);
-    field("accounts", observation.accounts);
-    field("queues", observation.queues);
-    field("queueIntervalPs", observation.queueIntervalPs);
-    field("pauses", observation.pauses);
-    field("utilisation", observation.utilisation);
-    field("utilisationIntervalPs", observation.utilisationIntervalPs);
-}
-
-void
-Read(FieldReader& field, TableObservation& table)
-{
-    field("table", table.table);
-    field("quantities", table.quantities);
-    field("intervalPs", table.intervalPs);
-}
-
-void
-Read(FieldReader& field, CaptureDescription& capture)
-{
-    field("node", capture.node);
-    field("port", capture.port);
-    field("path", capture.path);
-}
-
 /// Reads a group into where it belongs.
 using GroupReader = std::function<void(FieldReader&, NetworkDescription&)>;
 
@@ -263,30 +119,37 @@ const GroupReader&
 GetGroup(const std::string& name)
 {
     static const std::map<std::string, GroupReader> GROUPS{
-        {"network", [](auto& field, auto& network) { Read(field, network); }},
-        {"routes", [](auto& field, auto& network) { Read(field, network.routes); }},
-        {"routing", [](auto& field, auto& network) { Read(field, network.routing); }},
-        {"local", [](auto& field, auto& network) { Read(field, network.local); }},
-        {"endpoint", [](auto& field, auto& network) { Read(field, network.endpoint); }},
-        {"observation", [](auto& field, auto& network) { Read(field, network.observation); }},
+        {"network", [](auto& field, auto& network) { ForEachField(field, network); }},
+        {"routes", [](auto& field, auto& network) { ForEachField(field, network.routes); }},
+        {"routing", [](auto& field, auto& network) { ForEachField(field, network.routing); }},
+        {"local", [](auto& field, auto& network) { ForEachField(field, network.local); }},
+        {"endpoint", [](auto& field, auto& network) { ForEachField(field, network.endpoint); }},
+        {"observation",
+         [](auto& field, auto& network) { ForEachField(field, network.observation); }},
         {"switchKind",
-         [](auto& field, auto& network) { Read(field, network.switchKinds.emplace_back()); }},
+         [](auto& field, auto& network) {
+             ForEachField(field, network.switchKinds.emplace_back());
+         }},
         {"marking", // of the last kind of switch
          [](auto& field, auto& network) {
-             Read(field, network.switchKinds.back().marking.emplace_back());
+             ForEachField(field, network.switchKinds.back().marking.emplace_back());
          }},
         {"linkKind",
-         [](auto& field, auto& network) { Read(field, network.linkKinds.emplace_back()); }},
-        {"change", [](auto& field, auto& network) { Read(field, network.changes.emplace_back()); }},
-        {"pin", [](auto& field, auto& network) { Read(field, network.pins.emplace_back()); }},
+         [](auto& field, auto& network) { ForEachField(field, network.linkKinds.emplace_back()); }},
+        {"change",
+         [](auto& field, auto& network) { ForEachField(field, network.changes.emplace_back()); }},
+        {"pin",
+         [](auto& field, auto& network) { ForEachField(field, network.pins.emplace_back()); }},
         {"dimension",
-         [](auto& field, auto& network) { Read(field, network.transports.emplace_back()); }},
+         [](auto& field, auto& network) {
+             ForEachField(field, network.transports.emplace_back());
+         }},
         {"table",
          [](auto& field, auto& network) {
-             Read(field, network.observation.tables.emplace_back());
+             ForEachField(field, network.observation.tables.emplace_back());
          }},
         {"capture", [](auto& field, auto& network) {
-             Read(field, network.observation.captures.emplace_back());
+             ForEachField(field, network.observation.captures.emplace_back());
          }}};
     const auto found = GROUPS.find(name);
     if (found == GROUPS.end())

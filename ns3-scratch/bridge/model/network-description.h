@@ -10,6 +10,7 @@
 #include "numbers-view.h"
 #include "part-description.h"
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <string>
@@ -28,6 +29,18 @@ struct MarkingParameters
     bool atEnqueue{true};  //!< when frames join the queue, else when they leave it
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, MarkingParameters& parameters)
+{
+    field("rateBps", parameters.rateBps);
+    field("kminBytes", parameters.kminBytes);
+    field("kmaxBytes", parameters.kmaxBytes);
+    field("pmax", parameters.pmax);
+    field("atEnqueue", parameters.atEnqueue);
+}
+
 /// One switch: see ns3::FabricSharedBuffer and ns3::FabricSwitch.
 struct SwitchParameters
 {
@@ -42,6 +55,20 @@ struct SwitchParameters
     uint32_t cutThroughBytes{0}; //!< of a frame that must be there before it is sent on; 0: all
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, SwitchParameters& parameters)
+{
+    field("bufferBytes", parameters.bufferBytes);
+    field("alpha", parameters.alpha);
+    field("losslessPriorities", parameters.losslessPriorities);
+    field("reserveBytes", parameters.reserveBytes);
+    field("resumeOffsetBytes", parameters.resumeOffsetBytes);
+    field("quantumBytes", parameters.quantumBytes);
+    field("cutThroughBytes", parameters.cutThroughBytes);
+}
+
 /// One full-duplex link.
 struct LinkParameters
 {
@@ -53,6 +80,20 @@ struct LinkParameters
     int64_t farHeadroomBytes{-1};      //!< headroom of the second node's port; below 0: the same
     double farPfcAlpha{0.0};           //!< share of the second node's port; 0: the same
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, LinkParameters& parameters)
+{
+    field("rateBps", parameters.rateBps);
+    field("delayPs", parameters.delayPs);
+    field("errorRate", parameters.errorRate);
+    field("headroomBytes", parameters.headroomBytes);
+    field("pfcAlpha", parameters.pfcAlpha);
+    field("farHeadroomBytes", parameters.farHeadroomBytes);
+    field("farPfcAlpha", parameters.farPfcAlpha);
+}
 
 /// How nodes choose between equal paths.
 enum RoutingKind : uint32_t
@@ -74,6 +115,25 @@ struct RoutingParameters
     int64_t flowletGapPs{50'000'000};  //!< pause after which a flow may change its path
 };
 
+/// Words for RoutingKind.
+inline constexpr std::array<const char*, 6> ROUTING_KINDS{"flow-hash",
+                                                          "spray",
+                                                          "load",
+                                                          "flowlet",
+                                                          "murmur",
+                                                          "pin"};
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, RoutingParameters& routing)
+{
+    field("kind", routing.kind, ROUTING_KINDS);
+    field("random", routing.random);
+    field("seed", routing.seed);
+    field("flowletGapPs", routing.flowletGapPs);
+}
+
 /**
  * The tables of all nodes that have one: see ns3::FabricRoutes. Arrays that recur stand in
  * `numbers` once.
@@ -87,6 +147,17 @@ struct RoutesDescription
                     //!< each group (or 0xffffffff), where each set begins, the ports of the sets,
                     //!< hosts of groups without a set, the port of each
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, RoutesDescription& routes)
+{
+    field("groupOfHost", routes.groupOfHost);
+    field("numbers", routes.numbers);
+    field("offsets", routes.offsets);
+    field("tables", routes.tables);
+}
 
 /// What is different in a network from a time on: see ns3::FabricChange.
 struct ChangeDescription
@@ -104,6 +175,22 @@ struct ChangeDescription
                     //!< without a set, the port of each
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, ChangeDescription& change)
+{
+    field("timePs", change.timePs);
+    field("links", change.links);
+    field("up", change.up);
+    field("ratesBps", change.ratesBps);
+    field("delaysPs", change.delaysPs);
+    field("errorRates", change.errorRates);
+    field("numbers", change.numbers);
+    field("offsets", change.offsets);
+    field("tables", change.tables);
+}
+
 /// The path between two hosts, for ROUTE_BY_PIN.
 struct PinnedPath
 {
@@ -112,12 +199,31 @@ struct PinnedPath
     Numbers choices;      //!< which of the ports that lead on: of the host, then of each switch
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, PinnedPath& pin)
+{
+    field("fromHost", pin.fromHost);
+    field("toHost", pin.toHost);
+    field("choices", pin.choices);
+}
+
 /// Messages inside a host.
 struct LocalParameters
 {
     uint64_t rateBps{2'400'000'000'000}; //!< of an NPU's sending side
     int64_t delayPs{100'000};            //!< of each message
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, LocalParameters& local)
+{
+    field("rateBps", local.rateBps);
+    field("delayPs", local.delayPs);
+}
 
 /// What an NPU spends on a message: see ns3::EndpointCosts.
 struct EndpointParameters
@@ -126,12 +232,30 @@ struct EndpointParameters
     uint64_t reductionBytesPerNs{500'000}; //!< speed of its memory
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, EndpointParameters& endpoint)
+{
+    field("delayPs", endpoint.delayPs);
+    field("reductionBytesPerNs", endpoint.reductionBytesPerNs);
+}
+
 /// NPUs along a dimension, and what carries messages between those that differ in it.
 struct TransportDimension
 {
     uint32_t npus{1};      //!< how many
     std::string transport; //!< a name of the registry: see ListTransports
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, TransportDimension& dimension)
+{
+    field("npus", dimension.npus);
+    field("transport", dimension.transport);
+}
 
 /// A file of packets.
 struct CaptureDescription
@@ -141,6 +265,16 @@ struct CaptureDescription
     std::string path; //!< of the file
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, CaptureDescription& capture)
+{
+    field("node", capture.node);
+    field("port", capture.port);
+    field("path", capture.path);
+}
+
 /// What is recorded in a table that a transport fills, which says what that means.
 struct TableObservation
 {
@@ -148,6 +282,16 @@ struct TableObservation
     uint32_t quantities{0}; //!< sum of what is recorded
     int64_t intervalPs{0};  //!< at its multiples; 0: on change
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, TableObservation& table)
+{
+    field("table", table.table);
+    field("quantities", table.quantities);
+    field("intervalPs", table.intervalPs);
+}
 
 /// What is recorded while the run goes on. Ports are pairs of numbers: a node, a port of it.
 struct Observation
@@ -166,6 +310,20 @@ struct Observation
     /// nothing
     TableObservation FindTable(const std::string& table) const;
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, Observation& observation)
+{
+    field("flows", observation.flows);
+    field("accounts", observation.accounts);
+    field("queues", observation.queues);
+    field("queueIntervalPs", observation.queueIntervalPs);
+    field("pauses", observation.pauses);
+    field("utilisation", observation.utilisation);
+    field("utilisationIntervalPs", observation.utilisationIntervalPs);
+}
 
 /**
  * A network. Nodes are numbered hosts first, then switches; the ports of a node are numbered in the
@@ -196,6 +354,21 @@ struct NetworkDescription
     /// \param name of a transport \return what it is made from, new if there is nothing yet
     PartDescription& GetPart(const std::string& name);
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, NetworkDescription& network)
+{
+    field("hosts", network.hosts);
+    field("nicBufferBytes", network.nicBufferBytes);
+    field("timeRoundingPs", network.timeRoundingPs);
+    field("switches", network.switches);
+    field("links", network.links);
+    field("nodeNames", network.nodeNames);
+    field("pauseWatchdogPs", network.pauseWatchdogPs);
+    field("hostOfNpu", network.hostOfNpu);
+}
 
 /**
  * Check all that can be checked without making anything.
