@@ -169,7 +169,7 @@ def _describe_changes(description: Description, plan: NetworkPlan) -> None:
         for of in different.routes:
             found.add(of.node, of.groups, of.sets, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
         if len(links.links) or different.routes:
-            values = {
+            values: dict[str, NativeValue] = {
                 "timePs": different.time_ps,
                 "links": links.links,
                 "up": links.up,

@@ -23,7 +23,6 @@ class Body:
     hidden: float = field(default=0.5, repr=False, compare=False)
     many: list[int] = field(default_factory=list, hash=False, compare=False)
     fixed: int = field(default=7, init=False)
-    made: dict[str, int] = field(default_factory=dict, init=False, compare=False)
 
 
 def kinds(how: dict[str, bool]) -> tuple[Any, Any]:
