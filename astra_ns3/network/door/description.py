@@ -55,4 +55,6 @@ class Description:
     def open(self, seed: int, listener: object) -> Session:
         """The session; nothing of the description is needed any more."""
         text = "".join(f"{word}\0" for word in self._words).encode()
-        return cast(Session, load().Session(text, len(text), seed, listener))
+        session = load().Session.Open(text, len(text), seed, listener)
+        session.__python_owns__ = True
+        return cast(Session, session)

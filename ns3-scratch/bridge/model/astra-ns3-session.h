@@ -64,13 +64,18 @@ class Session
      */
     Session(const NetworkDescription& description, uint32_t seed, SessionListener* listener);
     /**
-     * The same for Python.
+     * The same for Python, by a name of its own: what a constructor among several throws is told in
+     * many lines there.
      * \param description text that says what the network is: see ReadDescription
      * \param size bytes of it
      * \param seed seed of all random numbers, above 0
      * \param listener told of what happens; it must outlive the session
+     * \return a session that the caller owns
      */
-    Session(const char* description, uint64_t size, uint32_t seed, SessionListener* listener);
+    static Session* Open(const char* description,
+                         uint64_t size,
+                         uint32_t seed,
+                         SessionListener* listener);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;

@@ -95,9 +95,10 @@ GetVersions()
     return ASTRA_NS3_VERSION " " ASTRA_NS3_NS3_VERSION;
 }
 
-Session::Session(const char* description, uint64_t size, uint32_t seed, SessionListener* listener)
-    : Session(ReadDescription(description, size), seed, listener)
+Session*
+Session::Open(const char* description, uint64_t size, uint32_t seed, SessionListener* listener)
 {
+    return std::make_unique<Session>(ReadDescription(description, size), seed, listener).release();
 }
 
 Session::Session(const NetworkDescription& description, uint32_t seed, SessionListener* listener)
