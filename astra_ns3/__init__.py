@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from astra_ns3.experiments.calls import forecast_scenario as forecast_scenario
+    from astra_ns3.experiments.calls import run as run
+    from astra_ns3.experiments.calls import run_scenario as run_scenario
     from astra_ns3.experiments.result import Result as Result
-    from astra_ns3.experiments.run import run as run
-    from astra_ns3.experiments.run import run_scenario as run_scenario
     from astra_ns3.experiments.scenario_result import ScenarioResult as ScenarioResult
-    from astra_ns3.experiments.validate import forecast_scenario as forecast_scenario
     from astra_ns3.report.comparison.compare import compare as compare
     from astra_ns3.report.explanation.explain import explain as explain
     from astra_ns3.scenario.tenant import Tenant as Tenant
@@ -31,9 +31,9 @@ _PLACES = {
     "Tenant": "scenario.tenant",
     "compare": "report.comparison.compare",
     "explain": "report.explanation.explain",
-    "forecast_scenario": "experiments.validate",
-    "run": "experiments.run",
-    "run_scenario": "experiments.run",
+    "forecast_scenario": "experiments.calls",
+    "run": "experiments.calls",
+    "run_scenario": "experiments.calls",
     "study": "studies.run_study",
 }
 __all__ = [

@@ -16,8 +16,9 @@ import numpy as np
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.listener import Listener, dues_at
-from astra_ns3.network.door.session import Description, Session, close_session
+from astra_ns3.network.door.session import Session, close_session
 from astra_ns3.network.door.session_backend import native_columns
 from astra_ns3.network.ns3.build import describe_network
 from astra_ns3.network.plan import plan_network

@@ -10,10 +10,10 @@ import click
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import groups_of, run_parameters, values, without_effect
 from astra_ns3.cli.output import log_warnings, print_failure, print_json, show, show_logs, tell
-from astra_ns3.cli.progress import LiveLine
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
+from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.request import RunRequest
 
@@ -45,14 +45,18 @@ def run_command(as_json: bool, log_level: str, quiet: bool, seeds: int | None, *
     """
     show_logs(log_level)
     log_warnings(*without_effect(words))
-    live = not quiet and sys.stderr.isatty()
-    progress = LiveLine(sys.stderr) if live else None
+    progress = None
+    if not quiet and sys.stderr.isatty():
+        from astra_ns3.cli.progress import LiveLine
+
+        progress = LiveLine(sys.stderr)
     request = RunRequest(**values(options_of(RunRequest), words), progress=progress, isolated=True)
     refuse(bool(request.record and request.output is None), "--record needs an output folder: add --output DIR")
     if seeds is not None:
         return _run_seeds(request, seeds, as_json)
-    from astra_ns3.experiments.run import execute
-    from astra_ns3.report.summary import run_text, summary
+    with no_search():
+        from astra_ns3.experiments.run import execute
+        from astra_ns3.report.summary import run_text, summary
 
     outcome = execute(request, tables_kept=False)
     run_is_over()

@@ -8,11 +8,10 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import files_of, groups_of, input_parameters, values, without_effect
 from astra_ns3.cli.output import log_warnings, print_result, show_logs
 from astra_ns3.config.core.plain import Json
-from astra_ns3.experiments.inputs import Options
+from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.option import options_of
+from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.validate import validate
-from astra_ns3.report.validation import validation_text
 
 _FILES = "-w inputs/workload/resnet-50.txt -s inputs/system/flat.txt -n inputs/network/fat-tree-16.yaml"
 _PARAMETERS = input_parameters(RunRequest)
@@ -34,6 +33,10 @@ def validate_command(as_json: bool, log_level: str, **words: Json) -> None:
     Builds the network, the training loop and every collective, then prints the messages, the packets and the estimated
     time and memory. Runs nothing and writes nothing.
     """
+    with no_search():
+        from astra_ns3.experiments.validate import validate
+        from astra_ns3.report.validation import validation_text
+
     show_logs(log_level)
     files = values(files_of(RunRequest), words)
     validation = validate(**files, options=Options(**values(options_of(Options), words)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from astra_ns3.collectives import bruck, chain, direct, double_binary_tree, halving_doubling, rabenseifner, ring
 from astra_ns3.collectives import rooted_halving as rooted
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.frozen import dataclass
 
 Builder = Callable[..., Schedule]
 

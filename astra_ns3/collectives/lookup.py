@@ -12,9 +12,7 @@ from functools import lru_cache, partial
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
 from astra_ns3.collectives.columns import empty
-from astra_ns3.collectives.own_algorithms import own_schedule
-from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import Tell, load_schedule_cached, silent
+from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
@@ -44,6 +42,8 @@ def lookup(
     refuse(ranks < 1, f"a collective needs at least 1 rank, got {ranks}", algorithm)
     name = parse_name(algorithm)
     if name.own is not None:
+        from astra_ns3.collectives.own_algorithms import own_schedule
+
         return own_schedule(name.own, kind, ranks)
     if name.path is not None:
         return _from_file(kind, name.path, ranks, tell)
@@ -109,6 +109,8 @@ def _build(kind: CollectiveKind, algorithm: str, ranks: int, turn: int, anticloc
 
 
 def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Schedule:
+    from astra_ns3.collectives.schedule_files import load_schedule_cached
+
     schedule, promised = load_schedule_cached(path, tell)
     refuse(promised is not kind, f"is a schedule for {promised.name.lower()}, not for {kind.name.lower()}", path)
     refuse(schedule.ranks != ranks, f"is a schedule for {schedule.ranks} ranks, and is asked to run on {ranks}", path)

@@ -15,12 +15,12 @@ input a part of the output buffer, or the output a part of the input buffer. Bro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.config.core.xml_tree import WHERE, xml_tree
 from astra_ns3.errors import InputError, nearest, wrong
+from astra_ns3.frozen import dataclass, field
 
 COLLECTIVES = (
     CollectiveKind.ALL_REDUCE,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -31,6 +30,7 @@ from astra_ns3.collectives.promise import PARTED, own_blocks, start, wanted
 from astra_ns3.collectives.schedule import Schedule, ScheduleError
 from astra_ns3.collectives.uneven_proof import carried_parts, check_parts_column, part_sizes
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.frozen import dataclass
 
 __all__ = ["Proof", "ScheduleError", "prove"]
 

@@ -11,10 +11,11 @@ A ring all-reduce of 8,192 ranks has 134 million rows; of these, 16,382 tell all
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from astra_ns3.frozen import dataclass
 
 Column = npt.NDArray[np.int32 | np.bool_]
 """Numbers of a schedule's rows, or whether each is reduced."""
@@ -52,7 +53,7 @@ class Rotation:
 
     def pairs(self) -> _Numbers:
         """Sender times ranks plus receiver of all who send to one another, ascending, each once."""
-        away = np.unique(self.first["receiver"]).astype(np.int64)
+        away = np.array(sorted(set(self.first["receiver"].tolist())), dtype=np.int64)  # as in topology/distances.py
         senders = np.arange(self.ranks)[:, None]
         return np.sort(senders * self.ranks + (senders + away) % self.ranks, axis=1).reshape(-1)
 

@@ -27,8 +27,7 @@ Where all ranks do the same, each turned round, the schedule keeps the rows of r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,11 +35,18 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.rotation import Column, Rotation
 from astra_ns3.errors import AstraNs3Error
+from astra_ns3.frozen import dataclass, field, replace
 
+Tell = Callable[[str], None]
+"""Is told what goes on with a file: ``proving my.csv, order 2 of 5``."""
 Int32Column = npt.NDArray[np.int32]
 _Numbers = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 COLUMNS = ("sender", "receiver", "step", "first_block", "block_count", "reduces", "wait_step", "wait_count")
 """The columns of a schedule, in the order in which backends take them."""
+
+
+def silent(_what: str) -> None:
+    """Nobody wants to know."""
 
 
 class ScheduleError(AstraNs3Error):

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from astra_ns3.collectives.msccl_run import msccl_schedule
 from astra_ns3.collectives.msccl_xml import read_msccl
 from astra_ns3.collectives.proof import ScheduleError, prove
-from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.collectives.schedule_columns import csv_schedule, csv_text, json_schedule, json_text
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.errors import failing, refuse, wrong
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.whole_file import whole_file
 
 _SUFFIXES = (".xml", ".csv", ".json")
-
-
-Tell = Callable[[str], None]
-"""Is told what goes on with a file: ``proving my.csv, order 2 of 5``."""
-
-
-def silent(_what: str) -> None:
-    """Nobody wants to know."""
 
 
 def load_schedule(path: str | os.PathLike[str], tell: Tell = silent) -> tuple[Schedule, CollectiveKind]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from astra_ns3.collectives.columns import MOST_MESSAGES
 from astra_ns3.collectives.schedule import Content, Int32Column, Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
 from astra_ns3.errors import InputError, check_known, located, refuse, wrong
+from astra_ns3.frozen import dataclass
 
 REQUIRED_KEYS = ("collective", "ranks", "blocks")
 _KEYS = (*REQUIRED_KEYS, "expansion", "name")

@@ -7,13 +7,13 @@ opens when others have been delivered; flows that wait for the same others share
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.units import LARGEST_INTEGER
 
 NO_GATE = -1

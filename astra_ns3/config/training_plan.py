@@ -7,11 +7,11 @@ by the loops (``workload/training/``), and added up (``workload/memory/``). Time
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import in_range, refuse
+from astra_ns3.frozen import dataclass, field
 
 MOST_PASSES = 1_000_000
 """Of blocks forward on a stage in an iteration, each of which is worked out."""

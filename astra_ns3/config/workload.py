@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 
 LARGEST_COMPUTE_NS = LARGEST_INTEGER // PS_PER_NS

@@ -8,8 +8,6 @@ memory, Python 3.11 on x86-64; ``tests/unit/experiments/test_results_capacity.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.experiments.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
@@ -21,6 +19,7 @@ from astra_ns3.experiments.costs import (
 )
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.experiments.traffic import joined_pairs
+from astra_ns3.frozen import dataclass
 from astra_ns3.memory import require_memory
 from astra_ns3.playing.dry_run.counting import request_kind
 from astra_ns3.units import format_bytes

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.run_document import FileDocument, TenantDocument
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.playing.programs.role_programs import RolePrograms

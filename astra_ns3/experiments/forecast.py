@@ -7,7 +7,6 @@ Model limits: every message goes over the mean number of links of its transport'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.transports.base import Joined
 from astra_ns3.experiments.capacity import run_need
@@ -22,6 +21,7 @@ from astra_ns3.experiments.costs import (
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.experiments.traffic import Carried, carried
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
 from astra_ns3.transport.transport import TransportCosts
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import ExpertsDocument, ForeseenDocument, StageDocument
 from astra_ns3.workload.memory.usage import Usage
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
@@ -31,6 +30,7 @@ from astra_ns3.experiments.options import (
     system_with_options,
 )
 from astra_ns3.experiments.slowdown import checked_slowdown
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_any_network
 from astra_ns3.errors import located, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.measures import Measures, measure
 from astra_ns3.topology.paths import cut_through_of, round_trip_ps

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
 from itertools import groupby
 from typing import Any, ParamSpec, TypeVar, get_type_hints
+
+from astra_ns3.frozen import MISSING, dataclass, field, fields
 
 _DECLARED = "astra_ns3.option"
 _KINDS = (bool, int, float)
@@ -41,7 +42,7 @@ class Flag:
     quantity: Callable[[str | int], int] | None = None
     valued: bool = False
     many: bool = False
-    suggested: tuple[str, ...] = ()
+    suggested: tuple[str, ...] | Callable[[], Iterable[str]] = ()
     endings: tuple[str, ...] | None = None
     folder: bool = False
 
@@ -124,10 +125,11 @@ def function_of(
     returns: type[Found],
     before: str,
     after: str,
+    names: Mapping[str, object],
 ) -> Callable[Asked, Found]:
     """Return the function ``name``, which answers a request made of its arguments; ``request`` is a class of them.
 
-    Its docstring has the words of the request's options between two texts.
+    Its docstring has the words of the request's options between two texts. ``names``: those that their types have.
     """
 
     def called(*files: Asked.args, **options: Asked.kwargs) -> Found:
@@ -140,16 +142,18 @@ def function_of(
     assert isinstance(request, type)
     signature = inspect.signature(request)
     called.__qualname__ = called.__name__ = name
-    explain(called, request, returns, before, after)
+    explain(called, request, returns, before, after, names)
     return called
 
 
-def explain(function: Callable[..., object], request: type, returns: type, before: str, after: str) -> None:
+def explain(
+    function: Callable[..., object], request: type, returns: type, before: str, after: str, names: Mapping[str, object]
+) -> None:
     """Give ``function`` the signature of a request's fields, and a docstring of their words between two texts."""
     options = options_of(request)
     described: Any = function
     described.__signature__ = inspect.Signature([one.parameter for one in options], return_annotation=returns.__name__)
-    hints = get_type_hints(request)
+    hints = get_type_hints(request, localns=dict(names))
     described.__annotations__ = {**{one.name: hints[one.name] for one in options}, "return": returns}
     described.__doc__ = f"{before}\n\nArgs:\n{_arguments_text(options)}\n\n{after}"
 

@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from math import isfinite, prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from astra_ns3.config.compute_slowdown import ComputeSlowdown
-from astra_ns3.config.core.changing import settings_of
 from astra_ns3.config.core.compatibility import PRESETS, preset
-from astra_ns3.config.core.model import shown
-from astra_ns3.config.formats.logical_topology import read_logical_topology
-from astra_ns3.config.formats.remote_memory import read_remote_memory
-from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
-from astra_ns3.config.system import SystemConfig
-from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
-from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.errors import check_known, refuse, whole_number, wrong
-from astra_ns3.experiments.changes.setting import check_changes
 from astra_ns3.experiments.option import INPUTS, OUTPUT, RULES, SIZE, Flag, option, options_of
-from astra_ns3.experiments.scaling import joint_scales
-from astra_ns3.network.api import NetworkBackend
-from astra_ns3.network.backend_makers import BACKENDS, Factory, check_factory, check_given
-from astra_ns3.network.backends import backends_in_words
-from astra_ns3.system.file import parse_system
-from astra_ns3.system.inter_dimension import INTER_DIMENSION
-from astra_ns3.system.intra_dimension import INTRA_DIMENSION
-from astra_ns3.system.policies import USUAL_POLICIES
+from astra_ns3.frozen import dataclass
+from astra_ns3.network.backends import ABILITIES, backends_in_words
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import check_user_file
+
+if TYPE_CHECKING:  # help and Tab do without them, and without what the methods import
+    from astra_ns3.config.compute_slowdown import ComputeSlowdown
+    from astra_ns3.config.network.file import AnyNetwork
+    from astra_ns3.config.system import SystemConfig
+    from astra_ns3.network.api import NetworkBackend
+    from astra_ns3.network.backend_makers import Factory
 
 _POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
 _PRESETS = ", ".join(PRESETS)
 _JSON = (".json",)
 _DOCUMENTS = (".yaml", ".yml", *_JSON)
 _NAMES = ("str", "str | None")
+
+
+def _names(module: str, table: str) -> Callable[[], Iterable[str]]:
+    """Return what finds the names in a table when a shell asks for them."""
+    return lambda: getattr(import_module(f"astra_ns3.{module}"), table)
+
+
+def _settings(texts: Iterable[str]) -> Mapping[str, object]:
+    from astra_ns3.config.core.changing import settings_of
+
+    return settings_of(texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ class Options:
         "ns3",
         f"{backends_in_words()}; also an object that fulfils NetworkBackend, or a function that makes one from "
         "(network plan, seed, recorder options, on_built).",
-        Flag("--backend", suggested=tuple(BACKENDS), help=f"{', '.join([*BACKENDS][:-1])} or {[*BACKENDS][-1]}."),
+        Flag("--backend", suggested=tuple(ABILITIES), help=f"{', '.join([*ABILITIES][:-1])} or {[*ABILITIES][-1]}."),
         group=RULES,
     )
     compat: str = option(
@@ -106,7 +107,7 @@ class Options:
         _POLICY,
         Flag(
             "--scheduling-policy",
-            suggested=tuple(USUAL_POLICIES),
+            suggested=_names("system.policies", "USUAL_POLICIES"),
             help="Instead of the system file's: LIFO, FIFO, EXPLICIT or FILE.py:name.",
         ),
         group=RULES,
@@ -116,7 +117,7 @@ class Options:
         _POLICY,
         Flag(
             "--intra-dimension-scheduling",
-            suggested=tuple(INTRA_DIMENSION),
+            suggested=_names("system.intra_dimension", "INTRA_DIMENSION"),
             help="Instead of the system file's; or FILE.py:name.",
         ),
         group=RULES,
@@ -126,7 +127,7 @@ class Options:
         _POLICY,
         Flag(
             "--inter-dimension-scheduling",
-            suggested=tuple(INTER_DIMENSION),
+            suggested=_names("system.inter_dimension", "INTER_DIMENSION"),
             help="Instead of the system file's; or FILE.py:name.",
         ),
         group=RULES,
@@ -138,7 +139,7 @@ class Options:
         Flag(
             "--congestion-control",
             metavar="NAME",
-            suggested=CONTROLS,
+            suggested=_names("config.transports.roce_control", "KINDS"),
             help="RoCE's, instead of the file's; or FILE.hpp:Class.",
         ),
         group=RULES,
@@ -198,7 +199,7 @@ class Options:
             many=True,
             help="Another value of a key of a file, such as network.topology.link.rate=400Gbps; may be repeated.",
         ),
-        made=settings_of,
+        made=_settings,
         group=INPUTS,
     )
     report_npu: int = option(
@@ -211,6 +212,8 @@ class Options:
     @property
     def scales(self) -> tuple[float, float]:
         """Factors of sizes and of compute times, ``scale`` in both; raises InputError unless that is above 0."""
+        from astra_ns3.experiments.scaling import joint_scales
+
         return joint_scales(self.scale, self.comm_scale, self.compute_scale)
 
     @property
@@ -222,6 +225,9 @@ class Options:
 
     def check(self) -> None:
         """Raise InputError for the first option that is out of range."""
+        from astra_ns3.experiments.changes.setting import check_changes
+        from astra_ns3.experiments.scaling import joint_scales
+
         check_passes(self.passes)
         self._check_backend()
         for name, scale in (("comm-scale", self.comm_scale), ("compute-scale", self.compute_scale)):
@@ -252,6 +258,9 @@ class Options:
         )
 
     def _check_backend(self) -> None:
+        from astra_ns3.config.core.model import shown
+        from astra_ns3.network.backend_makers import BACKENDS, check_factory, check_given
+
         if isinstance(self.backend, str):
             check_known("backend", self.backend, BACKENDS)
         elif callable(self.backend):
@@ -275,6 +284,10 @@ def check_passes(passes: int) -> None:
 
 def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:
     """The system with what the options say of it: those of the same name as one of its keys, if they aren't usual."""
+    from astra_ns3.config.formats.remote_memory import read_remote_memory
+    from astra_ns3.config.system import SystemConfig
+    from astra_ns3.system.file import parse_system
+
     given = {one.name: getattr(options, one.name) for one in options_of(Options)}
     changes = {name: value for name, value in given.items() if value != getattr(USUAL, name)}
     if not changes.keys() & SystemConfig.model_fields.keys():
@@ -302,6 +315,9 @@ def network_with_options(network: AnyNetwork, options: Options) -> AnyNetwork:
 
 def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNetwork:
     """The same wires, seen as the dimensions that ASTRA-sim 2's file has."""
+    from astra_ns3.config.formats.logical_topology import read_logical_topology
+    from astra_ns3.config.network.packet_network import NetworkConfig
+
     dimensions = read_logical_topology(file)
     if dimensions == network.dimensions:
         return network
@@ -318,6 +334,9 @@ def _with_dimensions(network: AnyNetwork, file: str | os.PathLike[str]) -> AnyNe
 def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwork:
     if name is None:
         return network
+    from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+    from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
+
     if not any(each.takes_control for each in network.each_transport):
         needed = " or ".join(keys.model_fields["kind"].default for keys in TRANSPORT_KEYS if keys.takes_control)
         found = next((each.kind for each in network.each_transport[-1:]), "none: it is analytical")

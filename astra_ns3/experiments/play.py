@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.tenant_inputs import parts_of
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from astra_ns3.experiments.forecast import backend_costs
 from astra_ns3.experiments.inputs import Inputs, Parts
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 
 # Of wall time, about that of a packet of a kilobyte.

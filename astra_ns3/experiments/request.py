@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from astra_ns3.config.core.model import shown
-from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import nearest, refuse, whole_number, wrong
 from astra_ns3.experiments.hooks import HookFile
-from astra_ns3.experiments.inputs import FilePath
 from astra_ns3.experiments.option import INPUTS, LIMITS, OUTPUT, RECORDS, SEEDS, Flag, needed, option
 from astra_ns3.experiments.options import Options
-from astra_ns3.experiments.progress import ProgressSink
-from astra_ns3.network.api import Limits
-from astra_ns3.network.backend_makers import takes
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.scenario.tenant import LARGEST_SEED, Tenant
+from astra_ns3.network.limits import Limits
+from astra_ns3.scenario.tenant import LARGEST_SEED, FilePath, Tenant
 from astra_ns3.units import PS_PER_SECOND, parse_bytes, parse_time_ps
 from astra_ns3.user_code import UserFunction
-from astra_ns3.workload.files.workload_formats import AnyWorkload
+
+if TYPE_CHECKING:  # help and Tab do without them
+    from astra_ns3.config.network.file import AnyNetwork
+    from astra_ns3.config.system import SystemConfig
+    from astra_ns3.experiments.progress import ProgressSink
+    from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
 _TEXTS = (".yaml", ".yml", ".json", ".txt")
@@ -186,6 +186,9 @@ class RunRequest(Options):
 
     def check(self) -> None:
         """Raise InputError for the first argument that is out of range."""
+        from astra_ns3.config.core.model import shown
+        from astra_ns3.network.backend_makers import takes
+
         super().check()
         whole_number("seed", self.seed, 1, LARGEST_SEED)
         refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")

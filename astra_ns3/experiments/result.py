@@ -7,7 +7,6 @@ import io
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -21,6 +20,7 @@ from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT, tenant_folder
 from astra_ns3.experiments.tables import as_given
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
     ACCOUNTS,

@@ -5,11 +5,8 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import ParamSpec, TypeVar
 
 from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
@@ -18,21 +15,16 @@ from astra_ns3.experiments.isolated.channel import Recorder
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.isolated.launching import Launch, Launcher, forked
 from astra_ns3.experiments.isolated.supervisor import Supervisor
-from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.play import LocalReporter, Played, play, recorder_options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.saving import Destinations, save_all
-from astra_ns3.experiments.scenario_request import ScenarioRequest
-from astra_ns3.experiments.scenario_result import ScenarioResult
-from astra_ns3.experiments.servers.session import served
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.recorded import TableSink
 
 _LOG = logging.getLogger(__name__)
-Asked = ParamSpec("Asked")
-Found = TypeVar("Found", bound=Result)
 Descriptions = Sequence[Description]
 """The inputs of each tenant."""
 
@@ -49,45 +41,10 @@ class Outcome:
     asked_to_stop: bool = False
 
 
-_RAISES = """Raises:
-    InputError: something given is wrong; nothing was written.
-    SimulationStalled, LimitReached, BackendError, Interrupted: the run stopped; what it did by then is in
-        ``output``, marked incomplete, and in the error's ``result``.
-    ResultsNotSaved: the run was played, but its files could not be written whole; the error's ``result`` has its
-        tables.
-"""
-
-
-def _result_of(request: RunRequest, result: type[Found]) -> Found:
-    """Return what a run came to; raises its error, with what the run did by then in the error's ``result``."""
-    outcome = execute(request, launcher=served if request.isolated is None else forked)
-    if outcome.error is not None:
-        outcome.error.result = outcome.result
-        raise outcome.error
-    assert isinstance(outcome.result, result)
-    return outcome.result
-
-
-def run_of(
-    request: Callable[Asked, RunRequest], result: type[Found], name: str, summary: str
-) -> Callable[Asked, Found]:
-    """Return the function ``name`` that plays a request made of its arguments; ``request`` is a class of them."""
-    return function_of(request, partial(_result_of, result=result), name, result, summary, _RAISES)
-
-
-run = run_of(RunRequest, Result, "run", "Play a training loop over a network and return its times and tables.")
-run_scenario = run_of(
-    ScenarioRequest,
-    ScenarioResult,
-    "run_scenario",
-    "Play several tenants over one network and return the times and tables of each.",
-)
-
-
 def execute(
     request: RunRequest, *, launcher: Launcher = forked, aloud: bool = True, tables_kept: bool = True
 ) -> Outcome:
-    """As :func:`run`, but a run that stopped on its way is returned with its error instead of raised.
+    """Play a run; one that stopped on its way is returned with its error.
 
     Of an isolated run ``launcher`` starts the child, and unless it is ``aloud`` nobody hears what is printed there.
     ``tables_kept``: whoever asks reads the result's tables, without an output folder too.

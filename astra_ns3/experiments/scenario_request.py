@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
@@ -11,6 +10,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, needed
 from astra_ns3.experiments.request import RunRequest, check_run_name
+from astra_ns3.frozen import dataclass, field, fields, replace
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 

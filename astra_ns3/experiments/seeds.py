@@ -8,7 +8,6 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, refuse, whole_number
@@ -18,6 +17,7 @@ from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import Outcome, execute
 from astra_ns3.experiments.store import SEEDS_FORMAT, RunFolder
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.parquet import reason_of
 from astra_ns3.network.run_document import RunDocument, SeedsDocument

@@ -6,10 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Generic, TypeVar, overload
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import PS_PER_US
 
 _DECIMALS = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.experiments.inputs import Inputs, Parts, load_inputs, scenario_of
 from astra_ns3.experiments.request import RunRequest
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.experiments.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.paths import path
 from astra_ns3.transport.transport import Transport

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.core.reading import read_text
@@ -17,15 +17,17 @@ from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.foreseen import foreseen_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
-from astra_ns3.experiments.option import function_of
-from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
+from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.network.backend_makers import check_own_control
 from astra_ns3.network.run_document import ForeseenDocument
 from astra_ns3.system.intra_dimension import join_rule
 from astra_ns3.system.own_policies import find_policy, is_own
 from astra_ns3.system.policies import USUAL_POLICIES
 from astra_ns3.workload.files.workload_formats import AnyWorkload
+
+if TYPE_CHECKING:
+    from astra_ns3.experiments.scenario_request import ScenarioRequest
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def validate(
     )
 
 
-def _forecast_of(request: ScenarioRequest) -> Forecast:
+def forecast_of(request: ScenarioRequest) -> Forecast:
     """Return what the run of ``request`` will come to; raises InputError."""
     request.check()
     load = partial(load_tenants, request)
@@ -93,16 +95,6 @@ def _forecast_of(request: ScenarioRequest) -> Forecast:
     if any(map(_may_name_code, files)):
         try_in_child(load)  # it may call the user's functions
     return forecast(parts_of(request, load()))
-
-
-forecast_scenario = function_of(
-    ScenarioRequest,
-    _forecast_of,
-    "forecast_scenario",
-    Forecast,
-    "Return what a run of several tenants will send, and a guess of its time and memory; plays nothing.",
-    "Raises:\n    InputError: something given is wrong.\n",
-)
 
 
 def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:

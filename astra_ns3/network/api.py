@@ -8,11 +8,12 @@ Times are integers in picoseconds since the start of the simulation, sizes integ
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes, Launch
+from astra_ns3.network.limits import Limits as Limits
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,6 @@ class EndpointModel:
     delay_ps: int = 0
     reduction_bytes_per_ns: int = 500_000
     rendezvous_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a run gives up: simulated time, wall time, resident memory; ``None`` is no limit."""
-
-    simulated_ps: int | None = None
-    wall_seconds: float | None = None
-    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+from astra_ns3.frozen import dataclass, replace
 
-if TYPE_CHECKING:  # reports ask this, and need no network
+if TYPE_CHECKING:  # help and reports ask this, and need no network
+    import numpy as np
+    import numpy.typing as npt
+
     from astra_ns3.config.core.compatibility import Compatibility
     from astra_ns3.network.plan import AnyPlan
 
-Numbers = npt.NDArray[np.int64]
-Ideal = Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32], Numbers], Numbers]
+    Numbers = npt.NDArray[np.int64]
+    Nodes = npt.NDArray[np.int32]
+
+
+Ideal = Callable[["Nodes", "Nodes", "Numbers"], "Numbers"]
 """From sources, destinations and sizes of messages to what each takes alone, in ps."""
 
 

@@ -6,12 +6,11 @@ chunk and 8 of phase; it stays below 2**63.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 
 BITS = 63
 PHASE_BITS = 8

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions, fabric_dimension
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.pair_delays import PairDelays, pair_delays

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
 
@@ -16,6 +15,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid

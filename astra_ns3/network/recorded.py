@@ -9,12 +9,12 @@ opens a table, hands over rows in batches, column by column, and never knows whe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.instance import chunks_of, collectives_of, phases_of
 
 Numbers = npt.NDArray[np.int64]

@@ -7,12 +7,12 @@ switches are the backend's own to write, into the directory that :class:`Recorde
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import PassKind
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.run_document import FlowSizesDocument
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import nearest, required, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.tables import Records
 from astra_ns3.topology.builders import build_graph

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astra_ns3.errors import SimulationStalled
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.playing.drivers.driver import Driver, Heartbeat

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from astra_ns3.config.compute_slowdown import ComputeSlowdown
-from astra_ns3.config.system import SystemConfig
-from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.frozen import dataclass
+
+if TYPE_CHECKING:
+    from astra_ns3.config.compute_slowdown import ComputeSlowdown
+    from astra_ns3.config.system import SystemConfig
+    from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 FilePath = str | os.PathLike[str]
 LARGEST_SEED = 2**32 - 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -12,6 +11,7 @@ from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.columns import columns_of, short_key
 from astra_ns3.studies.file import PartConfig, PresetPart, Study

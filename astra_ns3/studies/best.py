@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
 from astra_ns3.studies.figures.data import DONE, Coordinates, Row, label_text, why_not

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from astra_ns3.config.core.changing import Setting
 from astra_ns3.config.core.plain import Json
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.keys import option_named
 
 

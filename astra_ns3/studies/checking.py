@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 
 from astra_ns3.config.core.placing import names_files
 from astra_ns3.config.topology.own import OwnTopology
@@ -15,6 +14,7 @@ from astra_ns3.experiments.inputs import Inputs, load_inputs
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.expansion import Point, all_of
 
 # Options that change how much there is to do, but hardly whether it can be done.

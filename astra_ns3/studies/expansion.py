@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
@@ -13,6 +12,7 @@ from astra_ns3.errors import InputError, refuse, unknown, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
 from astra_ns3.studies.changes import Change, in_force

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +26,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import STUDY, told_apart
 from astra_ns3.errors import nearest, refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import Limits
 from astra_ns3.scenario.tenant import LARGEST_SEED
 from astra_ns3.studies.columns import RESERVED, columns_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from astra_ns3.experiments.listing.columns import at
 from astra_ns3.experiments.result import Result
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.records import table_of
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 
 from astra_ns3.experiments.versions import versions
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.alignment import clock, counted
 from astra_ns3.report.page.markup import Markup, escaped, joined, table, tag
 from astra_ns3.studies.expansion import Part

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.estimates import Estimate
 from astra_ns3.studies.task import PointOutcome
 

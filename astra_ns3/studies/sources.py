@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.core.changing import changed
@@ -16,6 +15,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.errors import InputError, located, of_type, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.changes import Change
 from astra_ns3.system.file import parse_system, read_system
 from astra_ns3.workload.files.chakra.trace import is_chakra

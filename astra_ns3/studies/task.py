@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.servers.messages import Unplayed as Unplayed
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.run_document import StopDocument
 
 

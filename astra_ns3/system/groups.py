@@ -7,7 +7,6 @@ dimensions, else all of them along one dimension; unless it brings the sizes of 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
@@ -15,6 +14,7 @@ from math import prod
 import numpy as np
 
 from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.communicator import Communicator, PerNpu, per_npu
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache, partial
 
 from astra_ns3.collectives.lookup import cuts_in_ranks, lookup, variants
-from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.collectives.volume import RankCosts, rank_costs
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.communicator import PerNpu
 from astra_ns3.system.groups import Grid, register_groups

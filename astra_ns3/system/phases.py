@@ -7,7 +7,6 @@ dimensions first, so that the last one carries only a part of them, and gathers 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from astra_ns3.collectives.lookup import played_kind
@@ -17,6 +16,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.route import Route
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

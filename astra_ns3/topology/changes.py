@@ -11,9 +11,9 @@ the last of its NPUs, and the switch inside a host that forwards with the host.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
 
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass, fields, replace
 from astra_ns3.topology.distances import Groups, common_groups, distances_to_groups, host_groups, unreachable_hosts
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import RouteTables, tables_by_groups

@@ -8,12 +8,12 @@ those above. Two nodes of neighbouring levels are joined if they agree in all di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.kinds import Clos, FatTree, LeafSpine
 from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.wiring import Wiring
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite, prod
 
@@ -14,6 +13,7 @@ from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.kinds import default_local
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse, whole_number, wrong
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import a_kind_of
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.cut import bisection_bps
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph

@@ -7,11 +7,11 @@ has a small table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.memory import require_memory
 from astra_ns3.topology.distances import UNREACHED, distances_to_groups, host_groups
 from astra_ns3.topology.graph import Graph

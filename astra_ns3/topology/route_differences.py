@@ -5,12 +5,12 @@ The links that differ cross whole, each with all that it is from then on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.changes import Epoch
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.routes import LOCAL, NodeRoutes, RouteTables

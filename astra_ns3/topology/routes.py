@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.distances import UNREACHED, Groups, distances_to_groups, host_groups, no_way, unreachable_pair
 from astra_ns3.topology.graph import Graph
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.topology.idle_lines import idle_lines_ps
 from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True, order=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import (
     Frames,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.transports.base import TransportKeys
+from astra_ns3.frozen import dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
 
 Sizes = npt.NDArray[np.int64]

@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
 # A room may import rooms of a lower floor, itself, and what ALLOWED_BESIDE names.
 FLOORS = {
     "errors": 0,
+    "frozen": 0,
     "units": 0,
     "memory": 0,
     "user_code": 0,

@@ -45,7 +45,6 @@ Command = Callable[..., Finished]
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs ``astra-ns3`` with the words given."""
     monkeypatch.setattr("astra_ns3.network.backend_makers.BACKENDS", BACKENDS)
-    monkeypatch.setattr("astra_ns3.experiments.options.BACKENDS", BACKENDS)
 
     def run(*words: str) -> Finished:
         with pytest.raises(SystemExit) as caught:

@@ -8,10 +8,10 @@ message is complete, ...) is no option here but keys of the network file, which 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from astra_ns3.errors import one_of
+from astra_ns3.frozen import dataclass, replace
 
 
 @dataclass(frozen=True)

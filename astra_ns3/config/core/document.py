@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from astra_ns3.frozen import dataclass, field
 
 KeyPath = tuple["str | int", ...]
 """Keys and list positions from the top of a document, e.g. ``("topology", "link", "rate")``."""

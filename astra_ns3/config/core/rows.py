@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from astra_ns3.errors import InputError, Where, wrong
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ What has no key has the value in its code: TIMELY 50, 500 and 20 us, EWMA 0.875,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.formats.hpcc_keys import HpccValues
+from astra_ns3.frozen import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.errors import InputError, nearest, refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import LARGEST_INTEGER, parse_rate
 
 _DECIMAL = re.compile(r"[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,3})?", re.ASCII)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.errors import InputError
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import parse_rate, parse_time_ps
 
 MOST_NODES = 1_000_000

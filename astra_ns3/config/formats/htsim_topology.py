@@ -9,11 +9,10 @@ links, half to each, so that a packet through it takes as long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.config.formats.plain_graph import MOST_LINKS, MOST_NODES, PlainGraph, PlainLink, PlainNode
 from astra_ns3.errors import nearest, refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import PS_PER_NS
 
 MOST = 1_000_000

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.hpcc_keys import KEYS
 from astra_ns3.config.formats.hugging_face.file import is_hugging_face
 from astra_ns3.errors import InputError, wrong
+from astra_ns3.frozen import dataclass
 
 WORKLOAD, SYSTEM, NETWORK = "a workload", "a system file", "a network file"
 GROUPS, REMOTE_MEMORY, SLOWDOWN = "a file of groups", "a file of remote memory", "a file of slowdowns"

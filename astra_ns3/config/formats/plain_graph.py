@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Literal
 
@@ -15,6 +14,7 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, PositiveBytes, shown, validated
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 
 MOST_NODES = 1_000_000
 MOST_LINKS = 2_000_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from astra_ns3.config.core.document import Document
@@ -24,6 +23,7 @@ from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.file import format_of
 from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.frozen import dataclass, field
 
 AnyNetwork = NetworkConfig | AnalyticalNetwork
 # Formats of graphs that no network file looks like.

@@ -6,7 +6,6 @@ pair for each message, completion at the last acknowledgement, times in whole na
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.core.plain import Json
@@ -14,6 +13,7 @@ from astra_ns3.config.formats.hpcc_controls import congestion_control
 from astra_ns3.config.formats.hpcc_keys import WITHOUT_EFFECT, HpccValues, read_values
 from astra_ns3.config.formats.hpcc_topology import HpccTopology, read_hpcc_topology
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.frozen import dataclass
 
 PRESET = "astra-network-ns3"
 _DATA_PRIORITY = 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, nearest, refuse, wrong
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of, given_of, parsed
 from astra_ns3.experiments.changes.files import FILES, file_of
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 

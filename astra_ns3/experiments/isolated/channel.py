@@ -7,7 +7,6 @@ import pickle
 import socket
 import struct
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.isolated.snapshot import Snapshot
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.progress import Progress
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.recorded import Columns, RecordedTable
 
 _LENGTH = struct.Struct("!Q")

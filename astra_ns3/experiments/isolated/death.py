@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import dataclass
 from itertools import chain
 
 from astra_ns3.experiments.isolated.snapshot import Accumulated
 from astra_ns3.experiments.progress import Progress
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import format_bytes, format_time
 
 NS3_FAILED_STATUS = 5

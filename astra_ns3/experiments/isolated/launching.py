@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from astra_ns3.experiments.isolated.child import serve
@@ -18,6 +17,7 @@ from astra_ns3.experiments.isolated.interruption import STOP_SIGNALS
 from astra_ns3.experiments.isolated.process import Child, ChildProcess
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.collective_records import CollectiveColumns, CollectiveRecords
 from astra_ns3.network.records import (

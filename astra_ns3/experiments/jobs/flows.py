@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.flows.completions import not_known
 from astra_ns3.playing.flows.flow_driver import FlowDriver

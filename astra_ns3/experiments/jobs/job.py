@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from astra_ns3.collectives.schedule_files import Tell, silent
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.core.plain import JsonObject
@@ -15,6 +14,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.expected import ExpectedRun, expected_run
 from astra_ns3.experiments.foreseen import Foreseen
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
 from astra_ns3.network.recorded import TableSink

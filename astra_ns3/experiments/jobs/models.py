@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 
 from astra_ns3.config.core.plain import JsonObject
@@ -10,6 +9,7 @@ from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import told_apart
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.workload.experts.skew import expert_skew

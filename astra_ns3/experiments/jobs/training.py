@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.workload import Pass, Workload
 from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import scaled_apart
+from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.loops.unissued import unissued_collectives
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from astra_ns3.config.core.plain import Json, dotted_keys
 from astra_ns3.errors import nearest, wrong
 from astra_ns3.experiments.listing.finding import FoundRun
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.core.plain import Json
@@ -13,6 +12,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ import struct
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import dataclass
 
 _LENGTH = struct.Struct("!Q")
 _MOST_FILES = 3

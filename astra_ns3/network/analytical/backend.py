@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.door.filling import NativeValue
+from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.hook import HookContext
-from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.network.plan import AnyPlan
@@ -83,10 +82,10 @@ def checked_grid(plan: AnyPlan, *, queues: bool) -> NpuGrid:
 
 def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:
     npus = grid.network.npus
-    description.set(hosts=npus, hostOfNpu=np.arange(npus, dtype=np.uint32))
-    description.part("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
+    description.add("network", {"hosts": npus, "hostOfNpu": np.arange(npus, dtype=np.uint32)})
+    description.add("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
     kind = "queues" if model.queues else "formula"
-    description.add("Transport", {"npus": npus, "transport": kind})
+    description.add("dimension", {"npus": npus, "transport": kind})
     description.transport(kind, {**_grid(grid.network.grid), "truncate": model.truncate})
     if not model.queues:
         rules: dict[str, NativeValue] = {

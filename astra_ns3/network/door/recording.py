@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import BackendError, ResultsNotSaved, refuse
-from astra_ns3.network.door.library import Native, load
-from astra_ns3.network.door.session import Description, Session, numbers_of
+from astra_ns3.network.door.description import Description, NativeValue
+from astra_ns3.network.door.library import load
+from astra_ns3.network.door.session import Session, numbers_of
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
@@ -90,8 +91,8 @@ class Recording:
             self._open_ports(UTILISATION, busy)
         self._capture(directory)
 
-    def _observe(self, **values: object) -> Native:
-        return self._description.part("observation", values)
+    def _observe(self, **values: NativeValue) -> None:
+        self._description.add("observation", values)
 
     def _observe_table(
         self, table: RecordedTable, quantities: Quantities, names: Collection[str], interval_ps: int = 0
@@ -100,8 +101,7 @@ class Recording:
         if not names:
             return
         asked = sum(int(getattr(self._native, quantities[name][0])) for name in set(names))
-        values = {"table": table.name, "quantities": asked, "intervalPs": interval_ps}
-        self._description.add("Table", values, to=self._observe())
+        self._description.add("table", {"table": table.name, "quantities": asked, "intervalPs": interval_ps})
         labels: Labels = {(int(getattr(self._native, native)),): column for native, column in quantities.values()}
         self._open(table.labelled("quantity", labels))
 
@@ -112,7 +112,7 @@ class Recording:
                 path.touch()
             except OSError as error:
                 raise ResultsNotSaved(f"{path}: cannot be written: {error.strerror}") from error
-            self._description.add("Capture", {"node": node, "port": port, "path": str(path)}, to=self._observe())
+            self._description.add("capture", {"node": node, "port": port, "path": str(path)})
 
     def _open_ports(self, table: RecordedTable, ports: Ports) -> None:
         self._open(table.labelled("port", {key: port_name(self._graph, *key) for key in ports}))

@@ -5,14 +5,12 @@ Nothing else of the native library is called by name, but for a user's hook and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.network.door.filling import Filling, NativeValue
-from astra_ns3.network.door.library import Native, load
+from astra_ns3.network.door.library import Native
 
 
 class Statistics(Protocol):
@@ -87,34 +85,6 @@ class Session(Protocol):
     def HandOverRecords(self) -> None: ...
     def CloseCaptures(self) -> int: ...
     def GetFailedCapture(self, index: int) -> str: ...
-
-
-class Description:
-    """A native ``NetworkDescription`` that is being filled; see ``network-description.h`` for its fields."""
-
-    def __init__(self) -> None:
-        self._native = load().NetworkDescription()
-        self._filling = Filling()
-
-    def set(self, **values: object) -> None:
-        """Set fields of the network itself."""
-        self._filling.fill(self._native, values)
-
-    def part(self, name: str, values: Mapping[str, object]) -> Native:
-        """Set fields of one of its parts, such as ``routing``; the part."""
-        return self._filling.fill(getattr(self._native, name), values)
-
-    def transport(self, kind: str, values: Mapping[str, NativeValue]) -> None:
-        """Say what a transport is made from, by the names that it reads; it refuses what it lacks or doesn't know."""
-        self._filling.tell(self._native.GetPart(kind), values)
-
-    def add(self, what: str, values: Mapping[str, object], *, to: Native = None) -> Native:
-        """Set fields of a new element of a list: ``add("SwitchKind", ...)`` calls ``AddSwitchKind``; the element."""
-        return self._filling.fill(getattr(self._native if to is None else to, f"Add{what}")(), values)
-
-    def open(self, seed: int, listener: object) -> Session:
-        """The session; nothing of the description is needed any more."""
-        return cast(Session, load().Session(self._native, seed, listener))
 
 
 def close_session(session: Session, *, process_ends: bool) -> None:

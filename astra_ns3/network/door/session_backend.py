@@ -22,12 +22,13 @@ from astra_ns3.collectives.schedule import COLUMNS, Schedule
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
+from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.recording import Recording
-from astra_ns3.network.door.session import Description, Session, Statistics, close_session, numbers_of
+from astra_ns3.network.door.session import Session, Statistics, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph

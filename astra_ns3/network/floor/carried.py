@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.frozen import dataclass
 
 Numbers = npt.NDArray[np.int64]
 Launch = tuple[int, int, int, int, int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.topology.direct import RouterTopology
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
@@ -127,7 +127,7 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     host = "NPU " if len(set(graph.npu_host)) == len(hosts) else "the host of NPU "
     for way, own, other in (("out of", source, destination), ("into", destination, source)):
         common = lines.common(own, other)
-        for mask in np.unique(common).tolist():
+        for mask in sorted(set(common.tolist())):  # as in topology/distances.py
             inside = (common | mask) == mask
             sums = _summed(own[inside], sizes[inside], graph.hosts)
             yield Cuts(sums, lines.rates(mask), (f"the lines {way} {host}", ""), first_npu)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes
 from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.plan import AnyPlan

@@ -8,10 +8,11 @@ a queue has drained, so that what becomes of any number of them is told by a few
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from astra_ns3.frozen import dataclass
 
 Numbers = npt.NDArray[np.int64]
 LinePs = Callable[[Numbers, int], Numbers]

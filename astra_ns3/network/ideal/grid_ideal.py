@@ -6,12 +6,11 @@ and are rounded where they are there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.network.analytical_network import AnalyticalDimension
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.hook import HookContext
-from astra_ns3.network.door.session import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.ns3.build import describe_network
 from astra_ns3.network.ns3.own_control import use_own_control

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
-from astra_ns3.network.door.library import load
-from astra_ns3.network.door.session import Description
+from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.ideal.ways import packets_part
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
@@ -29,31 +28,32 @@ _Numbers = npt.NDArray[np.uint32]
 def describe_network(description: Description, plan: NetworkPlan, seed: int) -> None:
     """Fill in hosts, switches, links, routes, NPUs and the transports; ``seed``: the run's."""
     config, graph, transports = plan.config, plan.graph, plan.transports.values()
-    description.set(
-        hosts=graph.hosts,
-        nicBufferBytes=graph.nic_buffer_bytes or 0,
-        timeRoundingPs=plan.time_rounding_ps,
-        hostOfNpu=_numbers(graph.npu_host),
-        switches=_switches(description, graph, at_enqueue=all(each.marks_at_enqueue for each in transports)),
-        links=_links(description, graph, largest_wire_bytes(transports)),
-        nodeNames=_numbers(graph.node_ids or range(graph.nodes)),
-    )
+    values: dict[str, NativeValue] = {
+        "hosts": graph.hosts,
+        "nicBufferBytes": graph.nic_buffer_bytes or 0,
+        "timeRoundingPs": plan.time_rounding_ps,
+        "hostOfNpu": _numbers(graph.npu_host),
+        "switches": _switches(description, graph, at_enqueue=all(each.marks_at_enqueue for each in transports)),
+        "links": _links(description, graph, largest_wire_bytes(transports)),
+        "nodeNames": _numbers(graph.node_ids or range(graph.nodes)),
+    }
+    description.add("network", values)
     _describe_routes(description, plan.tables)
     _describe_changes(description, plan)
     routing = config.topology.routing
     murmur = any(each.port_of_message for each in transports)
     _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur)
     endpoint = plan.endpoint
-    description.part("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
-    description.part("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
+    description.add("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
+    description.add("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
     for npus, name in plan.transport_of_dimensions:
-        description.add("Transport", {"npus": npus, "transport": name})
+        description.add("dimension", {"npus": npus, "transport": name})
     ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
     for each in transports:
         description.transport(each.kind, each.native(endpoint.delay_ps, ways))
     watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)
     if any(each.pauses_watched for each in transports):
-        description.set(pauseWatchdogPs=min((limit for limit in watched if limit), default=0))
+        description.add("network", {"pauseWatchdogPs": min((limit for limit in watched if limit), default=0)})
 
 
 def _numbers(values: object) -> _Numbers:
@@ -72,13 +72,15 @@ def _switches(description: Description, graph: Graph, *, at_enqueue: bool) -> _N
 
 def _describe_switch(description: Description, config: SwitchConfig, at_enqueue: bool) -> None:
     """Numbers of a switch; ``at_enqueue``: when frames are marked unless the file says."""
-    values: dict[str, object] = {"bufferBytes": config.buffer_bytes, "alpha": config.alpha or 0.0}
+    values: dict[str, NativeValue] = {"bufferBytes": config.buffer_bytes, "alpha": config.alpha or 0.0}
     values["cutThroughBytes"] = config.cut_through_bytes or 0
     if config.pfc is not None:
         values["losslessPriorities"] = sum(1 << priority for priority in config.pfc.priorities)
         values["reserveBytes"] = config.pfc.reserve_bytes
         values["resumeOffsetBytes"] = config.pfc.resume_offset_bytes
-    native = description.add("SwitchKind", values)
+    if config.scheduler.weights:
+        values["quantumBytes"] = _numbers([weight * QUANTUM_BYTES for weight in config.scheduler.weights])
+    description.add("switchKind", values)
     for entry in config.marking:
         marking = {
             "rateBps": getattr(entry, "rate_bps", 0),
@@ -87,9 +89,7 @@ def _describe_switch(description: Description, config: SwitchConfig, at_enqueue:
             "pmax": entry.pmax,
             "atEnqueue": at_enqueue if entry.at is None else entry.at == "enqueue",
         }
-        description.add("Marking", marking, to=native)
-    for weight in config.scheduler.weights or ():
-        native.quantumBytes.push_back(weight * QUANTUM_BYTES)
+        description.add("marking", marking)
 
 
 def _links(description: Description, graph: Graph, largest_wire_bytes: int) -> _Numbers:
@@ -103,15 +103,15 @@ def _links(description: Description, graph: Graph, largest_wire_bytes: int) -> _
         kind = kinds.get(key)
         if kind is None:
             kind = kinds[key] = len(kinds)
-            description.add("LinkKind", _link_values(link, near, far, largest_wire_bytes))
+            description.add("linkKind", _link_values(link, near, far, largest_wire_bytes))
         found.append((link.a, link.b, kind))
     return _numbers(found)
 
 
 def _link_values(
     link: Link, near: PfcConfig | None, far: PfcConfig | None, largest_wire_bytes: int
-) -> dict[str, object]:
-    values: dict[str, object] = {"rateBps": link.rate_bps, "delayPs": link.delay_ps, "errorRate": link.error_rate}
+) -> dict[str, NativeValue]:
+    values: dict[str, NativeValue] = {"rateBps": link.rate_bps, "delayPs": link.delay_ps, "errorRate": link.error_rate}
     outline = PortOutline(link.rate_bps, link.delay_ps)
     if near is not None:
         values["headroomBytes"] = port_headroom_bytes(near, outline, largest_wire_bytes)
@@ -134,7 +134,7 @@ class _Tables:
         """A row; the arrays must live until all are handed over."""
         self._rows.append((node, *(self._place(array) for array in arrays)))
 
-    def values(self) -> dict[str, object]:
+    def values(self) -> dict[str, NativeValue]:
         """What is handed over."""
         return {
             "numbers": np.concatenate(self._arrays) if self._arrays else _numbers([]),
@@ -155,7 +155,7 @@ def _describe_routes(description: Description, tables: RouteTables) -> None:
     for node, of in enumerate((*tables.hosts, *tables.switches)):
         if of is not None:
             found.add(node, of.set_of_group, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
-    description.part("routes", {"groupOfHost": tables.group_of_host, **found.values()})
+    description.add("routes", {"groupOfHost": tables.group_of_host, **found.values()})
 
 
 def _describe_changes(description: Description, plan: NetworkPlan) -> None:
@@ -169,7 +169,7 @@ def _describe_changes(description: Description, plan: NetworkPlan) -> None:
         for of in different.routes:
             found.add(of.node, of.groups, of.sets, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
         if len(links.links) or different.routes:
-            values = {
+            values: dict[str, NativeValue] = {
                 "timePs": different.time_ps,
                 "links": links.links,
                 "up": links.up,
@@ -177,28 +177,21 @@ def _describe_changes(description: Description, plan: NetworkPlan) -> None:
                 "delaysPs": links.delays_ps,
                 "errorRates": links.error_rates,
             }
-            description.add("Change", {**values, **found.values()})
+            description.add("change", {**values, **found.values()})
 
 
 def _describe_routing(
     description: Description, graph: Graph, tables: RouteTables, routing: RoutingConfig, run_seed: int, *, murmur: bool
 ) -> None:
-    namespace = load()
-    kinds = {
-        "ecmp": namespace.ROUTE_BY_MURMUR if murmur else namespace.ROUTE_BY_FLOW_HASH,
-        "spray": namespace.ROUTE_BY_SPRAY,
-        "adaptive": namespace.ROUTE_BY_LOAD,
-        "flowlet": namespace.ROUTE_BY_FLOWLET,
-        "pinned": namespace.ROUTE_BY_PIN,
-    }
-    values = {
-        "kind": kinds[routing.kind],
+    words = {"ecmp": "murmur" if murmur else "flow-hash", "adaptive": "load", "pinned": "pin"}
+    values: dict[str, NativeValue] = {
+        "kind": words.get(routing.kind, routing.kind),
         "random": routing.spray == "random",
         "seed": routing.hash_seed(run_seed),
         "flowletGapPs": routing.gap_ps,
     }
-    description.part("routing", values)
+    description.add("routing", values)
     for pin in routing.pins:
         choices = _numbers(pinned_choices(graph, tables, pin.sender, pin.receiver, pin.path))
         ends = {"fromHost": graph.npu_host[pin.sender], "toHost": graph.npu_host[pin.receiver]}
-        description.add("Pin", {**ends, "choices": choices})
+        description.add("pin", {**ends, "choices": choices})

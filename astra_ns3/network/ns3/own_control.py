@@ -9,8 +9,8 @@ from pathlib import Path
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.compiled_control import compiled_control_factory
+from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.python_control import control_functions, python_control_factory
-from astra_ns3.network.door.session import Description
 from astra_ns3.transport.roce.roce import Roce
 from astra_ns3.transport.transport import Transport
 from astra_ns3.user_code import UserPart, guarded, load_part

@@ -10,12 +10,12 @@ of NPUs end inside a dimension, a loop has a queue for each part of it, a graph 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.loops.loop_programs import Programs

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, wrong
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, request_kind
 from astra_ns3.playing.graphs.communication import Requests
 from astra_ns3.playing.graphs.custom import custom_messages

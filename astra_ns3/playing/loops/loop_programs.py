@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.workload import Workload
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.playing.loops.group_communicators import GroupCommunicators
 from astra_ns3.playing.loops.loops import PLAYED_LOOPS, Loop, loop_of
 from astra_ns3.playing.loops.steps import Steps

@@ -7,13 +7,13 @@ the pass before, nothing else couples passes, and the end waits for all that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, nearest, refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.playing.loops.simai_loop import simai_transformer, stages
 from astra_ns3.playing.loops.steps import FORWARD, INPUT_GRADIENT, MOVE, WEIGHT_GRADIENT, Steps
 from astra_ns3.playing.programs.operations import Operation, Program

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.playing.programs.operations import Compute, Move
 from astra_ns3.system.request import Handle, Joint
 

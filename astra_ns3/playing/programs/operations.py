@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
+from astra_ns3.frozen import dataclass
 from astra_ns3.playing.dry_run.counting import counted_messages, counted_requests
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from astra_ns3.config.training_plan import Degrees, Group
+from astra_ns3.frozen import dataclass
 from astra_ns3.playing.programs.roles import EVERYBODY, Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.workload.grids.grid_cut import GridCut

@@ -10,12 +10,12 @@ Server", OSDI 2014.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group, Operation, OperationKind, TrainingPlan
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Program, Receive, Send, WaitAny
 from astra_ns3.playing.programs.roles import Role

@@ -10,7 +10,6 @@ as PyTorch's FSDP: Y. Zhao et al., "PyTorch FSDP", VLDB 2023; buckets: S. Li et 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import (
@@ -23,6 +22,7 @@ from astra_ns3.config.training_plan import (
     Sharding,
     TrainingPlan,
 )
+from astra_ns3.frozen import dataclass
 from astra_ns3.playing.training.step_maker import StepMaker
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, TrainingPlan
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.playing.programs.operations import UNNAMED
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Among

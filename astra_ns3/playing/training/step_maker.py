@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
 from astra_ns3.config.training_plan import Exchange, Item, Operation, Ring, Uneven
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.records import Label
 from astra_ns3.playing.programs.operations import Compute
 from astra_ns3.playing.training.places import Places

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.config.workload import PassKind
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.records import TAIL, Label
 from astra_ns3.playing.programs.operations import Program
 from astra_ns3.playing.programs.role_programs import RolePrograms

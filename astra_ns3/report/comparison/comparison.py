@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.alignment import aligned
 from astra_ns3.report.comparison.differences import Group, Setting
 from astra_ns3.report.comparison.text import difference_row, part_text, value_text

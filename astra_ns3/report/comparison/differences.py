@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
 
 from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.frozen import dataclass
 
 
 class Absent(Enum):

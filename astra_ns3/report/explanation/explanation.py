@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from astra_ns3.frozen import dataclass
 
 COMPUTE, WORK, STEP, UPDATE, ENDPOINT, MESSAGE, PHASE, STOPPED, OTHER = (
     "compute",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.explanation.parts import (
     COMPUTE,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy.typing as npt
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.figures.style import BLACK
 
 CROSS = 8

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.topology.graph import Graph
 
 

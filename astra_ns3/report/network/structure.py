@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.topology.graph import Graph, Link
 
 SCALE_UP = -1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.run_document import RunDocument, chosen
 from astra_ns3.report.comparison.differences import ABSENT, Absent
 from astra_ns3.report.comparison.settings import OPTIONS, flat, settings

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_matplotlib import drawn
 from astra_ns3.report.pictures.shown import Shown

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.report.tables import Records, how_to_record
 

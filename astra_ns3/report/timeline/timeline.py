@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.report.tables import HOW_TO_RECORD, Records, could_record, recorded
 from astra_ns3.report.timeline import messages
 from astra_ns3.report.timeline.links import write_links

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.units import format_bytes, parse_any

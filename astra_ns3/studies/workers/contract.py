@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask, UnfitWorker

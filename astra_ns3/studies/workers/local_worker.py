@@ -9,11 +9,11 @@ import select
 import socket
 import threading
 import traceback
-from dataclasses import dataclass
 
 from astra_ns3.errors import BackendError
 from astra_ns3.experiments.servers.messages import Ready, receive, send
 from astra_ns3.experiments.servers.pool import ServerPool
+from astra_ns3.frozen import dataclass
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.task import UnfitWorker
 from astra_ns3.studies.workers.contract import Crew

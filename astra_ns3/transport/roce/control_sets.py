@@ -15,10 +15,10 @@ network, those of its slowest NIC and of its longest path.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from astra_ns3.config.transports.roce_control import RoceControl
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import PS_PER_SECOND, PS_PER_US
 
 _MBPS = 10**6

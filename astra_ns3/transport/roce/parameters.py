@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
 from astra_ns3.units import PS_PER_SECOND

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.check import check_roce, reordering_warnings
 from astra_ns3.transport.roce.parameters import (

@@ -11,9 +11,8 @@ Model limits: memory never makes the array wait, and a fold begins when the one 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.model.compute import Systolic
+from astra_ns3.frozen import dataclass
 
 ProductSizes = tuple[int, int, int]
 

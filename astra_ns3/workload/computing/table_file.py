@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from io import StringIO
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.training_plan import OperationKind
 from astra_ns3.errors import check_known, refuse
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
 
 COORDINATES = ("m", "n", "k", "count", "flops", "bytes")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.training_plan import ExpertLoad
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 
 Table = tuple[tuple[int, ...], ...]
 

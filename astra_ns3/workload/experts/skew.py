@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from astra_ns3.config.training_plan import Block, ExpertLoad, TrainingPlan
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from astra_ns3.config.core.rows import Row
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import nearest
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.loops.loop_kinds import LOOPS, TEXT_LOOPS, LoopOption

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
@@ -15,6 +14,7 @@ from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.fitting import fits_model
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import of_type, wrong
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.workload.files.astra_sim import read_workload as read_astra_sim
 from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, is_chakra, read_chakra

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import Layer, Pass, Workload
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.files.astra_sim import format_workload
 from astra_ns3.workload.generators.rates import rounded_up, update_ns
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.rows import Row, rows_of
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import LARGEST_INTEGER, parse_bytes
 
 _WHOLE = 100.0

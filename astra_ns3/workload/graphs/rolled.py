@@ -7,12 +7,12 @@ SimAI's loop waits for the input gradient's collective of a row and not for the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveKind
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Layer, ParallelGroup, Pass, Workload
 from astra_ns3.errors import refuse, required, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.graphs.chain import Step, chain
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

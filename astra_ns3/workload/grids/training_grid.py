@@ -8,12 +8,12 @@ same stride share a part, and so its queue. Source of the order of ranks: Megatr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.training_plan import Degrees, Group
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

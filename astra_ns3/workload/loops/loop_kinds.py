@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.loops.pass_dimensions import (
     DimensionsOf,
     by_groups,

@@ -12,13 +12,13 @@ first goes with it (embeddings), what is behind the last with that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.workload import Layer, Workload
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
 
 ONCE_BEFORE = (
     "norm",

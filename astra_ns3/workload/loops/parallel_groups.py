@@ -12,12 +12,12 @@ over a grid of their own, which is finer there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
 from astra_ns3.config.workload import ParallelGroup, Workload
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.loops.micro_batches import MicroBatches, find_micro_batches
 
 TENSOR, DATA = ParallelGroup.TENSOR, ParallelGroup.DATA

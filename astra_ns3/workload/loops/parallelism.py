@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, nearest, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.grids.grid_cut import GridCut
 from astra_ns3.workload.grids.npu_groups import SplitDimensions, split_dimensions
 from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, LOOPS, SIMAI_LOOPS

@@ -12,10 +12,10 @@ Model limits: what kernels need while they run, buffers of collectives, and the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from astra_ns3.config.training_plan import Item, Ring, TrainingPlan
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.memory.usage import Usage
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of

@@ -9,9 +9,9 @@ backward pass reads and writes their rows one by one, so of them there are weigh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from astra_ns3.config.training_plan import Block, Group, TrainingPlan
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.memory.usage import Usage
 
 # Stages of ZeRO from which on something is shared.

@@ -8,12 +8,11 @@ times are rounded up to nanoseconds; nothing says what the update takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, Item, Operation, TrainingPlan
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.units import PS_PER_NS
 from astra_ns3.workload.computing.clock import Clock
 from astra_ns3.workload.models.workload import ModelWorkload

@@ -10,10 +10,10 @@ largest of the outputs where the model is cut, before pooling and without shortc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from astra_ns3.config.model.convolution import ConvolutionFile, ConvolutionShape, Plain, Residual
 from astra_ns3.config.training_plan import Degrees, Operation, OperationKind
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear, elementwise

@@ -9,7 +9,6 @@ every column adds, all-reduced.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
@@ -17,6 +16,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.gemms import GemmsFile
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Group
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear

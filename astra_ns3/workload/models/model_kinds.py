@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from astra_ns3.config.training_plan import Degrees
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.models.convolution import convolution_parts, convolution_totals
 from astra_ns3.workload.models.gemms import gemms_parts, gemms_totals
 from astra_ns3.workload.models.parts import Parts, Totals

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.training_plan import Block
+from astra_ns3.frozen import dataclass
 
 BACKWARD_TOO = 3
 """Times the products of a forward pass: a backward pass has two for each."""

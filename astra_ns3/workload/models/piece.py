@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
 from astra_ns3.config.training_plan import Block, Item
+from astra_ns3.frozen import dataclass
 
 Recompute = Literal["none", "selective", "full"]
 

@@ -9,10 +9,10 @@ outputs of layers take no time; a decoder's stages take the attention's vectors 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from astra_ns3.config.model.recurrent import RecurrentFile, RecurrentShape
 from astra_ns3.config.training_plan import Degrees
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.models.parts import Parts, Totals
 from astra_ns3.workload.models.piece import Piece, block_of
 from astra_ns3.workload.models.sized_operations import Linear, elementwise, gather, product

@@ -6,9 +6,8 @@ the bytes that it moves, and no operations, as in published counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.training_plan import Operation, OperationKind
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

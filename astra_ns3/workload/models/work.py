@@ -8,10 +8,9 @@ forward pass, also of a first layer, whose input needs no gradient.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astra_ns3.config.model.compute import AnyCompute, Given, Systolic
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.experts.skew import expert_skew
 from astra_ns3.workload.models.parts import BACKWARD_TOO
 from astra_ns3.workload.models.workload import ModelWorkload

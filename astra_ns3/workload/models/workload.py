@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from astra_ns3.config.core.scales import check_scales
+from astra_ns3.frozen import dataclass, replace
 
 if TYPE_CHECKING:
     from astra_ns3.config.model.file import ModelFile

@@ -7,13 +7,15 @@
  */
 #pragma once
 
-#include "network-description.h"
+#include "session-parameters.h"
 
 #include <cstdint>
 #include <string>
 
 namespace astra_ns3
 {
+
+struct NetworkDescription;
 
 /// \return version of this library, to be compared with that of the Python package, and of the ns-3
 /// it was compiled against, with a blank between them
@@ -61,6 +63,19 @@ class Session
      * \param listener told of what happens; it must outlive the session
      */
     Session(const NetworkDescription& description, uint32_t seed, SessionListener* listener);
+    /**
+     * The same for Python, by a name of its own: what a constructor among several throws is told in
+     * many lines there.
+     * \param description text that says what the network is: see ReadDescription
+     * \param size bytes of it
+     * \param seed seed of all random numbers, above 0
+     * \param listener told of what happens; it must outlive the session
+     * \return a session that the caller owns
+     */
+    static Session* Open(const char* description,
+                         uint64_t size,
+                         uint32_t seed,
+                         SessionListener* listener);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;

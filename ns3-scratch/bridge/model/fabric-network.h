@@ -8,7 +8,7 @@
 #include "fabric-port.h"
 #include "fabric-simulator.h"
 #include "fabric-switch.h"
-#include "session-parameters.h"
+#include "network-description.h"
 
 #include "ns3/node.h"
 

@@ -118,18 +118,6 @@ CheckTransports(const NetworkDescription& description)
 }
 } // namespace
 
-CaptureDescription&
-Observation::AddCapture()
-{
-    return captures.emplace_back();
-}
-
-TableObservation&
-Observation::AddTable()
-{
-    return tables.emplace_back();
-}
-
 TableObservation
 Observation::FindTable(const std::string& table) const
 {
@@ -141,60 +129,6 @@ Observation::FindTable(const std::string& table) const
         }
     }
     return {table};
-}
-
-SwitchParameters::SwitchParameters() = default;
-SwitchParameters::~SwitchParameters() = default;
-SwitchParameters::SwitchParameters(const SwitchParameters& other) = default;
-SwitchParameters& SwitchParameters::operator=(const SwitchParameters& other) = default;
-
-TransportDimension::TransportDimension() = default;
-TransportDimension::~TransportDimension() = default;
-TransportDimension::TransportDimension(const TransportDimension& other) = default;
-TransportDimension& TransportDimension::operator=(const TransportDimension& other) = default;
-
-Observation::Observation() = default;
-Observation::~Observation() = default;
-Observation::Observation(const Observation& other) = default;
-Observation& Observation::operator=(const Observation& other) = default;
-
-ChangeDescription::ChangeDescription() = default;
-ChangeDescription::~ChangeDescription() = default;
-ChangeDescription::ChangeDescription(const ChangeDescription& other) = default;
-ChangeDescription& ChangeDescription::operator=(const ChangeDescription& other) = default;
-
-NetworkDescription::NetworkDescription() = default;
-NetworkDescription::~NetworkDescription() = default;
-NetworkDescription::NetworkDescription(NetworkDescription&&) noexcept = default;
-
-SwitchParameters&
-NetworkDescription::AddSwitchKind()
-{
-    return switchKinds.emplace_back();
-}
-
-LinkParameters&
-NetworkDescription::AddLinkKind()
-{
-    return linkKinds.emplace_back();
-}
-
-ChangeDescription&
-NetworkDescription::AddChange()
-{
-    return changes.emplace_back();
-}
-
-PinnedPath&
-NetworkDescription::AddPin()
-{
-    return pins.emplace_back();
-}
-
-TransportDimension&
-NetworkDescription::AddTransport()
-{
-    return transports.emplace_back();
 }
 
 PartDescription&
@@ -210,12 +144,6 @@ NetworkDescription::GetPart(const std::string& name)
     PartDescription& part = parts.emplace_back();
     part.name = name;
     return part;
-}
-
-MarkingParameters&
-SwitchParameters::AddMarking()
-{
-    return marking.emplace_back();
 }
 
 void

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /**
  * \file
- * All that a session is made from, as plain data without any ns-3 header: filled in by Python,
- * checked and read once when the session is made. Times are picoseconds, rates bits per second,
- * sizes bytes.
+ * All that a session is made from, as plain data without any ns-3 header: described by Python (see
+ * description-reader.h), checked and read once when the session is made. Times are picoseconds,
+ * rates bits per second, sizes bytes.
  */
 #pragma once
 
 #include "numbers-view.h"
 #include "part-description.h"
-#include "session-parameters.h"
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <string>
@@ -18,6 +18,121 @@
 
 namespace astra_ns3
 {
+
+/// ECN marking of ports of one rate: see ns3::FabricEcnMarker.
+struct MarkingParameters
+{
+    uint64_t rateBps{0};   //!< ports of this rate; 0: of any
+    uint64_t kminBytes{0}; //!< nothing is marked up to it
+    uint64_t kmaxBytes{0}; //!< everything is marked above it
+    double pmax{1.0};      //!< probability just below kmax
+    bool atEnqueue{true};  //!< when frames join the queue, else when they leave it
+};
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, MarkingParameters& parameters)
+{
+    field("rateBps", parameters.rateBps);
+    field("kminBytes", parameters.kminBytes);
+    field("kmaxBytes", parameters.kmaxBytes);
+    field("pmax", parameters.pmax);
+    field("atEnqueue", parameters.atEnqueue);
+}
+
+/// One switch: see ns3::FabricSharedBuffer and ns3::FabricSwitch.
+struct SwitchParameters
+{
+    uint64_t bufferBytes{32'000'000};       //!< memory that all ports share
+    uint32_t hashSeed{0};                   //!< makes its choices between equal paths its own
+    double alpha{0.0};                      //!< of lossy egress queues; 0: the whole memory
+    std::vector<MarkingParameters> marking; //!< by rate; none marks nothing
+    uint32_t losslessPriorities{0};         //!< bit p: PFC stops priority p
+    uint64_t reserveBytes{4096};            //!< of each ingress queue
+    uint64_t resumeOffsetBytes{3072};       //!< hysteresis
+    std::vector<uint32_t> quantumBytes;     //!< of 8 priorities (DWRR); none: strict priority
+    uint32_t cutThroughBytes{0}; //!< of a frame that must be there before it is sent on; 0: all
+};
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, SwitchParameters& parameters)
+{
+    field("bufferBytes", parameters.bufferBytes);
+    field("alpha", parameters.alpha);
+    field("losslessPriorities", parameters.losslessPriorities);
+    field("reserveBytes", parameters.reserveBytes);
+    field("resumeOffsetBytes", parameters.resumeOffsetBytes);
+    field("quantumBytes", parameters.quantumBytes);
+    field("cutThroughBytes", parameters.cutThroughBytes);
+}
+
+/// One full-duplex link.
+struct LinkParameters
+{
+    uint64_t rateBps{100'000'000'000}; //!< rate of each direction
+    int64_t delayPs{500'000};          //!< propagation delay one way
+    double errorRate{0.0};             //!< probability that a frame is lost
+    uint64_t headroomBytes{0};         //!< PFC headroom of the first node's port, if a switch's
+    double pfcAlpha{0.125};            //!< PFC: that port's share in the free shared memory
+    int64_t farHeadroomBytes{-1};      //!< headroom of the second node's port; below 0: the same
+    double farPfcAlpha{0.0};           //!< share of the second node's port; 0: the same
+};
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, LinkParameters& parameters)
+{
+    field("rateBps", parameters.rateBps);
+    field("delayPs", parameters.delayPs);
+    field("errorRate", parameters.errorRate);
+    field("headroomBytes", parameters.headroomBytes);
+    field("pfcAlpha", parameters.pfcAlpha);
+    field("farHeadroomBytes", parameters.farHeadroomBytes);
+    field("farPfcAlpha", parameters.farPfcAlpha);
+}
+
+/// How nodes choose between equal paths.
+enum RoutingKind : uint32_t
+{
+    ROUTE_BY_FLOW_HASH = 0, //!< ECMP
+    ROUTE_BY_SPRAY = 1,     //!< packet by packet, in turns
+    ROUTE_BY_LOAD = 2,      //!< packet by packet, the port with the shortest queue
+    ROUTE_BY_FLOWLET = 3,   //!< the port with the shortest queue after a pause of the flow
+    ROUTE_BY_MURMUR = 4,    //!< ECMP as simulators of the HPCC family hash
+    ROUTE_BY_PIN = 5        //!< as the description's pins say, the rest by flow hash
+};
+
+/// Choice between equal paths.
+struct RoutingParameters
+{
+    uint32_t kind{ROUTE_BY_FLOW_HASH}; //!< a RoutingKind
+    bool random{false};                //!< ROUTE_BY_SPRAY: at random, not in turns
+    uint32_t seed{0};                  //!< of all choices
+    int64_t flowletGapPs{50'000'000};  //!< pause after which a flow may change its path
+};
+
+/// Words for RoutingKind.
+inline constexpr std::array<const char*, 6> ROUTING_KINDS{"flow-hash",
+                                                          "spray",
+                                                          "load",
+                                                          "flowlet",
+                                                          "murmur",
+                                                          "pin"};
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, RoutingParameters& routing)
+{
+    field("kind", routing.kind, ROUTING_KINDS);
+    field("random", routing.random);
+    field("seed", routing.seed);
+    field("flowletGapPs", routing.flowletGapPs);
+}
 
 /**
  * The tables of all nodes that have one: see ns3::FabricRoutes. Arrays that recur stand in
@@ -33,15 +148,20 @@ struct RoutesDescription
                     //!< hosts of groups without a set, the port of each
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, RoutesDescription& routes)
+{
+    field("groupOfHost", routes.groupOfHost);
+    field("numbers", routes.numbers);
+    field("offsets", routes.offsets);
+    field("tables", routes.tables);
+}
+
 /// What is different in a network from a time on: see ns3::FabricChange.
 struct ChangeDescription
 {
-    // In the library, as SwitchParameters'.
-    ChangeDescription();
-    ~ChangeDescription();
-    ChangeDescription(const ChangeDescription& other);
-    ChangeDescription& operator=(const ChangeDescription& other);
-
     int64_t timePs{0};   //!< when
     Numbers links;       //!< number of each link that differs
     Numbers up;          //!< 1 if it carries anything
@@ -55,6 +175,22 @@ struct ChangeDescription
                     //!< without a set, the port of each
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, ChangeDescription& change)
+{
+    field("timePs", change.timePs);
+    field("links", change.links);
+    field("up", change.up);
+    field("ratesBps", change.ratesBps);
+    field("delaysPs", change.delaysPs);
+    field("errorRates", change.errorRates);
+    field("numbers", change.numbers);
+    field("offsets", change.offsets);
+    field("tables", change.tables);
+}
+
 /// The path between two hosts, for ROUTE_BY_PIN.
 struct PinnedPath
 {
@@ -63,12 +199,31 @@ struct PinnedPath
     Numbers choices;      //!< which of the ports that lead on: of the host, then of each switch
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, PinnedPath& pin)
+{
+    field("fromHost", pin.fromHost);
+    field("toHost", pin.toHost);
+    field("choices", pin.choices);
+}
+
 /// Messages inside a host.
 struct LocalParameters
 {
     uint64_t rateBps{2'400'000'000'000}; //!< of an NPU's sending side
     int64_t delayPs{100'000};            //!< of each message
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, LocalParameters& local)
+{
+    field("rateBps", local.rateBps);
+    field("delayPs", local.delayPs);
+}
 
 /// What an NPU spends on a message: see ns3::EndpointCosts.
 struct EndpointParameters
@@ -77,18 +232,30 @@ struct EndpointParameters
     uint64_t reductionBytesPerNs{500'000}; //!< speed of its memory
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, EndpointParameters& endpoint)
+{
+    field("delayPs", endpoint.delayPs);
+    field("reductionBytesPerNs", endpoint.reductionBytesPerNs);
+}
+
 /// NPUs along a dimension, and what carries messages between those that differ in it.
 struct TransportDimension
 {
-    // In the library, as SwitchParameters'.
-    TransportDimension();
-    ~TransportDimension();
-    TransportDimension(const TransportDimension& other);
-    TransportDimension& operator=(const TransportDimension& other);
-
     uint32_t npus{1};      //!< how many
     std::string transport; //!< a name of the registry: see ListTransports
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, TransportDimension& dimension)
+{
+    field("npus", dimension.npus);
+    field("transport", dimension.transport);
+}
 
 /// A file of packets.
 struct CaptureDescription
@@ -98,6 +265,16 @@ struct CaptureDescription
     std::string path; //!< of the file
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, CaptureDescription& capture)
+{
+    field("node", capture.node);
+    field("port", capture.port);
+    field("path", capture.path);
+}
+
 /// What is recorded in a table that a transport fills, which says what that means.
 struct TableObservation
 {
@@ -106,15 +283,19 @@ struct TableObservation
     int64_t intervalPs{0};  //!< at its multiples; 0: on change
 };
 
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, TableObservation& table)
+{
+    field("table", table.table);
+    field("quantities", table.quantities);
+    field("intervalPs", table.intervalPs);
+}
+
 /// What is recorded while the run goes on. Ports are pairs of numbers: a node, a port of it.
 struct Observation
 {
-    // In the library, as SwitchParameters'.
-    Observation();
-    ~Observation();
-    Observation(const Observation& other);
-    Observation& operator=(const Observation& other);
-
     bool flows{false};                      //!< every message
     bool accounts{false};                   //!< where the time of every message went
     std::list<TableObservation> tables;     //!< those of transports
@@ -125,14 +306,24 @@ struct Observation
     int64_t utilisationIntervalPs{0};       //!< in each such interval
     std::list<CaptureDescription> captures; //!< ports whose packets are written
 
-    /// \return a new capture
-    CaptureDescription& AddCapture();
-    /// \return a new table of a transport's
-    TableObservation& AddTable();
     /// \param table its name \return what is recorded in a table of a transport's; by default
     /// nothing
     TableObservation FindTable(const std::string& table) const;
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, Observation& observation)
+{
+    field("flows", observation.flows);
+    field("accounts", observation.accounts);
+    field("queues", observation.queues);
+    field("queueIntervalPs", observation.queueIntervalPs);
+    field("pauses", observation.pauses);
+    field("utilisation", observation.utilisation);
+    field("utilisationIntervalPs", observation.utilisationIntervalPs);
+}
 
 /**
  * A network. Nodes are numbered hosts first, then switches; the ports of a node are numbered in the
@@ -140,11 +331,6 @@ struct Observation
  */
 struct NetworkDescription
 {
-    // In the library: the bridge compiles, in each process, what stands in a header.
-    NetworkDescription();
-    ~NetworkDescription();
-    NetworkDescription(NetworkDescription&&) noexcept;
-
     uint32_t hosts{0};                       //!< how many hosts
     uint64_t nicBufferBytes{0};              //!< buffer of a host's port; 0: no limit
     int64_t timeRoundingPs{0};               //!< transmission times are multiples of it; 0: exact
@@ -165,19 +351,24 @@ struct NetworkDescription
     std::list<PartDescription> parts;         //!< what each of these transports is made from
     Observation observation;                  //!< what is recorded
 
-    /// \return a new kind of switch
-    SwitchParameters& AddSwitchKind();
-    /// \return a new kind of link
-    LinkParameters& AddLinkKind();
-    /// \return what differs from a later time on
-    ChangeDescription& AddChange();
-    /// \return a new pinned path
-    PinnedPath& AddPin();
-    /// \return the next dimension outwards
-    TransportDimension& AddTransport();
     /// \param name of a transport \return what it is made from, new if there is nothing yet
     PartDescription& GetPart(const std::string& name);
 };
+
+/// Read all fields by their names. \param field what reads them
+template <typename READER>
+void
+ForEachField(READER& field, NetworkDescription& network)
+{
+    field("hosts", network.hosts);
+    field("nicBufferBytes", network.nicBufferBytes);
+    field("timeRoundingPs", network.timeRoundingPs);
+    field("switches", network.switches);
+    field("links", network.links);
+    field("nodeNames", network.nodeNames);
+    field("pauseWatchdogPs", network.pauseWatchdogPs);
+    field("hostOfNpu", network.hostOfNpu);
+}
 
 /**
  * Check all that can be checked without making anything.

@@ -7,11 +7,6 @@
 namespace astra_ns3
 {
 
-PartDescription::PartDescription() = default;
-PartDescription::~PartDescription() = default;
-PartDescription::PartDescription(const PartDescription& other) = default;
-PartDescription& PartDescription::operator=(const PartDescription& other) = default;
-
 PartDescription::Value&
 PartDescription::Add(const std::string& key, const std::string& field)
 {
@@ -19,6 +14,7 @@ PartDescription::Add(const std::string& key, const std::string& field)
                                                    {"real", Kind::REAL},
                                                    {"word", Kind::WORD},
                                                    {"numbers", Kind::NUMBERS},
+                                                   {"quantities", Kind::QUANTITIES},
                                                    {"reals", Kind::REALS}};
     auto found = std::find_if(values.begin(), values.end(), [&key](const Value& each) {
         return each.name == key;

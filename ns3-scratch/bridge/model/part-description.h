@@ -11,19 +11,20 @@ namespace astra_ns3
 {
 
 /**
- * What a transport is made from: numbers, words and arrays by name. Which there are is the
- * transport's affair; it reads them by a PartReader.
+ * What a part of a network is made from: numbers, words and arrays by name. Which there are is the
+ * part's affair, such as a transport's; it reads them by a PartReader.
  */
 struct PartDescription
 {
     /// What kind of value stands under a name.
     enum class Kind : uint32_t
     {
-        WHOLE,   //!< a whole number; 0 or 1 where something is off or on
-        REAL,    //!< a number with a fraction
-        WORD,    //!< a word
-        NUMBERS, //!< whole numbers
-        REALS    //!< numbers with a fraction
+        WHOLE,      //!< a whole number; 0 or 1 where something is off or on
+        REAL,       //!< a number with a fraction
+        WORD,       //!< a word
+        NUMBERS,    //!< whole numbers
+        QUANTITIES, //!< rates or times
+        REALS       //!< numbers with a fraction
     };
 
     /// A value; only what its kind says has a meaning.
@@ -35,21 +36,14 @@ struct PartDescription
         double real{0.0};       //!< a number
         std::string word;       //!< a word
         Numbers numbers;        //!< whole numbers
+        Quantities quantities;  //!< rates or times
         Reals reals;            //!< numbers
     };
 
-    // In the library: the bridge compiles, in each process, what stands in a header.
-    PartDescription();
-    ~PartDescription();
-    PartDescription(const PartDescription& other);
-    PartDescription& operator=(const PartDescription& other);
-
-    std::string name;        //!< of the transport
+    std::string name;        //!< of the part
     std::list<Value> values; //!< all that it is made from
 
     /**
-     * One function for all kinds, and fields to set: the bridge compiles the way into each
-     * function.
      * \param key a name
      * \param field name of the field of the value that has a meaning
      * \return the value of that name, a new one if there is none

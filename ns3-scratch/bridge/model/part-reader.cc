@@ -2,19 +2,21 @@
 #include "part-reader.h"
 
 #include <stdexcept>
+#include <utility>
 
 namespace astra_ns3
 {
 
-PartReader::PartReader(const PartDescription& part)
-    : m_part(part)
+PartReader::PartReader(const PartDescription& part, std::string what)
+    : m_part(part),
+      m_what(std::move(what))
 {
 }
 
 void
 PartReader::Refuse(const std::string& key, const std::string& why) const
 {
-    throw std::invalid_argument("transport " + m_part.name + ": '" + key + "' " + why);
+    throw std::invalid_argument(m_what + m_part.name + ": '" + key + "' " + why);
 }
 
 const PartDescription::Value&
@@ -89,6 +91,12 @@ void
 PartReader::operator()(const std::string& key, Numbers& value)
 {
     value = Take(key, Kind::NUMBERS).numbers;
+}
+
+void
+PartReader::operator()(const std::string& key, Quantities& value)
+{
+    value = Take(key, Kind::QUANTITIES).quantities;
 }
 
 void

@@ -16,14 +16,15 @@ namespace astra_ns3
 {
 
 /**
- * Reads what a transport is made from. A value that is missing, of another kind or out of range
- * throws std::invalid_argument, which names it, and so does one that nobody has read.
+ * Reads what a transport, or another part, is made from. A value that is missing, of another kind
+ * or out of range throws std::invalid_argument, which names it, and so does one that nobody has
+ * read.
  */
 class PartReader
 {
   public:
-    /// \param part what is read; it must outlive this
-    explicit PartReader(const PartDescription& part);
+    /// \param part what is read; it must outlive this \param what it is, in errors
+    explicit PartReader(const PartDescription& part, std::string what = "transport ");
 
     /// \param key a name \param value becomes the whole number of that name; of a bool 0 or 1
     template <std::integral NUMBER>
@@ -43,6 +44,8 @@ class PartReader
     void operator()(const std::string& key, std::string& value);
     /// \param key a name \param value becomes the whole numbers of that name
     void operator()(const std::string& key, Numbers& value);
+    /// \param key a name \param value becomes the rates or times of that name
+    void operator()(const std::string& key, Quantities& value);
     /// \param key a name \param value becomes the numbers of that name
     void operator()(const std::string& key, Reals& value);
 
@@ -78,6 +81,7 @@ class PartReader
     [[noreturn]] void Refuse(const std::string& key, const std::string& why) const;
 
     const PartDescription& m_part; //!< what is read
+    std::string m_what;            //!< what it is, in errors
     std::set<std::string> m_read;  //!< names of what was read
 };
 

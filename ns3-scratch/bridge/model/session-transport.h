@@ -7,6 +7,7 @@
 #include "network-description.h"
 #include "part-reader.h"
 #include "recorder.h"
+#include "session-parameters.h"
 
 #include <vector>
 

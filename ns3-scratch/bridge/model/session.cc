@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "astra-ns3-session.h"
 #include "collective-executor.h"
+#include "description-reader.h"
 #include "fabric-builder.h"
 #include "fabric-pause-watchdog.h"
 #include "message-router.h"
@@ -92,6 +93,12 @@ const char*
 GetVersions()
 {
     return ASTRA_NS3_VERSION " " ASTRA_NS3_NS3_VERSION;
+}
+
+Session*
+Session::Open(const char* description, uint64_t size, uint32_t seed, SessionListener* listener)
+{
+    return std::make_unique<Session>(ReadDescription(description, size), seed, listener).release();
 }
 
 Session::Session(const NetworkDescription& description, uint32_t seed, SessionListener* listener)

@@ -6,8 +6,8 @@
  */
 #pragma once
 
+#include "network-description.h"
 #include "roce-parameters.h"
-#include "session-parameters.h"
 
 #include <cstdint>
 #include <string>

@@ -175,7 +175,7 @@ RunLossy(uint32_t quantities)
     star.hosts = 5;
     star.bufferBytes = 60'000;
     DescribedNetwork network = DescribeStar(star, TcpParameters());
-    network.Get().observation.AddTable() = {"connections", quantities};
+    network.Get().observation.tables.emplace_back() = {"connections", quantities};
     OpenSession built(std::move(network));
     Session& session = built.Get();
     const uint32_t schedule = RegisterOneMessage(session);
@@ -316,7 +316,7 @@ class PcapOfAPort : public TestCase
             TcpParameters tcp;
             tcp.initialWindowSegments = 100;
             DescribedNetwork network = DescribeStar(Star(), tcp);
-            network.Get().observation.AddCapture() = {0, 0, path};
+            network.Get().observation.captures.emplace_back() = {0, 0, path};
             OpenSession built(std::move(network));
             built.Send(0, 1, 58'400);
             built.Get().Run(-1);

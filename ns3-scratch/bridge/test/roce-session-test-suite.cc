@@ -153,8 +153,9 @@ class QueuePairsAreObserved : public TestCase
         RoceParameters roce;
         roce.timeoutPs = 50'000'000;
         DescribedNetwork network = DescribeRoceStar({}, std::vector<LinkParameters>(2, link), roce);
-        network.Get().observation.AddTable() = {"queue_pairs",
-                                                QUEUE_PAIR_RETRANSMISSION | QUEUE_PAIR_RATE};
+        network.Get().observation.tables.emplace_back() = {"queue_pairs",
+                                                           QUEUE_PAIR_RETRANSMISSION |
+                                                               QUEUE_PAIR_RATE};
         OpenSession star(std::move(network));
         star.Send(0, 1, 300'000, 1);
         star.Get().Run(-1);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "astra-ns3-session.h"
+#include "network-description.h"
 #include "roce-fields.h"
 #include "tcp-parameters.h"
 
@@ -265,7 +266,7 @@ class DescribedNetwork
     void AddSwitch(const SwitchParameters& parameters)
     {
         m_switches.push_back(static_cast<uint32_t>(m_switches.size()));
-        m_description.AddSwitchKind() = parameters;
+        m_description.switchKinds.emplace_back() = parameters;
         m_ports.push_back(0);
     }
 
@@ -274,7 +275,7 @@ class DescribedNetwork
     {
         const auto kind = static_cast<uint32_t>(m_description.linkKinds.size());
         m_links.insert(m_links.end(), {nodeA, nodeB, kind});
-        m_description.AddLinkKind() = parameters;
+        m_description.linkKinds.emplace_back() = parameters;
         for (uint32_t node : {nodeA, nodeB})
         {
             if (node < m_ports.size())
@@ -335,7 +336,7 @@ class DescribedNetwork
     /// Pin the path between two hosts.
     void PinPath(uint32_t fromHost, uint32_t toHost, std::vector<uint32_t> choices)
     {
-        PinnedPath& pin = m_description.AddPin();
+        PinnedPath& pin = m_description.pins.emplace_back();
         pin.fromHost = fromHost;
         pin.toHost = toHost;
         m_choices.push_back(std::move(choices));
@@ -358,7 +359,7 @@ class DescribedNetwork
         m_description.transports.clear();
         if (!m_transport.empty())
         {
-            TransportDimension& dimension = m_description.AddTransport();
+            TransportDimension& dimension = m_description.transports.emplace_back();
             dimension.npus = static_cast<uint32_t>(m_npus.size());
             dimension.transport = m_transport;
         }
@@ -448,7 +449,7 @@ DescribeStar(const Star& star, const TcpParameters& tcp)
     parameters.bufferBytes = star.bufferBytes;
     if (star.kmaxBytes > 0)
     {
-        parameters.AddMarking() = {0, star.kminBytes, star.kmaxBytes, star.pmax, true};
+        parameters.marking.emplace_back() = {0, star.kminBytes, star.kmaxBytes, star.pmax, true};
     }
     LinkParameters link;
     link.rateBps = star.rateBps;

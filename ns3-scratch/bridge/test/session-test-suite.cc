@@ -204,7 +204,7 @@ class BadDescriptionsAreRefused : public TestCase
         Refused("has no port 1", [](auto& n) { n.ObserveQueue(0, 1); });
         Refused("an interval above 0", [](auto& n) { n.ObserveUtilisation(0, 0); });
         Refused("can't write /no-such-folder/x.pcap", [](auto& n) {
-            n.Get().observation.AddCapture() = {0, 0, "/no-such-folder/x.pcap"};
+            n.Get().observation.captures.emplace_back() = {0, 0, "/no-such-folder/x.pcap"};
         });
         Refused("a session needs a listener", [](auto&) {}, true);
         DescribedNetwork lonely(1);

@@ -96,11 +96,15 @@ class FabricTrimming : public FabricAdmission
                 "          m_buffer->Admit(*frame, m_bytes[priority])))\n    {\n        Drop(frame);",
             ),
         ),
-        "ns3-scratch/bridge/model/session-parameters.h": (
+        "ns3-scratch/bridge/model/network-description.h": (
             (
                 "    std::vector<uint32_t> quantumBytes; ",
                 "    bool trims{false}; //!< cuts the data off a frame that doesn't fit\n"
                 "    std::vector<uint32_t> quantumBytes; ",
+            ),
+            (
+                '    field("quantumBytes",',
+                '    field("trims", parameters.trims);\n    field("quantumBytes",',
             ),
         ),
         "ns3-scratch/bridge/model/fabric-network.cc": (

@@ -31,8 +31,10 @@ class FabricFirstChoice : public FabricPathChoice
 """
     },
     lines={
-        "ns3-scratch/bridge/model/session-parameters.h": (
+        "ns3-scratch/bridge/model/network-description.h": (
             ("    ROUTE_BY_PIN = 5 ", "    ROUTE_BY_FIRST = 6, //!< always the first\n    ROUTE_BY_PIN = 5 "),
+            ("std::array<const char*, 6> ROUTING_KINDS", "std::array<const char*, 7> ROUTING_KINDS"),
+            ('"pin"};', '"pin",\n    "first"};'),
         ),
         "ns3-scratch/bridge/model/fabric-network-routes.cc": (
             (
@@ -46,9 +48,6 @@ class FabricFirstChoice : public FabricPathChoice
             ),
         ),
         "astra_ns3/config/topology/routing.py": (('kind: Literal["ecmp",', 'kind: Literal["first", "ecmp",'),),
-        "astra_ns3/network/ns3/build.py": (
-            ('        "pinned": namespace', '        "first": namespace.ROUTE_BY_FIRST,\n        "pinned": namespace'),
-        ),
     },
     check="""
 from astra_ns3.config.topology.routing import RoutingConfig
@@ -88,10 +87,14 @@ class FabricLowestFirst : public FabricPortScheduler
 """
     },
     lines={
-        "ns3-scratch/bridge/model/session-parameters.h": (
+        "ns3-scratch/bridge/model/network-description.h": (
             (
                 "    std::vector<uint32_t> quantumBytes; ",
                 "    bool lowestFirst{false}; //!< the lowest priority first\n    std::vector<uint32_t> quantumBytes; ",
+            ),
+            (
+                '    field("quantumBytes",',
+                '    field("lowestFirst", parameters.lowestFirst);\n    field("quantumBytes",',
             ),
         ),
         "ns3-scratch/bridge/model/fabric-network.cc": (
@@ -108,9 +111,8 @@ class FabricLowestFirst : public FabricPortScheduler
         ),
         "astra_ns3/network/ns3/build.py": (
             (
-                "    for weight in config.scheduler.weights or ():",
-                '    native.lowestFirst = config.scheduler.kind == "lowest"\n'
-                "    for weight in config.scheduler.weights or ():",
+                "    if config.scheduler.weights:",
+                '    values["lowestFirst"] = config.scheduler.kind == "lowest"\n    if config.scheduler.weights:',
             ),
         ),
     },
@@ -465,6 +467,10 @@ class DropProbe
                 "    Numbers utilisation;                    //!<",
                 "    Numbers drops; //!< ports whose drops are recorded\n    Numbers utilisation; //!<",
             ),
+            (
+                '    field("utilisation",',
+                '    field("drops", observation.drops);\n    field("utilisation",',
+            ),
         ),
         "astra_ns3/network/recorded.py": (
             (
@@ -532,6 +538,10 @@ CHANGE = Recipe(
                 "    Reals errorRates;    //!< error rate of each\n",
                 "    Reals errorRates;    //!< error rate of each\n"
                 "    Numbers repeats;     //!< sendings of each frame\n",
+            ),
+            (
+                '    field("errorRates",',
+                '    field("repeats", change.repeats);\n    field("errorRates",',
             ),
         ),
         "ns3-scratch/bridge/model/fabric-builder.cc": (

@@ -15,10 +15,10 @@ from support.small_run import small_run
 import astra_ns3
 from astra_ns3.cli.options import input_parameters, run_parameters, values
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.calls import run_of
 from astra_ns3.experiments.option import Flag, option, options_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
-from astra_ns3.experiments.run import run_of
 from astra_ns3.network.api import Limits
 
 PACKAGE = Path(astra_ns3.__file__).parent

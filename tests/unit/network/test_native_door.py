@@ -9,28 +9,17 @@ import pytest
 from support.star_network import star
 
 from astra_ns3.network.api import EndpointModel, NetworkBackend
-from astra_ns3.network.door.filling import Filling
+from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.plan import plan_network
 
 
-def test_arrays_live_as_long_as_what_they_fill() -> None:
-    filling = Filling()
+def test_arrays_live_as_long_as_what_views_them() -> None:
+    description = Description()
     array = np.arange(3, dtype=np.uint32)
-    shown: list[tuple[Any, int]] = []
-
-    class Numbers:
-        __cpp_name__ = "astra_ns3::NumbersView<unsigned int>"
-
-        def Show(self, first: Any, count: int) -> None:  # noqa: N802
-            shown.append((first, count))
-
-    class Struct:
-        numbers = Numbers()
-
-    filling.fill(Struct(), {"numbers": array})
-    assert shown[0][1] == 3
-    assert any(kept is array for kept in vars(filling)["_kept"])
+    description.add("network", {"links": array})
+    assert vars(description)["_words"][-3:] == [str(array.ctypes.data), "3", ""]
+    assert any(kept is array for kept in vars(description)["_kept"])
 
 
 def test_a_session_backend_has_all_of_the_contract() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass, field
 
 GRAPH_KEYS = ("dimensions", "forwarding")
 """What a graph as a whole may say: NPUs along each dimension, and whether hosts forward."""

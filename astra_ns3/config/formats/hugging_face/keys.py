@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,18 @@ are switches. A link's class is its name in the file.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
-from astra_ns3.config.formats.infragraph.expansion import Expanded, Expansion
-from astra_ns3.config.formats.infragraph.keys import Infrastructure, Link
 from astra_ns3.config.formats.node_link import load_json
 from astra_ns3.errors import refuse
+
+if TYPE_CHECKING:  # every network file is asked whether it looks like a graph
+    from astra_ns3.config.formats.infragraph.expansion import Expanded
+    from astra_ns3.config.formats.infragraph.keys import Link
 
 HOST = "xpu"
 _PORT = "port"
@@ -33,6 +35,9 @@ def looks_like_infragraph(text: str) -> bool:
 
 def parse_infragraph(text: str, source: str) -> RawGraph:
     """The graph in ``text``, whose links may lack rates and delays; raises InputError with file and line or entry."""
+    from astra_ns3.config.formats.infragraph.expansion import Expansion
+    from astra_ns3.config.formats.infragraph.keys import Infrastructure
+
     # JSON is YAML, but read much faster as what it is.
     document = Document(source, load_json(text, source)) if text.lstrip().startswith("{") else parse_yaml(text, source)
     expanded = Expansion(source, validated(Infrastructure, document)).expanded()

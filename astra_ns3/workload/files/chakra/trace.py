@@ -6,7 +6,6 @@ import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from astra_ns3.config.core.scales import check_scales
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import InputError, failing, refuse, wrong
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.units import LARGEST_INTEGER
 from astra_ns3.workload.files.chakra.attributes import AttributeReader
 from astra_ns3.workload.files.chakra.binary import offset_of, read_first, read_pieces

@@ -9,7 +9,6 @@ way (reduce-scatter), and gradients go to all (all-gather).
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import shown
@@ -17,6 +16,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.model.dlrm import DlrmFile, DlrmShape
 from astra_ns3.config.training_plan import Degrees, Exchange, Group, Item, Uneven
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.workload.models.sized_operations import gather
 
 _INDEX_BYTES = 8

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import Experts
 from astra_ns3.config.training_plan import Exchange, ExpertLoad, Group, Item, Operation, Uneven
 from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.workload.experts.group import ExpertGroup, Routed, Table
 from astra_ns3.workload.experts.router import Router
 from astra_ns3.workload.models.transformer.share import Share

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.model.transformer import TransformerFile, TransformerShape
 from astra_ns3.config.training_plan import Degrees, Exchange, Group
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.workload.models.piece import Piece
 
 
