@@ -75,8 +75,12 @@ class FabricNetwork
      * Have switches played in windows, each by itself, where that pays and nobody traces one.
      * \param simulator plays them; nothing has been played yet
      * \param shortestPs no link is ever shorter than it is now, or than this
+     * \param cores threads to play them, if that is possible
+     * \return how many threads play
      */
-    void PlayInWindows(ns3::FabricSimulator& simulator, int64_t shortestPs) const;
+    uint32_t PlayInWindows(ns3::FabricSimulator& simulator,
+                           int64_t shortestPs,
+                           uint32_t cores = 1) const;
     /// \return number of nodes
     uint32_t GetNNodes() const;
     /// \return a node
@@ -97,6 +101,9 @@ class FabricNetwork
     uint64_t GetUnroutedFrames() const;
 
   private:
+    /// \return whether several threads may play the switches
+    bool MayUseThreads() const;
+
     /// One end of a link that is being made.
     struct End
     {
