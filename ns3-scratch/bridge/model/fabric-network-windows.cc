@@ -116,15 +116,9 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs, uin
     {
         return 1;
     }
-    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    if (IsTraced(groups))
     {
-        for (const auto& port : m_ports[node])
-        {
-            if (groups[node] != 0 && port->IsTraced())
-            {
-                return 1; // who listens is told in order of time
-            }
-        }
+        return 1; // who listens is told in order of time
     }
     for (const auto& [forth, back] : m_links)
     {
@@ -136,6 +130,35 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs, uin
     const uint32_t count = *std::max_element(groups.begin(), groups.end()) + 1;
     simulator.UseWindows(count, cores > 1 ? windowPs / 2 : windowPs, cores);
     return cores;
+}
+
+bool
+FabricNetwork::IsTraced(const std::vector<uint32_t>& groups) const
+{
+    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    {
+        const auto& ports = m_ports[node];
+        if (groups[node] != 0 && std::any_of(ports.begin(), ports.end(), [](const auto& port) {
+                return port->IsTraced();
+            }))
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string
+FabricNetwork::DescribeOneCore() const
+{
+    std::vector<uint32_t> switches(GetNNodes(), 1);
+    std::fill_n(switches.begin(), m_hosts, 0);
+    if (IsTraced(switches))
+    {
+        return "observe.queues, a capture or a hook listens to a switch";
+    }
+    return MayUseThreads() ? "no switch is far enough from the hosts to be played beside them"
+                           : "switches cut through by the rules of astra-network-ns3";
 }
 
 bool

@@ -100,7 +100,12 @@ class FabricNetwork
     /// \return frames that switches had no route for
     uint64_t GetUnroutedFrames() const;
 
+    /// \return why one thread plays where more were asked for
+    std::string DescribeOneCore() const;
+
   private:
+    /// \param groups of each node \return whether a port outside group 0 is traced
+    bool IsTraced(const std::vector<uint32_t>& groups) const;
     /// \return whether several threads may play the switches
     bool MayUseThreads() const;
 

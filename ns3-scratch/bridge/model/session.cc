@@ -271,6 +271,12 @@ Session::GetCores() const
     return m_parts->cores;
 }
 
+std::string
+Session::DescribeOneCore() const
+{
+    return m_parts->fabric->DescribeOneCore();
+}
+
 uint32_t
 Session::Run(int64_t limitPs)
 {
