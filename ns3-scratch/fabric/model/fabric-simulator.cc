@@ -193,7 +193,10 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
         }
         m_crew = std::make_unique<FabricCrew>(cores - 1, [this](uint32_t worker, uint32_t piece) {
             FabricLane& lane = *m_lanes[worker];
-            FabricLane::Enter(&lane);
+            if (worker > 0) // the simulation's thread has its lane whatever it does
+            {
+                FabricLane::Enter(&lane);
+            }
             PlayTurn(lane, m_active[piece]);
         });
     }
