@@ -213,8 +213,11 @@ class RunRequest(Options):
         """Raise InputError for the first argument that is out of range."""
         super().check()
         whole_number("seed", self.seed, 1, LARGEST_SEED)
-        if self.cores != _ALL_CORES:
-            whole_number("cores", self.cores, 1, _MOST_CORES)
+        whole = isinstance(self.cores, int) and not isinstance(self.cores, bool) and 1 <= self.cores <= _MOST_CORES
+        refuse(
+            not whole and self.cores != _ALL_CORES,
+            f"cores is {self.cores!r}, expected a whole number from 1 to {_MOST_CORES}, or {_ALL_CORES}",
+        )
         refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")
         if self.on_built is not None and not callable(self.on_built):
             raise wrong(f"on_built is {self.on_built!r}, expected a function")
