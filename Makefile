@@ -15,7 +15,7 @@ CMAKE    = $(VENV)/bin/cmake
 help:
 	@echo 'make demo           build, install and run the DLRM example (results in $(RESULTS))'
 	@echo 'make test           native tests and pytest'
-	@echo 'make test-sanitize  native tests with the address and undefined-behaviour sanitizers'
+	@echo 'make test-sanitize  native tests with the address, undefined-behaviour and thread sanitizers'
 	@echo 'make test-slow      tests that take more than some seconds each: models at full size'
 	@echo 'make soak           random runs across all features, audited: SEEDS=1000 from FIRST=1; minutes'
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
@@ -57,11 +57,15 @@ test-python: setup-development
 	$(PYTEST)
 
 test-sanitize: setup-development
-	@$(CMAKE) -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
-	    -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(VENV)/bin/ninja \
-	    -DASTRA_NS3_TESTS=ON -DASTRA_NS3_SANITIZE=ON --log-level=WARNING
-	@$(CMAKE) --build build/sanitize -- --quiet
-	build/sanitize/astra-ns3-test-runner
+	@for sanitizer in ON thread; do \
+	    $(CMAKE) -S . -B build/sanitize-$$sanitizer -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(VENV)/bin/python \
+	        -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(VENV)/bin/ninja \
+	        -DASTRA_NS3_TESTS=ON -DASTRA_NS3_SANITIZE=$$sanitizer --log-level=WARNING && \
+	    $(CMAKE) --build build/sanitize-$$sanitizer -- --quiet || exit 1; \
+	done
+	build/sanitize-ON/astra-ns3-test-runner
+	build/sanitize-thread/astra-ns3-test-runner astra-session-cores
+	build/sanitize-thread/astra-ns3-test-runner astra-fabric-crew
 
 test-slow: setup-development
 	$(PYTEST) -m slow

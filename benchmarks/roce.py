@@ -37,20 +37,20 @@ LINK = {"rate": "400Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "32MiB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "800KB", "kmax": "3200KB", "pmax": 0.2}}
 
 
-Case = Callable[[str, RecorderOptions], dict[str, Any]]
-"""Measures under a congestion control; where its messages' accounts go."""
+Case = Callable[[str, RecorderOptions, int], dict[str, Any]]
+"""Measures under a congestion control; where its messages' accounts go; on how many cores."""
 
 
 def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Case:
     """A ring all-reduce, chunk after chunk."""
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", npus)
-    return lambda control, recorder: measure(topology, schedule, size // chunks, chunks, control, recorder)
+    return lambda control, recorder, cores: measure(topology, schedule, size // chunks, chunks, control, recorder, cores)
 
 
 def all_to_all(topology: Mapping[str, Any], npus: int, pair_bytes: int) -> Case:
     """Every NPU sends to every other, all at once."""
     schedule = lookup(CollectiveKind.ALL_TO_ALL, "direct", npus)
-    return lambda control, recorder: measure(topology, schedule, pair_bytes * npus, 1, control, recorder)
+    return lambda control, recorder, cores: measure(topology, schedule, pair_bytes * npus, 1, control, recorder, cores)
 
 
 def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Case:
@@ -70,7 +70,7 @@ def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Case:
         wait_step=zeros - 1,
         wait_count=zeros,
     )
-    return lambda control, recorder: measure(topology, schedule, size, 1, control, recorder)
+    return lambda control, recorder, cores: measure(topology, schedule, size, 1, control, recorder, cores)
 
 
 def single_switch(npus: int) -> dict[str, Any]:
@@ -137,15 +137,18 @@ def measure(
     chunks: int,
     control: str,
     recorder: RecorderOptions | None = None,
+    cores: int = 1,
 ) -> dict[str, Any]:
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
     begin = time.process_time()
-    backend = Ns3Backend(plan_network(network, EndpointModel(10_000)), recorder=recorder)
+    backend = Ns3Backend(plan_network(network, EndpointModel(10_000)), recorder=recorder, cores=cores)
     built = time.process_time() - begin
     chunks_in_turn = Chunks(backend, schedule, size, chunks)
+    began = time.perf_counter()
     begin = time.process_time()
     backend.run(chunks_in_turn, Limits())
     cpu = time.process_time() - begin
+    wall = time.perf_counter() - began
     process = time.process_time()
     statistics = backend.statistics()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -154,10 +157,12 @@ def measure(
     backend.close()
     return {
         "cpu_seconds": round(cpu, 3),
+        "wall_seconds": round(wall, 3),
         "built_cpu_seconds": round(built, 3),
         "process_cpu_seconds": round(process, 3),
         "data_packets": packets,
         "us_per_data_packet": round(cpu / packets * 1e6, 3),
+        "wall_us_per_data_packet": round(wall / packets * 1e6, 3),
         "events": int(statistics["events"]),
         "messages": int(statistics["messages"]),
         "memory_above_idle_mb": round((peak - int(statistics["idle_memory_bytes"])) / 1e6, 1),
@@ -170,11 +175,12 @@ def main() -> None:
     parser.add_argument("case", choices=sorted(CASES))
     parser.add_argument("--congestion-control", default="dcqcn", help="a name, or FILE:CLASS")
     parser.add_argument("--accounts", choices=("dropped", "written"), help="record where the time of messages went")
+    parser.add_argument("--cores", type=int, default=1, help="threads that play; compare wall seconds")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="astra-ns3-benchmark-") as folder:
         sink = Dropped() if options.accounts == "dropped" else None
         recorder = RecorderOptions(Path(folder), accounts=True, sink=sink) if options.accounts else RecorderOptions()
-        measured = CASES[options.case](options.congestion_control, recorder)
+        measured = CASES[options.case](options.congestion_control, recorder, options.cores)
     print(json.dumps({"case": options.case, "accounts": options.accounts, **measured}))
 
 

@@ -83,7 +83,7 @@ def run_document(
         "system": description.system,
         "network": description.network,
         "in_force": description.in_force,
-        **_cost(played, watch),
+        **_cost(played, watch, request.threads),
         "versions": versions(),
     }
 
@@ -118,7 +118,7 @@ def scenario_document(
         "hook_result": played.hook_result,
         "network": first.network,
         "in_force": first.in_force,
-        **_cost(played, watch),
+        **_cost(played, watch, request.threads),
         "versions": versions(),
     }
 
@@ -214,7 +214,7 @@ def _groups(groups: Mapping[str, int]) -> list[ExposedDocument]:
     return [{"group": group, "exposed_ps": time_ps} for group, time_ps in groups.items()]
 
 
-def _cost(played: Played, watch: Watch) -> RunDocument:
+def _cost(played: Played, watch: Watch, cores: int) -> RunDocument:
     """What the run took of the machine. Idle memory is the backend's word if it has one, else that at the start."""
     wall_seconds = watch.wall_seconds
     varying = {name: value for name, value in played.statistics.items() if _varies(name)}
@@ -225,6 +225,7 @@ def _cost(played: Played, watch: Watch) -> RunDocument:
         "setup_seconds": played.setup_seconds,
         "simulation_seconds": wall_seconds - played.setup_seconds,
         **varying,
+        "cores": cores,
     }
     above_idle = max(0, peak_bytes - idle_bytes)
     return {

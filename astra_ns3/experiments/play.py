@@ -256,6 +256,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
             recorder=recorder,
             on_built=request.on_built,
             compatibility=inputs.compatibility,
+            cores=request.threads,
         )
     if callable(backend):
         made = backend(inputs.plan, request.seed, recorder, request.on_built)

@@ -29,6 +29,8 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
 _WORKLOADS = (*_TEXTS, ".csv", ".cm", ".tm", ".et")
 RECORDABLE = (*RECORDED, "all")
 _LONGEST_NAME = 100
+_ALL_CORES = "auto"
+_MOST_CORES = 1024
 _LONGEST_ENDING = "_dimension_utilization.csv"
 # File systems take 255; some bytes are for the names that files have while they are put in place.
 _LONGEST_FILE_NAME_BYTES = 240
@@ -37,6 +39,11 @@ _LONGEST_FILE_NAME_BYTES = 240
 def _limits(simulated_ps: int | None, wall_ps: int | None, memory_bytes: int | None) -> Limits:
     """The limits that the command line's words give."""
     return Limits(simulated_ps, None if wall_ps is None else wall_ps / PS_PER_SECOND, memory_bytes)
+
+
+def _cores(given: str) -> int | str:
+    """Of the command line's word; what is no number is checked later."""
+    return int(given) if given.isdecimal() else given
 
 
 def _names(given: Iterable[str]) -> tuple[str, ...]:
@@ -125,6 +132,19 @@ class RunRequest(Options):
         made=HookFile,
         group=RECORDS,
     )
+    cores: int | str = option(
+        1,
+        'threads that play the switches of a packet-level network, or "auto": as many as this process may use. The '
+        "results are the same.",
+        Flag(
+            "--cores",
+            metavar="N|auto",
+            suggested=("1", "2", "4", "auto"),
+            help="Cores that play the switches, or auto: all there are. The results are the same.",
+        ),
+        made=_cores,
+        group=LIMITS,
+    )
     limits: Limits | None = option(
         None,
         "when to give up; what is done by then is saved.",
@@ -180,6 +200,11 @@ class RunRequest(Options):
         return None if self.output is None else Path(self.output)
 
     @property
+    def threads(self) -> int:
+        """How many threads may play."""
+        return len(os.sched_getaffinity(0)) if isinstance(self.cores, str) else self.cores
+
+    @property
     def end(self) -> Limits:
         """When to give up, none given: never."""
         return Limits() if self.limits is None else self.limits
@@ -191,6 +216,11 @@ class RunRequest(Options):
 
         super().check()
         whole_number("seed", self.seed, 1, LARGEST_SEED)
+        whole = isinstance(self.cores, int) and not isinstance(self.cores, bool) and 1 <= self.cores <= _MOST_CORES
+        refuse(
+            not whole and self.cores != _ALL_CORES,
+            f"cores is {self.cores!r}, expected a whole number from 1 to {_MOST_CORES}, or {_ALL_CORES}",
+        )
         refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")
         if self.on_built is not None and not callable(self.on_built):
             raise wrong(f"on_built is {self.on_built!r}, expected a function")

@@ -16,7 +16,7 @@ from astra_ns3.network.records import RecorderOptions
 #: Called with what a backend built, before the first event; its arguments are the backend's own affair.
 BuiltHook = Callable[..., object]
 Factory = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None], NetworkBackend]
-_Maker = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None, Compatibility], NetworkBackend]
+_Maker = Callable[[AnyPlan, int, RecorderOptions, BuiltHook | None, Compatibility, int], NetworkBackend]
 
 
 def create_backend(
@@ -27,14 +27,15 @@ def create_backend(
     recorder: RecorderOptions,
     on_built: BuiltHook | None = None,
     compatibility: Compatibility = OURS,
+    cores: int = 1,
 ) -> NetworkBackend:
-    """Build the backend ``name`` on a network.
+    """Build the backend ``name`` on a network; ``cores``: how many it may play on.
 
     Raises InputError if there is none of that name, or for what it can't do.
     """
     check_known("backend", name, BACKENDS)
     check_backend(name, plan)
-    return BACKENDS[name](plan, seed, recorder, on_built, compatibility)
+    return BACKENDS[name](plan, seed, recorder, on_built, compatibility, cores)
 
 
 def native_digest() -> str:
@@ -95,11 +96,12 @@ def _ns3(
     recorder: RecorderOptions,
     on_built: BuiltHook | None,
     _compatibility: Compatibility,
+    cores: int,
 ) -> NetworkBackend:
     from astra_ns3.network.ns3.backend import Ns3Backend
 
     assert plan.of_packets is not None
-    return Ns3Backend(plan.of_packets, seed=seed, recorder=recorder, on_built=on_built)
+    return Ns3Backend(plan.of_packets, seed=seed, recorder=recorder, on_built=on_built, cores=cores)
 
 
 def _check_ns3(plan: AnyPlan) -> None:
@@ -119,6 +121,7 @@ def _analytical(
     recorder: RecorderOptions,
     on_built: BuiltHook | None,
     compatibility: Compatibility,
+    _cores: int,
     *,
     queues: bool,
 ) -> NetworkBackend:

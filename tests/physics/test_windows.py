@@ -1,10 +1,11 @@
-"""Switches played in windows give what one list of events gives, to the picosecond, whatever the network does.
+"""Switches played in windows give what one list of events gives, to the picosecond, on any number of cores.
 
 A switch whose port is observed is not played in windows, nor is any other of its network.
 """
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def _drawn_flows(draw: random.Random, path: Path) -> Path:
     return path
 
 
-def _play(network: dict[str, Any], flows: Path, output: Path, seed: int) -> Result:
+def _play(network: dict[str, Any], flows: Path, output: Path, seed: int, cores: int = 1) -> Result:
     return astra_ns3.run(
         network=parse_network(network),
         workload=flows,
@@ -91,24 +92,57 @@ def _play(network: dict[str, Any], flows: Path, output: Path, seed: int) -> Resu
         output=output,
         record=("flows", "accounts"),
         seed=seed,
+        cores=cores,
     )
 
 
 @pytest.mark.parametrize("seed", range(CASES))
-def test_windows_change_nothing(seed: int, tmp_path: Path) -> None:
+def test_windows_and_cores_change_nothing(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     network = {"topology": _drawn_topology(draw), "transport": _drawn_transport(draw)}
     flows = _drawn_flows(draw, tmp_path / "flows.csv")
-    in_windows = _play(network, flows, tmp_path / "in-windows", seed + 1)
     observed = {**network, "observe": {"queues": ["switch0:0"]}}
-    in_one_list = _play(observed, flows, tmp_path / "in-one-list", seed + 1)
-    for table in TABLES:
-        one, other = (pd.read_parquet(tmp_path / way / f"{table}.parquet") for way in ("in-windows", "in-one-list"))
-        pd.testing.assert_frame_equal(one, other)
-    ports = [(tmp_path / way / "switch.csv").read_text(encoding="utf-8") for way in ("in-windows", "in-one-list")]
-    assert ports[0] == ports[1]
-    one_run, other_run = (
-        {name: dict(result.metadata["statistics"]).get(name) for name in SAME} for result in (in_windows, in_one_list)
-    )
-    assert one_run == other_run
-    assert in_windows.finish_ps == in_one_list.finish_ps
+    results = {
+        "windows": _play(network, flows, tmp_path / "windows", seed + 1),
+        "cores": _play(network, flows, tmp_path / "cores", seed + 1, cores=2 + seed % 2),
+        "list": _play(observed, flows, tmp_path / "list", seed + 1),
+    }
+    for way in ("cores", "list"):
+        for table in TABLES:
+            one, other = (pd.read_parquet(tmp_path / each / f"{table}.parquet") for each in ("windows", way))
+            pd.testing.assert_frame_equal(one, other)
+        one_ports, other_ports = ((tmp_path / each / "switch.csv").read_bytes() for each in ("windows", way))
+        assert one_ports == other_ports
+        one_run, other_run = (
+            {name: dict(results[each].metadata["statistics"]).get(name) for name in SAME} for each in ("windows", way)
+        )
+        assert one_run == other_run
+        assert results["windows"].finish_ps == results[way].finish_ps
+
+
+def test_all_files_are_equal_on_any_number_of_cores(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    network = {"topology": _drawn_topology(draw), "transport": _drawn_transport(draw)}
+    flows = _drawn_flows(draw, tmp_path / "flows.csv")
+    for cores in (1, 2, 4):
+        _play(network, flows, tmp_path / str(cores), 9, cores=cores)
+    names = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert names
+    for name in names:
+        one, two, four = ((tmp_path / cores / name).read_bytes() for cores in ("1", "2", "4"))
+        if name == "run.json":
+            one, two, four = (_without_costs(text) for text in (one, two, four))
+        assert one == two == four, name
+    assert json.loads((tmp_path / "4" / "run.json").read_text(encoding="utf-8"))["timing"]["cores"] == 4
+
+
+def _without_costs(document: bytes) -> bytes:
+    kept = {key: value for key, value in json.loads(document).items() if key not in ("started", "timing", "memory")}
+    return json.dumps(kept).encode()
+
+
+def test_one_core_plays_where_a_switch_is_observed(tmp_path: Path) -> None:
+    draw = random.Random(1)
+    network = {"topology": _drawn_topology(draw), "observe": {"queues": ["switch0:0"]}}
+    result = _play(network, _drawn_flows(draw, tmp_path / "flows.csv"), tmp_path / "out", 1, cores=3)
+    assert [line for line in result.metadata["warnings"] if "played on one core, not 3: observe.queues" in line]

@@ -20,7 +20,8 @@ class Case:
     """``network``: as a network file, or empty if ``files`` has a config.txt; paths in it are names in ``files``.
 
     ``job``: see :mod:`soak.jobs`. ``seed``: of the simulation. ``look``: play it a second time, unobserved and with
-    audits in between, which must change nothing. ``budget_seconds``: wall time it may take.
+    audits in between, which must change nothing. ``cores``: it is played on; if above 1, it is played on one, too.
+    ``budget_seconds``: wall time it may take.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Case:
     seed: int = 1
     record: tuple[str, ...] = ()
     look: bool = False
+    cores: int = 1
     budget_seconds: float = 60.0
 
     def document(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -30,6 +31,10 @@ Drawn = dict[str, Any]
 
 def random_case(seed: int) -> Case:
     """The case of a seed."""
+    return replace(_random_case(seed), cores=Draw(f"cores {seed}").pick(1, 2, 3))
+
+
+def _random_case(seed: int) -> Case:
     draw = Draw(seed)
     if draw.chance(0.04):
         return _imported(seed, draw)

@@ -65,13 +65,16 @@ class Outcome:
 
 
 def play(case: Case) -> Outcome:
-    """Play a case; if it says so, or if it records anything, again with other onlookers and nothing recorded."""
+    """Play a case; if it says so, records anything or has many cores, again: unlike onlookers, no record, one core."""
     begin = time.perf_counter()
     outcome = _played(case, Auditor())
-    if (case.look or case.record) and outcome.numbers is not None:
+    if (case.look or case.record or case.cores > 1) and outcome.numbers is not None:
         finish_ps = outcome.numbers["finish_ps"]
         looks = [random.Random(case.seed).randrange(finish_ps + 1) for _ in range(LOOKS)]
-        again = _played(replace(case, record=(), network=_unobserved(case.network)), Auditor(looks_ps=looks))
+        again = _played(
+            replace(case, record=(), network=_unobserved(case.network), cores=1),
+            Auditor(looks_ps=looks if case.look or case.record else ()),
+        )
         outcome = replace(outcome, problems=(*outcome.problems, *_differences(outcome, again)))
     return replace(outcome, seconds=time.perf_counter() - begin)
 
@@ -82,9 +85,9 @@ def _unobserved(network: Mapping[str, Any]) -> dict[str, Any]:
 
 def _differences(first: Outcome, again: Outcome) -> list[str]:
     if first.end != again.end or first.numbers is None or again.numbers is None:
-        return [f"with onlookers it ends otherwise: {first.end} and {again.end} ({first.message} / {again.message})"]
+        return [f"with onlookers or on one core it ends otherwise: {first.end} and {again.end} ({first.message} / {again.message})"]
     return [
-        f"onlookers change {name}: {first.numbers.get(name)} and {again.numbers.get(name)}"
+        f"onlookers or cores change {name}: {first.numbers.get(name)} and {again.numbers.get(name)}"
         for name in UNCHANGED
         if first.numbers.get(name) != again.numbers.get(name)
     ]
@@ -229,7 +232,12 @@ def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callabl
     endpoint = EndpointModel(delay_ps=case.job.get("endpoint_ps", 0))
     recorder = RecorderOptions(folder / "out", flows="flows" in case.record, accounts="accounts" in case.record)
     backend: Any = create_backend(
-        "ns3", plan_network(config, endpoint), seed=case.seed, recorder=recorder, on_built=auditor.on_built
+        "ns3",
+        plan_network(config, endpoint),
+        seed=case.seed,
+        recorder=recorder,
+        on_built=auditor.on_built,
+        cores=case.cores,
     )
     try:
         planned = launches(backend.npus)

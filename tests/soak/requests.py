@@ -39,6 +39,7 @@ def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
         if case.job.get("written"):
             dimensions: tuple[int, ...] = network.dimensions  # type: ignore[union-attr]
             workload, options = _as_traces(workload, dimensions, options, folder), {**options, "passes": 1}
+    options["cores"] = case.cores
     request = RunRequest(workload=workload, system=parse_system(system), network=network, seed=case.seed, **options)
     return request if share == 1.0 else replace(request, comm_scale=share * request.scales[0])
 

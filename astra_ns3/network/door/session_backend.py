@@ -49,8 +49,9 @@ class SessionBackend:
 
     ``graph`` has the NPUs and the ports that can be looked at, ``describe(description)`` describes the network.
     ``on_built`` is called with a :class:`~astra_ns3.network.door.hook.HookContext` before the first event; if it
-    returns a function, that is called when the run has ended, while the simulation still exists. Raises BackendError if
-    ns-3 can't be loaded, refuses the network, or a session is open already.
+    returns a function, that is called when the run has ended, while the simulation still exists. ``cores``: how many
+    threads play, where the network allows more than one. Raises BackendError if ns-3 can't be loaded, refuses the
+    network, or a session is open already.
     """
 
     def __init__(
@@ -62,8 +63,10 @@ class SessionBackend:
         seed: int = 1,
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
+        cores: int = 1,
     ) -> None:
         self._live = False  # there is a session
+        self._cores = cores
         self._hook_ended: Callable[[], object] | None = None
         self._hook: HookContext | None = None  # keeps what the hook handed to ns-3
         self.before_hook: Callable[[], object] | None = None
@@ -86,6 +89,7 @@ class SessionBackend:
             describe(description)
             self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
             self._session: Session = description.open(seed, self._native_listener.native)
+            self._session.UseCores(cores)
         self._live = True
         try:
             self._recording.begin(self._session)
@@ -242,11 +246,14 @@ class SessionBackend:
 
     def warnings(self) -> list[str]:
         """Warnings of the run for its user, each one line."""
+        found = []
+        if self._session.GetCores() < self._cores:
+            found.append(f"played on one core, not {self._cores}: {self._session.DescribeOneCore()}")
         storms = int(self._session.GetStatistics(False).pauseStorms)
-        if storms == 0:
-            return []
-        longest = str(self._session.DescribeLongestPause())
-        return [f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}"]
+        if storms > 0:
+            longest = str(self._session.DescribeLongestPause())
+            found.append(f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}")
+        return found
 
     def switch_table(self) -> list[dict[str, str | int]]:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""

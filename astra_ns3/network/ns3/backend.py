@@ -23,6 +23,7 @@ class Ns3Backend(SessionBackend):
         seed: int = 1,
         recorder: RecorderOptions | None = None,
         on_built: Callable[[HookContext], object] | None = None,
+        cores: int = 1,
     ) -> None:
         self._own_control: object = None
 
@@ -37,4 +38,5 @@ class Ns3Backend(SessionBackend):
             seed=seed,
             recorder=recorder,
             on_built=on_built,
+            cores=cores,
         )

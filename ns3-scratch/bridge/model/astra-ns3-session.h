@@ -126,6 +126,12 @@ class Session
     void LaunchAll(const uint64_t* rows, uint32_t count);
     /// Have TimerDue called with `token` after `delayPs`.
     void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
+    /// \param cores threads to play switches with, before the first Run
+    void UseCores(uint32_t cores);
+    /// \return how many threads play, once Run was called: one where the network allows no more
+    uint32_t GetCores() const;
+    /// \return why one thread plays where more were asked for
+    std::string DescribeOneCore() const;
     /// \param limitPs simulated time at which to give up, or below 0. \return a RunStatus
     uint32_t Run(int64_t limitPs);
     /// Leave Run after the present event, and all that is told together with it.

@@ -21,6 +21,7 @@ using namespace ns3;
 namespace
 {
 constexpr uint32_t FEWEST_GROUPS = 4; // with fewer switches one event list is as fast
+constexpr uint32_t FEWEST_GROUPS_OF_THREADS = 2; // hosts and a switch
 
 /// Sets of nodes that grow together.
 class Unions
@@ -86,9 +87,10 @@ FabricNetwork::GroupNodes(int64_t windowPs, int64_t shortestPs) const
     return groups;
 }
 
-void
-FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs) const
+uint32_t
+FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs, uint32_t cores) const
 {
+    cores = MayUseThreads() ? cores : 1;
     std::set<int64_t> delays;
     for (const auto& [forth, back] : m_links)
     {
@@ -110,28 +112,64 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs) con
             windowPs = delayPs;
         }
     }
-    if (most < FEWEST_GROUPS)
+    if (most < (cores > 1 ? FEWEST_GROUPS_OF_THREADS : FEWEST_GROUPS) || windowPs < 2)
     {
-        return;
+        return 1;
     }
-    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    if (IsTraced(groups))
     {
-        for (const auto& port : m_ports[node])
-        {
-            if (groups[node] != 0 && port->IsTraced())
-            {
-                return; // who listens is told in order of time
-            }
-        }
+        return 1; // who listens is told in order of time
     }
     for (const auto& [forth, back] : m_links)
     {
         const uint32_t a = groups[forth->GetPlace().node];
         const uint32_t b = groups[back->GetPlace().node];
-        forth->SetGroups(a, b);
-        back->SetGroups(b, a);
+        forth->SetGroups(a, b, cores > 1);
+        back->SetGroups(b, a, cores > 1);
     }
-    simulator.UseWindows(*std::max_element(groups.begin(), groups.end()) + 1, windowPs);
+    const uint32_t count = *std::max_element(groups.begin(), groups.end()) + 1;
+    simulator.UseWindows(count, cores > 1 ? windowPs / 2 : windowPs, cores);
+    return cores;
+}
+
+bool
+FabricNetwork::IsTraced(const std::vector<uint32_t>& groups) const
+{
+    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    {
+        const auto& ports = m_ports[node];
+        if (groups[node] != 0 && std::any_of(ports.begin(), ports.end(), [](const auto& port) {
+                return port->IsTraced();
+            }))
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string
+FabricNetwork::DescribeOneCore() const
+{
+    std::vector<uint32_t> switches(GetNNodes(), 1);
+    std::fill_n(switches.begin(), m_hosts, 0);
+    if (IsTraced(switches))
+    {
+        return "observe.queues, a capture or a hook listens to a switch";
+    }
+    return MayUseThreads() ? "no switch is far enough from the hosts to be played beside them"
+                           : "switches cut through by the rules of astra-network-ns3";
+}
+
+bool
+FabricNetwork::MayUseThreads() const
+{
+    // Such a port has to know whether what is on its way has been taken by its head.
+    return std::none_of(m_links.begin(), m_links.end(), [](const auto& link) {
+        return std::any_of(link.begin(), link.end(), [](const auto& port) {
+            return port->IsOldestFirst() && port->GetAnnouncedBytes() > 0;
+        });
+    });
 }
 
 } // namespace astra_ns3

@@ -75,8 +75,12 @@ class FabricNetwork
      * Have switches played in windows, each by itself, where that pays and nobody traces one.
      * \param simulator plays them; nothing has been played yet
      * \param shortestPs no link is ever shorter than it is now, or than this
+     * \param cores threads to play them, if that is possible
+     * \return how many threads play
      */
-    void PlayInWindows(ns3::FabricSimulator& simulator, int64_t shortestPs) const;
+    uint32_t PlayInWindows(ns3::FabricSimulator& simulator,
+                           int64_t shortestPs,
+                           uint32_t cores = 1) const;
     /// \return number of nodes
     uint32_t GetNNodes() const;
     /// \return a node
@@ -96,7 +100,15 @@ class FabricNetwork
     /// \return frames that switches had no route for
     uint64_t GetUnroutedFrames() const;
 
+    /// \return why one thread plays where more were asked for
+    std::string DescribeOneCore() const;
+
   private:
+    /// \param groups of each node \return whether a port outside group 0 is traced
+    bool IsTraced(const std::vector<uint32_t>& groups) const;
+    /// \return whether several threads may play the switches
+    bool MayUseThreads() const;
+
     /// One end of a link that is being made.
     struct End
     {

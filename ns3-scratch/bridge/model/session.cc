@@ -68,6 +68,8 @@ struct Session::Parts
     std::string portCounterNames;                            //!< of it
     std::string tables;                                      //!< in words
     int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
+    int64_t watchdogPs{0};                                   //!< its limit, if it watches
+    uint32_t cores{1};                                       //!< threads that play
     bool begun{false};                                       //!< Run was called
 };
 
@@ -177,6 +179,7 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
 void
 Session::Watch(int64_t limitPs)
 {
+    m_parts->watchdogPs = limitPs;
     m_parts->watchdog =
         std::make_unique<FabricPauseWatchdog>(limitPs, [this](const std::string& report) {
             m_parts->simulation->Fail(report);
@@ -258,12 +261,37 @@ Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
     m_parts->executor->SetTimer(npu, delayPs, token);
 }
 
+void
+Session::UseCores(uint32_t cores)
+{
+    m_parts->cores = std::max<uint32_t>(cores, 1);
+    // A check that a pause is due for is scheduled between windows, when the pause is told of.
+    if (cores > 1 && m_parts->watchdogPs > 0)
+    {
+        m_parts->shortestPs = std::min(m_parts->shortestPs, m_parts->watchdogPs);
+    }
+}
+
+uint32_t
+Session::GetCores() const
+{
+    return m_parts->cores;
+}
+
+std::string
+Session::DescribeOneCore() const
+{
+    return m_parts->fabric->DescribeOneCore();
+}
+
 uint32_t
 Session::Run(int64_t limitPs)
 {
     if (!m_parts->begun)
     {
-        m_parts->fabric->PlayInWindows(m_parts->simulation->GetSimulator(), m_parts->shortestPs);
+        m_parts->cores = m_parts->fabric->PlayInWindows(m_parts->simulation->GetSimulator(),
+                                                        m_parts->shortestPs,
+                                                        m_parts->cores);
     }
     m_parts->begun = true;
     return m_parts->simulation->Run(limitPs);

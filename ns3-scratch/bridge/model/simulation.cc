@@ -167,6 +167,7 @@ Simulation::ReachLimit()
         m_limit = Simulator::ScheduleNow(&Simulation::ReachLimit, this);
         return;
     }
+    m_simulator->CatchUp();
     if (m_simulator->HasLiveEvents())
     {
         m_limitReached = true;

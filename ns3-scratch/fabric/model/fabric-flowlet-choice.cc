@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-flowlet-choice.h"
 
-#include "ns3/simulator.h"
+#include "fabric-lane.h"
+
 
 namespace ns3
 {
@@ -17,7 +18,7 @@ FabricFlowletChoice::Choose(const FabricFrame& frame,
                             const FabricRoutes::Ports& choices,
                             const std::vector<Ptr<FabricPort>>& ports)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     const auto [found, isNew] =
         m_flows.try_emplace(uint64_t{frame.destination} << 32 | frame.flowHash);
     Flow& flow = found->second;

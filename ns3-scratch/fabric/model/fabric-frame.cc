@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-frame.h"
 
+#include "fabric-lane.h"
 #include "fabric-slabs.h"
 
 #include <array>
 #include <new>
+#include <utility>
 
 namespace ns3
 {
@@ -120,6 +122,65 @@ FabricFramePool::Give(FabricFrame* frame)
     pool.m_frames--;
     frame->next = pool.m_free;
     pool.m_free = frame;
+}
+
+FabricFrame*
+FabricFramePool::TakePause()
+{
+    FabricLane& lane = FabricLane::Here();
+    if (lane.IsFirst())
+    {
+        return Take();
+    }
+    lane.framesOut++;
+    FabricFrame* frame = lane.spare;
+    if (!frame)
+    {
+        return new FabricFrame; // the slabs are another thread's
+    }
+    lane.spare = frame->next;
+    lane.spares--;
+    frame->next = nullptr;
+    return frame;
+}
+
+void
+FabricFramePool::GivePause(FabricFrame* frame)
+{
+    FabricLane& lane = FabricLane::Here();
+    if (lane.IsFirst())
+    {
+        Give(frame);
+        return;
+    }
+    frame->isPause = false;
+    lane.framesOut--;
+    frame->next = lane.spare;
+    lane.spare = frame;
+    lane.spares++;
+}
+
+void
+FabricFramePool::Balance(FabricLane& lane, uint32_t frames)
+{
+    FabricFramePool& pool = Get();
+    pool.m_frames += std::exchange(lane.framesOut, 0);
+    while (lane.spares > 2 * frames)
+    {
+        FabricFrame* frame = lane.spare;
+        lane.spare = frame->next;
+        lane.spares--;
+        frame->next = pool.m_free;
+        pool.m_free = frame;
+    }
+    while (lane.spares < frames && pool.m_free)
+    {
+        FabricFrame* frame = pool.m_free;
+        pool.m_free = frame->next;
+        frame->next = lane.spare;
+        lane.spare = frame;
+        lane.spares++;
+    }
 }
 
 FabricTelemetry*

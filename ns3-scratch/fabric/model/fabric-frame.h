@@ -37,6 +37,7 @@ enum class FabricEcn : uint8_t
 };
 
 struct FabricFrame;
+struct FabricLane;
 
 /// Gives a trail back to its pool.
 struct FabricTrailGiver
@@ -160,7 +161,7 @@ class FabricFrameList
 };
 
 /// Recycles frames, telemetry and trails. ns-3 runs one simulation at a time, in one thread, so
-/// this needs no lock.
+/// this needs no lock. Threads that play switches need pause frames only: each has a few of its own.
 class FabricFramePool
 {
   public:
@@ -168,6 +169,13 @@ class FabricFramePool
     static FabricFrame* Take();
     /// \param frame a frame that nobody uses any more; what it carries is released
     static void Give(FabricFrame* frame);
+    /// \return a frame as if newly made; any thread that plays may call it
+    static FabricFrame* TakePause();
+    /// \param frame a pause frame that nobody uses any more; any thread that plays may call it
+    static void GivePause(FabricFrame* frame);
+    /// \param lane of a thread that does not play now \param frames how many it is to have spare;
+    /// more than twice as many are taken back
+    static void Balance(FabricLane& lane, uint32_t frames);
     /// \return telemetry as if newly made
     static FabricTelemetry* TakeTelemetry();
     /// \param telemetry telemetry that nobody uses any more

@@ -6,7 +6,8 @@
  */
 #include "fabric-port.h"
 
-#include "ns3/simulator.h"
+#include "fabric-lane.h"
+
 
 namespace ns3
 {
@@ -18,7 +19,7 @@ FabricPort::SettleMemory()
     {
         m_buffer->GetUsedBytes();
     }
-    Settle(Simulator::Now().GetTimeStep());
+    Settle(FabricNowPs());
 }
 
 void
@@ -30,7 +31,7 @@ FabricPort::GoDown()
     }
     m_lineFreePs = DOWN;
     m_lastArrivalPs = 0;
-    StopPriorities(0, Simulator::Now().GetTimeStep());
+    StopPriorities(0, FabricNowPs());
     if (m_buffer)
     {
         m_buffer->LinkWentDown(this);
@@ -40,11 +41,13 @@ FabricPort::GoDown()
 void
 FabricPort::LoseContents()
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     m_arrivalPending = false;
     m_headArrived = false;
     m_earlierErrors.clear();
     m_losesFrames = m_errorRate > 0.0;
+    m_wire.Collect();
+    m_idle = true;
     while (!m_wire.IsEmpty())
     {
         m_counters.cutFrames++;
@@ -102,7 +105,7 @@ FabricPort::GoUp()
     {
         return;
     }
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     m_lineFreePs = m_lineStartPs = nowPs;
     if (m_buffer)
     {

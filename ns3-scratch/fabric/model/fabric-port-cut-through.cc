@@ -6,7 +6,8 @@
  */
 #include "fabric-port.h"
 
-#include "ns3/simulator.h"
+#include "fabric-lane.h"
+
 
 #include <algorithm>
 
@@ -64,7 +65,7 @@ FabricPort::ArriveInParts()
 bool
 FabricPort::AdmitHead(FabricFrame* frame)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     if (!IsUp())
     {
         return false;
@@ -95,7 +96,7 @@ FabricPort::AdmitHead(FabricFrame* frame)
 void
 FabricPort::SendHead(FabricFrame* frame)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[frame->priority]))
     {
         Mark(frame, nowPs);

@@ -5,8 +5,9 @@
  */
 #include "fabric-port.h"
 
+#include "fabric-lane.h"
+
 #include "ns3/boolean.h"
-#include "ns3/simulator.h"
 #include "ns3/trace-source-accessor.h"
 
 #include <algorithm>
@@ -116,6 +117,7 @@ FabricPort::DoDispose()
         }
     };
     std::for_each(m_queues.begin(), m_queues.end(), free);
+    m_wire.Collect();
     while (!m_wire.IsEmpty())
     {
         FabricFramePool::Give(m_wire.PopFront());
@@ -158,7 +160,8 @@ FabricPort::SettleIfUsed()
 {
     if (m_receiver) // else it is being made, maybe before there is a simulator
     {
-        Settle(Simulator::Now().GetTimeStep());
+        CatchUp();
+        Settle(FabricNowPs());
     }
 }
 
@@ -233,17 +236,18 @@ FabricPort::Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t co
 void
 FabricPort::CatchUp() const
 {
-    if (m_group != 0)
+    if (m_group != 0 || m_farGroup != 0)
     {
         FabricSimulator::Get().CatchUp();
     }
 }
 
 void
-FabricPort::SetGroups(uint32_t group, uint32_t farGroup)
+FabricPort::SetGroups(uint32_t group, uint32_t farGroup, bool threads)
 {
     m_group = group;
     m_farGroup = farGroup;
+    m_threads = threads && group != farGroup;
 }
 
 void
@@ -319,6 +323,7 @@ void
 FabricPort::SetErrorRate(double probability)
 {
     SettleIfUsed();
+    m_wire.Collect();
     // A frame whose head has arrived has been drawn for.
     const bool drawn = m_headArrived && m_wire.GetSize() == 1;
     if (!m_wire.IsEmpty() && !drawn && probability != m_errorRate)
@@ -362,8 +367,11 @@ FabricPort::GetQueue(uint32_t priority) const
 uint64_t
 FabricPort::GetQueueBytes()
 {
-    CatchUp();
-    Settle(Simulator::Now().GetTimeStep());
+    if (m_group != 0)
+    {
+        CatchUp();
+    }
+    Settle(FabricNowPs());
     return m_queueBytes;
 }
 
@@ -383,7 +391,7 @@ const FabricPortCounters&
 FabricPort::GetCounters()
 {
     CatchUp();
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
     if (m_paused != 0)
     {
@@ -397,7 +405,8 @@ FabricPortContents
 FabricPort::CountContents()
 {
     CatchUp();
-    Settle(Simulator::Now().GetTimeStep());
+    Settle(FabricNowPs());
+    m_wire.Collect();
     FabricPortContents contents;
     for (uint32_t queue = 0; queue < QUEUES; ++queue)
     {

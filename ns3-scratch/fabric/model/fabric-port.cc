@@ -2,6 +2,7 @@
 #include "fabric-port.h"
 
 #include "fabric-delay.h"
+#include "fabric-lane.h"
 
 #include "ns3/simulator.h"
 
@@ -14,7 +15,7 @@ namespace ns3
 void
 FabricPort::Enqueue(FabricFrame* frame)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     if (!IsUp()) [[unlikely]]
     {
         DropDown(frame, nowPs);
@@ -34,7 +35,8 @@ FabricPort::Enqueue(FabricFrame* frame)
     }
     // With nothing on its way the line was idle: there is no departure that could be due just now.
     // There is one if something waits, and what was on the line has been taken by its head.
-    const bool idle = m_wire.IsEmpty() && m_ready == 0 && m_lineFreePs <= nowPs;
+    // (With threads what is on its way is not known here, and no head is taken: see SetGroups.)
+    const bool idle = !m_threads && m_wire.IsEmpty() && m_ready == 0 && m_lineFreePs <= nowPs;
     const bool free = m_lineFreePs <= duePs || idle;
     if (free && (m_paused >> priority & 1) == 0)
     {
@@ -54,9 +56,9 @@ FabricPort::SendPause(uint8_t pausedPriorities)
     {
         return; // nobody is there to stop or to let go on
     }
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
-    FabricFrame* frame = FabricFramePool::Take();
+    FabricFrame* frame = FabricFramePool::TakePause();
     frame->isPause = true;
     frame->pausedPriorities = pausedPriorities;
     frame->bufferBytes = FABRIC_MINIMUM_FRAME_BYTES;
@@ -81,7 +83,7 @@ FabricPort::SendPause(uint8_t pausedPriorities)
 void
 FabricPort::SetPaused(uint8_t pausedPriorities)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
     StopPriorities(pausedPriorities, nowPs);
     SourceChanged(nowPs);
@@ -118,9 +120,13 @@ FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
     if (changed)
     {
         m_pauseTrace(TimeStep(nowPs), m_paused);
-        if (m_pauseListener)
+        if (m_pauseListener && FabricLane::Here().besideOthers)
         {
-            m_pauseListener->PauseChanged(*this, nowPs, m_paused);
+            FabricLane::Here().notes.push_back({nowPs, GetWakeRank(), nullptr, this, m_paused});
+        }
+        else
+        {
+            TellPaused(nowPs, m_paused);
         }
     }
 }
@@ -145,7 +151,7 @@ FabricPort::WakeAtDeparture()
 {
     if (m_ready != 0)
     {
-        ScheduleWake(m_lineFreePs, Simulator::Now().GetTimeStep());
+        ScheduleWake(m_lineFreePs, FabricNowPs());
     }
 }
 
@@ -267,6 +273,11 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
         const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
         frame->trail->Leave(this, startPs, m_lineFreePs, m_lastArrivalPs, stoppedPs);
     }
+    if (m_threads)
+    {
+        Send(frame, nextPs);
+        return;
+    }
     m_wire.PushBack(frame, nextPs);
 }
 
@@ -301,32 +312,40 @@ FabricPort::Mark(FabricFrame* frame, int64_t timePs)
 void
 FabricPort::SetEvents(int64_t nowPs)
 {
-    if (!m_wire.IsEmpty() || m_emptied)
-    {
-        // A wire that ran empty in this window is looked at when the window ends: whether the far
-        // end has been played by now makes no difference.
-        if (!m_wire.IsEmpty() && !m_arrivalPending)
-        {
-            ScheduleArrival(nowPs);
-        }
-    }
-    else if (m_headWireBytes != 0 && m_ready != 0)
-    {
-        ScheduleWake(m_lineFreePs, nowPs); // what is on the line has been taken by its head
-    }
-    else if (m_source)
+    if (!IsSeenTo(nowPs))
     {
         // With a frame on its way its arrival settles what is due by then; here nothing would.
-        const int64_t nextPs = m_source->GetNextPs(m_paused);
+        const int64_t nextPs = FindNextDeparturePs();
         if (nextPs != FabricFrameSource::NEVER)
         {
-            ScheduleWake(std::max(nextPs, m_lineFreePs), nowPs);
+            ScheduleWake(nextPs, nowPs);
         }
     }
     if (m_ready != 0 && m_buffer && m_buffer->NeedsExactDepartures())
     {
         ScheduleWake(m_lineFreePs, nowPs);
     }
+}
+
+bool
+FabricPort::IsSeenTo(int64_t nowPs)
+{
+    if (m_threads)
+    {
+        if (!m_busy && FindNextDeparturePs() != FabricFrameSource::NEVER)
+        {
+            m_busy = true;
+            FabricSimulator::Get().NoteBusy(this);
+        }
+        return true;
+    }
+    if (!m_wire.IsEmpty() && !m_arrivalPending)
+    {
+        ScheduleArrival(nowPs);
+    }
+    // A wire that ran empty in this window is looked at when the window ends: whether the far end
+    // has been played by now makes no difference.
+    return !m_wire.IsEmpty() || m_emptied;
 }
 
 void
@@ -388,14 +407,23 @@ FabricPort::TakeOffLink(int64_t nowPs)
     if (m_group != m_farGroup)
     {
         // Who receives may be ahead of this port, or behind it, by less than a window.
-        if (m_wire.IsEmpty())
+        FabricSimulator& simulator = FabricSimulator::Get();
+        if (m_wire.IsEmpty() && !m_threads)
         {
-            m_emptied = true;
-            FabricSimulator::Get().NoteEmptied(this);
+            Settle(simulator.GetSettledPs()); // all that arrives in this window has left before it
+        }
+        if (!m_wire.IsEmpty())
+        {
+            ScheduleArrival(nowPs);
+        }
+        else if (m_threads)
+        {
+            FabricLane::Here().onTheWay.push_back(this);
         }
         else
         {
-            ScheduleArrival(nowPs);
+            m_emptied = true;
+            simulator.NoteEmptied(this);
         }
         return frame;
     }
@@ -434,7 +462,7 @@ FabricPort::Drop(FabricFrame* frame)
 {
     m_counters.droppedFrames++;
     m_counters.droppedBytes += frame->bufferBytes;
-    Lose(frame, Simulator::Now().GetTimeStep());
+    Lose(frame, FabricNowPs());
 }
 
 void
@@ -444,12 +472,7 @@ FabricPort::Lose(FabricFrame* frame, int64_t timePs)
     {
         m_dropTrace(TimeStep(timePs), frame->GetPacket());
     }
-    if (frame->flow)
-    {
-        frame->flow->FrameLost(frame);
-        return;
-    }
-    FabricFramePool::Give(frame);
+    LetGo(frame, timePs);
 }
 
 } // namespace ns3

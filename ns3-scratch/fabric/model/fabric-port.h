@@ -180,6 +180,12 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
      * \param headerBytes bytes of a frame that make its head; above 0
      */
     void AnnounceHeads(uint32_t headerBytes);
+    /// \return whether at equal times what was scheduled first comes first
+    bool IsOldestFirst() const
+    {
+        return m_oldestFirst;
+    }
+
     /// \return bytes of a frame that must be at the far end before it may send it on; 0: all
     uint32_t GetAnnouncedBytes() const;
     /**
@@ -242,8 +248,12 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
      * \param scheduledPs when the event was scheduled
      * \return nowPs, or just before it if a departure due now comes after the event
      */
-    int64_t GetDuePs(int64_t nowPs, int64_t scheduledPs) const
+    int64_t GetDuePs(int64_t nowPs, int64_t scheduledPs)
     {
+        if (m_oldestFirst)
+        {
+            Settle(nowPs - 1); // so that the frame on the line is the last that left before
+        }
         return m_oldestFirst && m_lineStartPs >= scheduledPs ? nowPs - 1 : nowPs;
     }
 
@@ -321,8 +331,9 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
      * Tell which nodes are played together (FabricSimulator).
      * \param group the group of its node
      * \param farGroup the group of the far end
+     * \param threads they may be played at the same time, by different threads
      */
-    void SetGroups(uint32_t group, uint32_t farGroup);
+    void SetGroups(uint32_t group, uint32_t farGroup, bool threads = false);
 
     /// \return the group of its node
     uint32_t GetGroup() const
@@ -395,6 +406,25 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// The simulator's call to a port that has told it of an empty link: a window has ended.
     /// \param nowPs play all departures due up to this time
     void WindowEnded(int64_t nowPs);
+
+    // With threads, a port is played by two: its group's sends, the far end's takes off the link.
+
+    /// The simulator's call to a port that has told it that it is busy: its group's turn has ended.
+    /// \param nowPs play all departures due up to this time \param nextPs end of the next turn
+    /// \return whether it is busy still: something departs before that
+    bool EndTurn(int64_t nowPs, int64_t nextPs);
+    /// The simulator's call between windows to a port whose link was idle, or has run empty: have
+    /// what was sent since arrive.
+    void HandOver();
+    /// The simulator's call between windows to a port whose link holds more than ever before.
+    void MergeLink();
+    /// Tell who listens what a switch has put down. \param nowPs when \param pausedPriorities what
+    void TellPaused(int64_t nowPs, uint8_t pausedPriorities);
+    /// \return when the next frame can leave, or FabricFrameSource::NEVER
+    int64_t FindNextDeparturePs();
+    /// Let a frame go that does not arrive: its flow, if it has one, is told of it.
+    /// \param timePs when
+    void LetGo(FabricFrame* frame, int64_t timePs) const;
     /// Before somebody looks: play what has happened to it by now.
     void CatchUp() const;
     /// \return whether somebody traces it
@@ -478,8 +508,12 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \param frame the newest on the link \param beforePs arrival of the one before it
     /// \return when its head arrives, or all of it if it has none
     int64_t PlanHead(FabricFrame* frame, int64_t beforePs) const;
+    /// Put a frame on a link whose far end another thread may play.
+    void Send(FabricFrame* frame, int64_t arrivalPs);
     /// Set the events that what waits now needs.
     void SetEvents(int64_t nowPs);
+    /// \return whether something is seen to by the frames on the link, or when the turn ends
+    bool IsSeenTo(int64_t nowPs);
     /// Schedule the arrival of the first frame on the link.
     void ScheduleArrival(int64_t nowPs);
     /// Have Wake called at timePs, or before.
@@ -493,16 +527,15 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     alignas(CACHE_LINE_BYTES) FabricWire m_wire; //!< on the line or on the way
     uint64_t m_arrivedFrames{0};                 //!< frames handed to the far end
     FabricReceiver* m_receiver{nullptr};         //!< far end
-    uint32_t m_receiverPort{0};                  //!< its number of its port
-    uint32_t m_context{0};                       //!< its node
 
     // What settling looks at.
+    uint32_t m_receiverPort{0};           //!< the far end's number of its port
+    uint32_t m_context{0};                //!< its node
     int64_t m_lineFreePs{0};              //!< when the line can take the next frame, or DOWN
     uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send
     uint32_t m_occupied{0};               //!< bit q is set if queue q has a frame
     FabricFrameSource* m_source{nullptr}; //!< further frames
     int64_t m_wakePs{NO_WAKE};            //!< when Wake is due
-    int64_t m_lineStartPs{0};             //!< when the frame on the line began
     uint32_t m_group{0};                  //!< of its node, see FabricSimulator
     uint32_t m_farGroup{0};               //!< of the far end
     uint32_t m_headWireBytes{0};  //!< bytes on the line up to the end of a head; 0: unannounced
@@ -514,8 +547,12 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     bool m_headLost{false};       //!< that frame is lost, which shows when all of it is there
     bool m_oldestFirst{false};    //!< at equal times what was scheduled first comes first
     bool m_listed{false};         //!< its memory knows that something waits here
+    bool m_threads{false};        //!< the far end may be played at the same time
+    bool m_busy{false};           //!< with threads: it is settled when the turn ends
+    bool m_idle{true};            //!< with threads: when the window began the link was idle
 
     // What sending touches, too.
+    int64_t m_lineStartPs{0};         //!< when the frame on the line began
     int64_t m_psPerByte{0};           //!< exact time of one byte, or 0 if it is no whole number
     int64_t m_lastArrivalPs{0};       //!< arrival of the newest frame on the link
     uint64_t m_queueBytes{0};         //!< bytes waiting

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-shared-buffer.h"
 
+#include "fabric-lane.h"
+
 #include "fabric-port.h"
 
 #include "ns3/abort.h"
 #include "ns3/double.h"
-#include "ns3/simulator.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -91,7 +92,7 @@ FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& por
 void
 FabricSharedBuffer::SettlePorts()
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     for (std::size_t place = 0; place < m_busy.size();)
     {
         FabricPort* port = m_busy[place];

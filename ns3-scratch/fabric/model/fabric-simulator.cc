@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-simulator.h"
 
+#include "fabric-crew.h"
 #include "fabric-delay.h"
+#include "fabric-frame.h"
+#include "fabric-lane.h"
 #include "fabric-port.h"
 #include "fabric-telling-event.h"
 
@@ -24,6 +27,7 @@ FabricSimulator* g_simulator = nullptr; //!< the one in use: ns-3 has one simula
 constexpr uintptr_t ARRIVAL_MARK = 1; // in the address of a port
 constexpr uintptr_t WAKE_MARK = 2;
 constexpr uintptr_t MARKS = 3;
+constexpr uint32_t SPARE_FRAMES = 64; // of a thread that plays switches
 
 /// \return the port that is due, or none: it is an event of ns-3
 FabricPort*
@@ -48,99 +52,6 @@ EventOf(uintptr_t target)
 }
 } // namespace
 
-void
-FabricSimulator::List::SiftUp(std::size_t place)
-{
-    const Due due = m_heap[place];
-    while (place > 0)
-    {
-        const std::size_t parent = (place - 1) / WAYS;
-        if (!IsBefore(due, m_heap[parent]))
-        {
-            break;
-        }
-        m_heap[place] = m_heap[parent];
-        place = parent;
-    }
-    m_heap[place] = due;
-}
-
-void
-FabricSimulator::List::SiftDown(std::size_t place)
-{
-    const Due due = m_heap[place];
-    const std::size_t size = m_heap.size();
-    for (std::size_t child = place * WAYS + 1; child < size; child = place * WAYS + 1)
-    {
-        std::size_t least = child;
-        const std::size_t end = std::min(child + WAYS, size);
-        for (std::size_t other = child + 1; other < end; ++other)
-        {
-            if (IsBefore(m_heap[other], m_heap[least]))
-            {
-                least = other;
-            }
-        }
-        if (!IsBefore(m_heap[least], due))
-        {
-            break;
-        }
-        m_heap[place] = m_heap[least];
-        place = least;
-    }
-    m_heap[place] = due;
-}
-
-void
-FabricSimulator::List::Push(const Due& due)
-{
-    m_heap.push_back(due);
-    SiftUp(m_heap.size() - 1);
-}
-
-void
-FabricSimulator::List::ReplaceFront(const Due& due)
-{
-    m_heap.front() = due;
-    SiftDown(0);
-}
-
-FabricSimulator::Due
-FabricSimulator::List::Pop()
-{
-    const Due due = m_heap.front();
-    Erase(0);
-    return due;
-}
-
-void
-FabricSimulator::List::Erase(std::size_t place)
-{
-    const Due moved = m_heap.back();
-    m_heap.pop_back();
-    if (place < m_heap.size())
-    {
-        m_heap[place] = moved;
-        SiftDown(place);
-        SiftUp(place);
-    }
-}
-
-template <class CONDITION>
-std::size_t
-FabricSimulator::List::EraseIf(const CONDITION& condition)
-{
-    const std::size_t erased = std::erase_if(m_heap, condition);
-    for (std::size_t place = m_heap.size() / WAYS + 1; place-- > 0;)
-    {
-        if (place < m_heap.size())
-        {
-            SiftDown(place);
-        }
-    }
-    return erased;
-}
-
 TypeId
 FabricSimulator::GetTypeId()
 {
@@ -152,17 +63,23 @@ FabricSimulator::GetTypeId()
 }
 
 FabricSimulator::FabricSimulator()
-    : m_context(Simulator::NO_CONTEXT),
-      m_uid(EventId::UID::VALID),
+    : m_uid(EventId::UID::VALID),
       m_firstLaterUid(std::numeric_limits<uint32_t>::max()),
       m_thread(std::this_thread::get_id())
 {
+    m_lanes.push_back(std::make_unique<FabricLane>());
+    FabricLane::SetFirst(m_lanes.front().get());
     g_simulator = this;
 }
 
 FabricSimulator::~FabricSimulator()
 {
-    g_simulator = g_simulator == this ? nullptr : g_simulator;
+    m_crew.reset();
+    if (g_simulator == this)
+    {
+        g_simulator = nullptr;
+        FabricLane::SetFirst(nullptr);
+    }
 }
 
 FabricSimulator&
@@ -186,7 +103,7 @@ FabricSimulator::Find()
 }
 
 bool
-FabricSimulator::IsStale(const Due& due)
+FabricSimulator::IsStale(const FabricDue& due)
 {
     const FabricPort* port = PortOf(due.target);
     return port ? !port->IsDue(CallOf(due.target), due.timePs) : EventOf(due.target)->IsCancelled();
@@ -196,41 +113,35 @@ void
 FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
 {
     const bool arrives = call == Call::ARRIVAL;
-    const uint32_t group = arrives ? port->GetFarGroup() : port->GetGroup();
-    const Due due{timePs,
-                  arrives ? ARRIVALS + static_cast<uint64_t>(port->GetFirstSentPs()) : WAKES,
-                  reinterpret_cast<uintptr_t>(port) | (arrives ? ARRIVAL_MARK : WAKE_MARK),
-                  arrives ? port->GetArrivalRank(timePs) : port->GetWakeRank(),
-                  group};
-    // What comes from another group is put on its way when the window begins in which it arrives.
-    const bool crosses = arrives && port->GetGroup() != group;
-    const bool stays = group == 0 && !crosses;
-    if (m_groups.empty() || stays)
+    const uint32_t number = arrives ? port->GetFarGroup() : port->GetGroup();
+    const FabricDue due{timePs,
+                        arrives ? ARRIVALS + static_cast<uint64_t>(port->GetFirstSentPs()) : WAKES,
+                        reinterpret_cast<uintptr_t>(port) | (arrives ? ARRIVAL_MARK : WAKE_MARK),
+                        arrives ? port->GetArrivalRank(timePs) : port->GetWakeRank()};
+    if (number == 0 || m_groups.empty())
     {
         m_first.Push(due);
+        return;
     }
-    else if (timePs >= m_windowEndPs || !m_inWindow)
+    Group& group = m_groups[number];
+    if (timePs < group.playedPs) [[unlikely]]
     {
-        PutAside(due);
+        FabricRefuseThePast(timePs - group.playedPs, port->GetName());
     }
-    else if (m_group == 0)
+    FabricLane& lane = FabricLane::Here();
+    if (lane.group != number)
     {
-        HandOut(due);
+        group.dues.Push(due);
+        ListFor(number, timePs);
     }
-    else if (group == m_group)
+    else if (lane.frontPlayed)
     {
-        List& dues = m_groups[group].dues;
-        if (m_frontPlayed)
-        {
-            m_frontPlayed = false;
-            dues.ReplaceFront(due);
-            return;
-        }
-        dues.Push(due);
+        lane.frontPlayed = false;
+        group.dues.ReplaceFront(due);
     }
     else
     {
-        FabricRefuseThePast(timePs - m_windowEndPs, port->GetName());
+        group.dues.Push(due);
     }
 }
 
@@ -241,40 +152,64 @@ FabricSimulator::NoteEmptied(FabricPort* port)
 }
 
 void
+FabricSimulator::NoteBusy(FabricPort* port)
+{
+    m_groups[port->GetGroup()].busy.push_back(port);
+    if (port->GetGroup() != FabricLane::Here().group)
+    {
+        ListFor(port->GetGroup(), m_windowEndPs);
+    }
+}
+
+void
 FabricSimulator::Forget(const FabricPort* port)
 {
-    const auto isOfPort = [port](const Due& due) { return PortOf(due.target) == port; };
+    const auto isOfPort = [port](const FabricDue& due) { return PortOf(due.target) == port; };
     m_first.EraseIf(isOfPort);
-    m_far.EraseIf(isOfPort);
     for (Group& group : m_groups)
     {
         group.dues.EraseIf(isOfPort);
-        std::erase_if(group.handedOut, isOfPort);
+        std::erase(group.busy, port);
     }
-    for (auto& bucket : m_buckets)
+    for (const auto& lane : m_lanes)
     {
-        m_aside -= std::erase_if(bucket, isOfPort);
+        std::erase(lane->onTheWay, port);
+        std::erase(lane->grown, port);
     }
     std::erase(m_emptied, port);
 }
 
 void
-FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs)
+FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
 {
-    m_groups.resize(groups);
-    m_buckets.resize(BUCKETS);
+    m_groups = std::vector<Group>(groups);
     m_windowPs = windowPs;
     m_windowEndPs = 0;
+    if (cores > 1)
+    {
+        for (uint32_t core = 1; core < cores; ++core)
+        {
+            m_lanes.push_back(std::make_unique<FabricLane>());
+        }
+        m_crew = std::make_unique<FabricCrew>(cores - 1, [this](uint32_t worker, uint32_t piece) {
+            FabricLane& lane = *m_lanes[worker];
+            if (worker > 0) // the simulation's thread has its lane whatever it does
+            {
+                FabricLane::Enter(&lane);
+            }
+            PlayTurn(lane, m_active[piece]);
+        });
+    }
     // What is due already was put where it would wait without windows.
-    std::vector<Due> posted;
-    m_first.EraseIf([&posted](const Due& due) {
+    std::vector<FabricDue> posted;
+    m_first.EraseIf([&posted](const FabricDue& due) {
         if (PortOf(due.target))
         {
             posted.push_back(due);
         }
         return PortOf(due.target) != nullptr;
     });
-    for (const Due& due : posted)
+    for (const FabricDue& due : posted)
     {
         Post(PortOf(due.target), CallOf(due.target), due.timePs);
     }
@@ -283,34 +218,51 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs)
 void
 FabricSimulator::CatchUp()
 {
-    if (m_inWindow && m_group == 0)
+    FabricLane& lane = FabricLane::Here();
+    if (!m_inWindow || lane.group != 0)
     {
-        const int64_t nowPs = m_nowPs;
-        const uint32_t context = m_context;
-        PlayOtherGroups({nowPs, m_order, 0, m_rank, 0});
-        m_nowPs = nowPs;
-        m_context = context;
+        return;
     }
+    const int64_t nowPs = lane.nowPs;
+    const uint32_t context = lane.context;
+    if (m_switchWindow < m_window)
+    {
+        FinishTurns();
+        m_switchWindow = m_window;
+        HandOver();
+        FindActive();
+    }
+    PlayOtherGroups({nowPs, m_order, 0, m_rank});
+    if (m_crew)
+    {
+        HandOver();
+    }
+    lane.nowPs = nowPs;
+    lane.context = context;
 }
 
 bool
 FabricSimulator::HasLiveEvents() const
 {
-    const auto isLive = [](const Due& due) { return !IsStale(due); };
-    const auto hasLive = [&isLive](const std::vector<Due>& dues) {
-        return std::any_of(dues.begin(), dues.end(), isLive);
+    const auto hasLive = [](const FabricDueList& list) {
+        const auto& dues = list.GetAll();
+        return std::any_of(dues.begin(), dues.end(), [](const FabricDue& due) {
+            return !IsStale(due);
+        });
     };
-    return hasLive(m_first.GetAll()) || hasLive(m_far.GetAll()) ||
-           std::any_of(m_buckets.begin(), m_buckets.end(), hasLive) ||
+    return hasLive(m_first) ||
            std::any_of(m_groups.begin(), m_groups.end(), [&hasLive](const Group& group) {
-               return hasLive(group.dues.GetAll()) || hasLive(group.handedOut);
+               return hasLive(group.dues) ||
+                      std::any_of(group.busy.begin(), group.busy.end(), [](FabricPort* port) {
+                          return port->FindNextDeparturePs() != FabricFrameSource::NEVER;
+                      });
            });
 }
 
 bool
 FabricSimulator::NextOnlyTells() const
 {
-    if (m_first.IsEmpty() || m_first.Front().timePs != m_nowPs || PortOf(m_first.Front().target))
+    if (m_first.IsEmpty() || m_first.Front().timePs != FabricNowPs() || PortOf(m_first.Front().target))
     {
         return false;
     }
@@ -333,11 +285,12 @@ FabricSimulator::After(const Time& delay) const
     {
         FabricRefuseThePast(delayPs, "somebody");
     }
-    if (delayPs > std::numeric_limits<int64_t>::max() - m_nowPs) [[unlikely]]
+    const int64_t nowPs = FabricNowPs();
+    if (delayPs > std::numeric_limits<int64_t>::max() - nowPs) [[unlikely]]
     {
         FabricRefuseTheLong("an event");
     }
-    return m_nowPs + delayPs;
+    return nowPs + delayPs;
 }
 
 EventId
@@ -349,12 +302,12 @@ FabricSimulator::Insert(int64_t timePs, uint32_t context, EventImpl* event)
     }
     const uint64_t number = m_uid++;
     // Another group acts on this one when its window ends.
-    const int64_t duePs = m_group == 0 ? timePs : std::max(timePs, m_windowEndPs);
+    const int64_t duePs =
+        FabricLane::Here().group == 0 ? timePs : std::max(timePs, m_windowEndPs);
     m_first.Push({duePs,
                   m_hasRun ? LATER + number : number,
                   reinterpret_cast<uintptr_t>(event),
-                  context,
-                  0});
+                  context});
     return {Ptr<EventImpl>(event),
             static_cast<uint64_t>(duePs),
             context,
@@ -367,7 +320,7 @@ FabricSimulator::Schedule(const Time& delay, EventImpl* event)
     const Ptr<EventImpl> held(event, false);
     const int64_t timePs = After(delay);
     event->Ref();
-    return Insert(timePs, m_context, event);
+    return Insert(timePs, GetContext(), event);
 }
 
 void
@@ -389,14 +342,14 @@ FabricSimulator::ScheduleWithContext(uint32_t context, const Time& delay, EventI
 EventId
 FabricSimulator::ScheduleNow(EventImpl* event)
 {
-    return Insert(m_nowPs, m_context, event);
+    return Insert(FabricNowPs(), GetContext(), event);
 }
 
 EventId
 FabricSimulator::ScheduleDestroy(EventImpl* event)
 {
     m_destroyEvents.emplace_back(Ptr<EventImpl>(event, false),
-                                 static_cast<uint64_t>(m_nowPs),
+                                 static_cast<uint64_t>(FabricNowPs()),
                                  Simulator::NO_CONTEXT,
                                  static_cast<uint32_t>(EventId::UID::DESTROY));
     return m_destroyEvents.back();
@@ -419,14 +372,15 @@ FabricSimulator::TakeInForeign()
             continue;
         }
         // At once: in the list it would come between events of one moment, where nobody waits.
-        Play({m_nowPs, m_order, reinterpret_cast<uintptr_t>(each.event), each.context, 0});
+        FabricLane& lane = *m_lanes.front();
+        Play(lane, {lane.nowPs, m_order, reinterpret_cast<uintptr_t>(each.event), each.context});
     }
 }
 
 void
 FabricSimulator::Sweep()
 {
-    m_first.EraseIf([](const Due& due) {
+    m_first.EraseIf([](const FabricDue& due) {
         const bool stale = IsStale(due);
         if (stale && !PortOf(due.target))
         {
@@ -438,17 +392,17 @@ FabricSimulator::Sweep()
 }
 
 void
-FabricSimulator::Play(const Due& due)
+FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
 {
-    m_nowPs = due.timePs;
+    lane.nowPs = due.timePs;
     FabricPort* port = PortOf(due.target);
     if (!port)
     {
-        m_context = due.rank;
+        lane.context = due.rank;
         const Ptr<EventImpl> event(EventOf(due.target), false);
         if (!event->IsCancelled())
         {
-            m_events++;
+            lane.events++;
             *m_shownPs = due.timePs;
             event->Invoke();
         }
@@ -459,16 +413,20 @@ FabricSimulator::Play(const Due& due)
     {
         return;
     }
-    *m_shownPs = due.timePs;
+    if (!lane.besideOthers)
+    {
+        *m_shownPs = due.timePs;
+    }
     if (call == Call::ARRIVAL)
     {
-        m_events++;
-        m_context = port->GetFarContext();
+        lane.events++;
+        lane.lastPs = due.timePs;
+        lane.context = port->GetFarContext();
         port->Arrive();
     }
     else
     {
-        m_context = Simulator::NO_CONTEXT;
+        lane.context = Simulator::NO_CONTEXT;
         port->Wake();
     }
 }
@@ -476,6 +434,7 @@ FabricSimulator::Play(const Due& due)
 bool
 FabricSimulator::PlayFirstGroup(int64_t endPs)
 {
+    FabricLane& lane = *m_lanes.front();
     while (!m_stop)
     {
         if (m_hasForeign.load(std::memory_order_acquire) && !NextOnlyTells()) [[unlikely]]
@@ -487,170 +446,330 @@ FabricSimulator::PlayFirstGroup(int64_t endPs)
         {
             return true;
         }
-        const Due due = m_first.Pop();
+        const FabricDue due = m_first.Pop();
         m_order = due.order;
         m_rank = due.rank;
-        Play(due);
+        Play(lane, due);
     }
     return false;
 }
 
 void
-FabricSimulator::PlayOtherGroups(const Due& end)
+FabricSimulator::PlayOtherGroups(const FabricDue& end)
 {
+    FabricLane& lane = *m_lanes.front();
+    lane.besideOthers = HasCrew();
     for (std::size_t place = 0; place < m_active.size(); ++place)
     {
-        m_group = m_active[place];
-        Group& group = m_groups[m_group];
-        BeginTurn(group);
-        while (!group.dues.IsEmpty() && IsBefore(group.dues.Front(), end))
-        {
-            // What comes next on the same link takes its place, as a rule.
-            m_frontPlayed = true;
-            const Due due = group.dues.Front();
-            Play(due);
-            if (m_frontPlayed)
-            {
-                group.dues.Erase(0);
-            }
-        }
+        lane.group = m_active[place];
+        PlayGroup(lane, m_groups[lane.group], end);
     }
-    m_frontPlayed = false;
-    m_group = 0;
+    lane.group = 0;
+    lane.besideOthers = false;
 }
 
 void
-FabricSimulator::BeginTurn(Group& group)
+FabricSimulator::PlayGroup(FabricLane& lane, Group& group, const FabricDue& end)
 {
-    for (const Due& due : group.handedOut)
+    const auto& dues = group.dues.GetAll();
+    for (const FabricDue& due : dues)
     {
-        PortOf(due.target)->PrefetchLink();
-    }
-    for (const Due& due : group.handedOut)
-    {
-        FabricPort* port = PortOf(due.target);
-        if (CallOf(due.target) == Call::ARRIVAL)
+        if (due.timePs < end.timePs)
         {
-            // All that arrives in this window has left before it.
-            port->Settle(m_window * m_windowPs - 1);
-            port->PrefetchFrames();
+            PortOf(due.target)->PrefetchLink();
         }
-        group.dues.Push(due);
     }
-    group.handedOut.clear();
+    for (const FabricDue& due : dues)
+    {
+        if (due.timePs < end.timePs && CallOf(due.target) == Call::ARRIVAL)
+        {
+            PortOf(due.target)->PrefetchFrames();
+        }
+    }
+    while (!group.dues.IsEmpty() && group.dues.Front().IsBefore(end))
+    {
+        // What comes next on the same link takes its place, as a rule.
+        lane.frontPlayed = true;
+        const FabricDue due = group.dues.Front();
+        Play(lane, due);
+        if (lane.frontPlayed)
+        {
+            group.dues.Erase(0);
+        }
+    }
+    lane.frontPlayed = false;
+    group.playedPs = end.timePs;
 }
 
 void
-FabricSimulator::PutAside(const Due& due)
+FabricSimulator::PlayTurn(FabricLane& lane, uint32_t number)
 {
-    const int64_t window = due.timePs / m_windowPs;
-    if (window >= m_window + static_cast<int64_t>(BUCKETS))
+    Group& group = m_groups[number];
+    const int64_t endPs = EndOf(m_switchWindow);
+    lane.group = number;
+    lane.besideOthers = HasCrew();
+    PlayGroup(lane, group, {endPs, 0, 0, 0});
+    SettleBusy(lane, group, endPs);
+    ListNext(lane, number);
+    lane.group = 0;
+    lane.besideOthers = false;
+}
+
+void
+FabricSimulator::SettleBusy(FabricLane& lane, Group& group, int64_t endPs)
+{
+    const int64_t nowPs = lane.nowPs;
+    lane.nowPs = endPs - 1;
+    std::size_t kept = 0;
+    for (std::size_t place = 0; place < group.busy.size(); ++place)
     {
-        m_far.Push(due);
+        FabricPort* port = group.busy[place];
+        if (port->EndTurn(endPs - 1, endPs > NEVER - m_windowPs ? NEVER : endPs + m_windowPs))
+        {
+            group.busy[kept++] = port;
+        }
+    }
+    group.busy.resize(kept);
+    lane.nowPs = nowPs;
+}
+
+void
+FabricSimulator::ListNext(FabricLane& lane, uint32_t number)
+{
+    Group& group = m_groups[number];
+    group.active = false;
+    group.listedFor = group.dues.IsEmpty() ? NEVER : group.dues.Front().timePs / m_windowPs;
+    if (!group.busy.empty())
+    {
+        group.listedFor = std::min(group.listedFor, m_switchWindow + 1);
+    }
+    if (group.listedFor != NEVER)
+    {
+        lane.listed[group.listedFor].push_back(number);
+    }
+}
+
+void
+FabricSimulator::ListFor(uint32_t number, int64_t timePs)
+{
+    Group& group = m_groups[number];
+    const int64_t window = timePs / m_windowPs;
+    if (number == 0 || group.active)
+    {
         return;
     }
-    std::vector<Due>& bucket = m_buckets[static_cast<std::size_t>(window) % BUCKETS];
-    if (bucket.capacity() == 0 && !m_spare.empty())
+    if (m_inWindow && window <= m_switchWindow)
     {
-        bucket.swap(m_spare.back()); // so that few buckets at a time have memory
-        m_spare.pop_back();
+        group.active = true;
+        m_active.push_back(number);
     }
-    bucket.push_back(due);
-    m_aside++;
+    else if (window < group.listedFor)
+    {
+        group.listedFor = window;
+        m_lanes.front()->listed[window].push_back(number);
+    }
 }
 
 int64_t
-FabricSimulator::FindFirstAsidePs() const
+FabricSimulator::EndOf(int64_t window) const
 {
-    if (m_aside == 0)
+    return window * m_windowPs > NEVER - m_windowPs ? NEVER : (window + 1) * m_windowPs;
+}
+
+int64_t
+FabricSimulator::FindFirstWindow() const
+{
+    if (!m_groups.front().busy.empty())
     {
-        return m_far.IsEmpty() ? NEVER : m_far.Front().timePs;
+        return m_window + 1;
     }
-    for (int64_t window = m_window + 1;; ++window)
+    return m_first.IsEmpty() ? NEVER : m_first.Front().timePs / m_windowPs;
+}
+
+int64_t
+FabricSimulator::FindOtherWindow() const
+{
+    if (!m_active.empty())
     {
-        if (!m_buckets[static_cast<std::size_t>(window) % BUCKETS].empty())
-        {
-            return window * m_windowPs;
-        }
+        return m_switchWindow; // played in part
     }
+    int64_t first = NEVER;
+    for (const auto& lane : m_lanes)
+    {
+        first = lane->listed.empty() ? first : std::min(first, lane->listed.begin()->first);
+    }
+    return first;
 }
 
 void
-FabricSimulator::HandOut(const Due& due)
+FabricSimulator::FindActive()
 {
-    if (due.group == 0)
+    for (const auto& lane : m_lanes)
     {
-        m_first.Push(due);
-        return;
+        while (!lane->listed.empty() && lane->listed.begin()->first <= m_switchWindow)
+        {
+            for (const uint32_t number : lane->listed.begin()->second)
+            {
+                Group& group = m_groups[number];
+                if (!group.active && group.listedFor <= m_switchWindow)
+                {
+                    group.active = true;
+                    m_active.push_back(number);
+                }
+            }
+            lane->listed.erase(lane->listed.begin());
+        }
     }
-    Group& group = m_groups[due.group];
-    group.handedOut.push_back(due);
-    if (!group.listed)
-    {
-        group.listed = true;
-        m_active.push_back(due.group);
-    }
+    std::sort(m_active.begin(), m_active.end()); // so that a thread has what it had, as a rule
 }
 
 bool
 FabricSimulator::BeginWindow()
 {
-    const int64_t firstPs =
-        std::min(m_first.IsEmpty() ? NEVER : m_first.Front().timePs, FindFirstAsidePs());
-    if (firstPs == NEVER)
+    const int64_t first = FindFirstWindow();
+    const int64_t other = FindOtherWindow();
+    const int64_t behind = HasCrew() ? 1 : 0;
+    if (first == NEVER && other == NEVER)
     {
         return false;
     }
-    m_window = firstPs / m_windowPs;
-    const int64_t beginPs = m_window * m_windowPs;
-    m_windowEndPs = beginPs > NEVER - m_windowPs ? NEVER : beginPs + m_windowPs;
-    while (!m_far.IsEmpty() &&
-           m_far.Front().timePs / m_windowPs < m_window + static_cast<int64_t>(BUCKETS))
-    {
-        PutAside(m_far.Pop());
-    }
-    std::vector<Due> dues;
-    dues.swap(m_buckets[static_cast<std::size_t>(m_window) % BUCKETS]);
-    m_aside -= dues.size();
+    m_window = other == NEVER ? first : std::min(first, other + behind);
+    m_switchWindow = m_window - behind;
+    m_windowEndPs = EndOf(m_window);
     m_inWindow = true;
-    m_nowPs = std::max(m_nowPs, beginPs);
-    for (const Due& due : dues)
+    FindActive();
+    if (!HasCrew())
     {
-        PortOf(due.target)->PrefetchLink();
+        FabricLane& lane = *m_lanes.front();
+        lane.nowPs = std::max(lane.nowPs, m_window * m_windowPs);
     }
-    for (const Due& due : dues)
+    else if (m_active.size() > 1 || (!m_active.empty() && first <= m_window))
     {
-        if (due.group == 0)
-        {
-            PortOf(due.target)->Settle(beginPs - 1); // all that arrives in this window has left
-        }
-        HandOut(due);
-    }
-    if (dues.capacity() > 0)
-    {
-        dues.clear();
-        m_spare.push_back(std::move(dues));
+        m_crewPlays = true;
+        m_crew->Begin(static_cast<uint32_t>(m_active.size()));
     }
     return true;
 }
 
 void
+FabricSimulator::FinishTurns()
+{
+    FabricLane& lane = *m_lanes.front();
+    const int64_t nowPs = lane.nowPs;
+    if (std::exchange(m_crewPlays, false))
+    {
+        m_crew->Finish();
+    }
+    else
+    {
+        for (std::size_t place = 0; place < m_active.size(); ++place)
+        {
+            PlayTurn(lane, m_active[place]);
+        }
+    }
+    lane.nowPs = HasCrew() ? nowPs : std::max(nowPs, lane.nowPs);
+    m_active.clear();
+}
+
+void
 FabricSimulator::EndWindow()
 {
-    for (const uint32_t group : m_active)
+    FabricLane& lane = *m_lanes.front();
+    if (HasCrew())
     {
-        m_groups[group].listed = false;
+        SettleBusy(lane, m_groups.front(), m_windowEndPs);
+        if (m_switchWindow < m_window)
+        {
+            FinishTurns();
+        }
+        m_inWindow = false;
+        HandOver();
+        return;
     }
-    m_active.clear();
+    FinishTurns();
     m_inWindow = false;
-    const int64_t nowPs = m_nowPs;
-    m_nowPs = m_windowEndPs - 1;
+    const int64_t nowPs = std::exchange(lane.nowPs, m_windowEndPs - 1);
     for (FabricPort* port : m_emptied)
     {
-        port->WindowEnded(m_nowPs);
+        port->WindowEnded(lane.nowPs);
     }
     m_emptied.clear();
-    m_nowPs = nowPs;
+    lane.nowPs = nowPs;
+}
+
+void
+FabricSimulator::HandOver()
+{
+    for (const auto& lane : m_lanes)
+    {
+        for (FabricPort* port : lane->grown)
+        {
+            port->MergeLink();
+        }
+        lane->grown.clear();
+    }
+    for (const auto& lane : m_lanes)
+    {
+        for (FabricPort* port : lane->onTheWay)
+        {
+            port->HandOver();
+        }
+        lane->onTheWay.clear();
+        if (lane != m_lanes.front())
+        {
+            m_lanes.front()->events += std::exchange(lane->events, 0);
+            FabricFramePool::Balance(*lane, SPARE_FRAMES);
+        }
+    }
+    TellNotes();
+}
+
+void
+FabricSimulator::TellNotes()
+{
+    std::vector<FabricNote> notes;
+    for (const auto& lane : m_lanes)
+    {
+        notes.insert(notes.end(), lane->notes.begin(), lane->notes.end());
+        lane->notes.clear();
+    }
+    std::stable_sort(notes.begin(), notes.end(), [](const FabricNote& a, const FabricNote& b) {
+        return a.timePs != b.timePs ? a.timePs < b.timePs : a.rank < b.rank;
+    });
+    for (const FabricNote& note : notes)
+    {
+        if (note.frame && note.frame->flow)
+        {
+            note.frame->flow->FrameLost(note.frame);
+        }
+        else if (note.frame)
+        {
+            FabricFramePool::Give(note.frame);
+        }
+        else
+        {
+            note.port->TellPaused(note.timePs, note.priorities);
+        }
+    }
+}
+
+void
+FabricSimulator::LeaveCrew()
+{
+    try
+    {
+        FinishTurns();
+    }
+    catch (...)
+    {
+        m_active.clear(); // one error is enough to tell
+    }
+}
+
+bool
+FabricSimulator::HasCrew() const
+{
+    return m_crew != nullptr;
 }
 
 void
@@ -667,17 +786,26 @@ FabricSimulator::Run()
         PlayFirstGroup(NEVER);
         return;
     }
-    while (m_inWindow || BeginWindow())
+    try
     {
-        if (!PlayFirstGroup(m_windowEndPs - 1))
+        while (m_inWindow || BeginWindow())
         {
-            CatchUp();
-            return;
+            if (!PlayFirstGroup(m_windowEndPs - 1))
+            {
+                CatchUp();
+                return;
+            }
+            EndWindow();
         }
-        const int64_t nowPs = m_nowPs;
-        PlayOtherGroups({m_windowEndPs, 0, 0, 0, 0});
-        m_nowPs = std::max(nowPs, m_nowPs);
-        EndWindow();
+    }
+    catch (...)
+    {
+        LeaveCrew();
+        throw;
+    }
+    for (const auto& lane : m_lanes)
+    {
+        m_lanes.front()->nowPs = std::max(m_lanes.front()->nowPs, lane->lastPs);
     }
 }
 
@@ -712,30 +840,37 @@ FabricSimulator::Destroy()
 void
 FabricSimulator::ReleaseDues()
 {
-    const auto release = [](const Due& due) {
+    LeaveCrew();
+    m_crew.reset();
+    m_first.EraseIf([](const FabricDue& due) {
         if (!PortOf(due.target))
         {
             EventOf(due.target)->Unref();
         }
         return true;
-    };
-    m_first.EraseIf(release);
+    });
     m_groups.clear();
-    m_buckets.clear();
-    m_far.EraseIf(release);
+    for (const auto& lane : m_lanes)
+    {
+        lane->listed.clear();
+        lane->onTheWay.clear();
+        lane->grown.clear();
+        FabricFramePool::Balance(*lane, 0);
+    }
     for (const Foreign& each : m_foreign)
     {
         each.event->Unref();
     }
     m_foreign.clear();
     m_emptied.clear();
+    m_active.clear();
     m_inWindow = false;
 }
 
 bool
 FabricSimulator::IsFinished() const
 {
-    return m_stop || !HasLiveEvents();
+    return m_stop || (!m_crewPlays && !HasLiveEvents());
 }
 
 void
@@ -752,7 +887,7 @@ FabricSimulator::Remove(const EventId& id)
     }
     const auto target = reinterpret_cast<uintptr_t>(id.PeekEventImpl());
     const auto& all = m_first.GetAll();
-    const auto found = std::find_if(all.begin(), all.end(), [target](const Due& due) {
+    const auto found = std::find_if(all.begin(), all.end(), [target](const FabricDue& due) {
         return due.target == target;
     });
     id.PeekEventImpl()->Cancel();
@@ -786,9 +921,9 @@ FabricSimulator::IsExpired(const EventId& id) const
                m_destroyEvents.end();
     }
     const auto timePs = static_cast<int64_t>(id.GetTs());
-    if (timePs != m_nowPs)
+    if (timePs != FabricNowPs())
     {
-        return timePs < m_nowPs;
+        return timePs < FabricNowPs();
     }
     // Of this very moment: what the present event comes after has been played.
     const bool early = id.GetUid() < m_firstLaterUid;
@@ -805,13 +940,13 @@ FabricSimulator::IsExpired(const EventId& id) const
 Time
 FabricSimulator::Now() const
 {
-    return TimeStep(m_nowPs);
+    return TimeStep(FabricNowPs());
 }
 
 Time
 FabricSimulator::GetDelayLeft(const EventId& id) const
 {
-    return IsExpired(id) ? TimeStep(0) : TimeStep(static_cast<int64_t>(id.GetTs()) - m_nowPs);
+    return IsExpired(id) ? TimeStep(0) : TimeStep(static_cast<int64_t>(id.GetTs()) - FabricNowPs());
 }
 
 Time
@@ -834,13 +969,13 @@ FabricSimulator::GetSystemId() const
 uint32_t
 FabricSimulator::GetContext() const
 {
-    return m_context;
+    return FabricLane::Here().context;
 }
 
 uint64_t
 FabricSimulator::GetEventCount() const
 {
-    return m_events;
+    return m_lanes.front()->events;
 }
 
 } // namespace ns3

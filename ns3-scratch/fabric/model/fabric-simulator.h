@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-due-list.h"
+
 #include "ns3/event-id.h"
 #include "ns3/simulator-impl.h"
 
@@ -8,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,7 +18,10 @@
 namespace ns3
 {
 
+class FabricCrew;
 class FabricPort;
+struct FabricLane;
+struct FabricNote;
 
 /**
  * Plays the events of ns-3 and those of FabricPort, in windows of time.
@@ -24,7 +30,13 @@ class FabricPort;
  * group of its own. A frame that leaves a group arrives in another one no earlier than the shortest
  * delay between groups later. So within a window of that length no group hears of what another one
  * does in it, and each can be played alone, while what it works on is in cache. Group 0 goes first,
- * then each switch that something arrives at. Time without events is jumped over.
+ * then each switch that has something to do. Time without events is jumped over.
+ *
+ * On several cores a window is half of that delay at most, and group 0 is one window ahead of the
+ * switches: what it does in a window arrives at a switch two windows later, and the other way
+ * round. So the thread of the simulation plays group 0 while others play switches, and helps them
+ * when it is done. Between windows it plays alone: frames are handed over that went on a link on
+ * which nothing was, and what switches had to tell is told in order of time (FabricLane).
  *
  * The order within a group does not depend on windows: by time; what was scheduled before the first
  * Run; then arrivals of frames, by node and port (where ports are OldestFirst, those first that
@@ -34,9 +46,9 @@ class FabricPort;
  * Whatever in group 0 looks at a switch or changes it calls CatchUp before: switches are then
  * played up to that event.
  *
- * The event lists are four-way heaps. ns-3's TCP cancels and sets its retransmission timer with
- * each acknowledgement, and a cancelled event would stay until its time comes; so the list of group
- * 0 sweeps cancelled events out when it has doubled since the last sweep, at a constant cost each.
+ * ns-3's TCP cancels and sets its retransmission timer with each acknowledgement, and a cancelled
+ * event would stay until its time comes; so the list of group 0 sweeps cancelled events out when it
+ * has doubled since the last sweep, at a constant cost each.
  */
 class FabricSimulator : public SimulatorImpl
 {
@@ -68,20 +80,30 @@ class FabricSimulator : public SimulatorImpl
     /// \param port a port whose link leads into another group, and on which nothing travels any
     /// more: it is settled when the window ends
     void NoteEmptied(FabricPort* port);
+    /// \param port a port that is to be settled when the turn of its group ends, until then
+    void NoteBusy(FabricPort* port);
     /// \param port a port that goes, and must not be called any more
     void Forget(const FabricPort* port);
 
     /**
      * Play in windows from now on; nothing may be under way yet.
      * \param groups groups of nodes, group 0 counted
-     * \param windowPs length of a window: no link between groups is shorter; above 0
+     * \param windowPs length of a window, above 0: no link between groups is shorter, and on
+     * several cores none is shorter than two windows
+     * \param cores threads that play
      */
-    void UseWindows(uint32_t groups, int64_t windowPs);
+    void UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores = 1);
     /// Play all groups up to the present event of group 0; in another group, nothing.
     void CatchUp();
 
-    /// \return whether an event is left that is not cancelled
+    /// \return whether an event is left that is not cancelled; after CatchUp
     bool HasLiveEvents() const;
+    /// \return with windows: all groups have been played up to this time
+    int64_t GetSettledPs() const
+    {
+        return m_window * m_windowPs - 1;
+    }
+
     /// \return whether the next event is due at the moment of the last one, and does nothing but
     /// tell a listener of something
     bool NextOnlyTells() const;
@@ -91,12 +113,6 @@ class FabricSimulator : public SimulatorImpl
      * \param place where; it must outlive the simulator
      */
     void ShowTime(int64_t* place);
-
-    /// \return the present time
-    int64_t GetNowPs() const
-    {
-        return m_nowPs;
-    }
 
     void Destroy() override;
     bool IsFinished() const override;
@@ -121,69 +137,14 @@ class FabricSimulator : public SimulatorImpl
     uint64_t GetEventCount() const override;
 
   private:
-    /// Something that is due.
-    struct Due
+    /// Nodes that are played together. Of group 0 only `busy` is used.
+    struct alignas(64) Group
     {
-        int64_t timePs;   //!< when
-        uint64_t order;   //!< smaller comes first at that time
-        uintptr_t target; //!< an EventImpl, or a FabricPort with a mark in the lowest bits
-        uint32_t rank;    //!< of a port: smaller comes first at that time; of an event: its node
-        uint32_t group;   //!< who plays it
-    };
-
-    /// A four-way heap of what is due, the next first.
-    class List
-    {
-      public:
-        /// \return whether there is nothing
-        bool IsEmpty() const
-        {
-            return m_heap.empty();
-        }
-
-        /// \return the next; there must be one
-        const Due& Front() const
-        {
-            return m_heap.front();
-        }
-
-        /// \return how many there are
-        std::size_t GetSize() const
-        {
-            return m_heap.size();
-        }
-
-        /// \return all, in no order that matters
-        const std::vector<Due>& GetAll() const
-        {
-            return m_heap;
-        }
-
-        /// Add one.
-        void Push(const Due& due);
-        /// Put one in the place of the next.
-        void ReplaceFront(const Due& due);
-        /// \return the next, taken out
-        Due Pop();
-        /// Take out the one at a place.
-        void Erase(std::size_t place);
-        /// Take out all for which a condition holds. \return how many
-        template <class CONDITION>
-        std::size_t EraseIf(const CONDITION& condition);
-
-      private:
-        void SiftUp(std::size_t place);
-        void SiftDown(std::size_t place);
-
-        std::vector<Due> m_heap; //!< the heap
-    };
-
-    /// Nodes that are played together, group 0 excepted.
-    struct Group
-    {
-        List dues;                  //!< of the present window, once its turn has begun
-        std::vector<Due> handedOut; //!< of the present window, until then
-        bool listed{false};         //!< it is among m_active
+        FabricDueList dues;            //!< what is due
+        std::vector<FabricPort*> busy; //!< see NoteBusy
+        int64_t playedPs{0};           //!< it has been played up to this time
+        int64_t listedFor{NEVER};      //!< the earliest window for which it is in a lane's list
+        bool active{false};            //!< it is in m_active
     };
 
     /// An event that another thread has scheduled.
@@ -198,20 +159,10 @@ class FabricSimulator : public SimulatorImpl
     static constexpr uint64_t WAKES = uint64_t{2} << 60;    //!< of ports that wake
     static constexpr uint64_t LATER = uint64_t{3} << 60;    //!< of events scheduled while it runs
     static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
-    static constexpr std::size_t WAYS = 4;
     static constexpr std::size_t SMALLEST_SWEEP = 4096;
-    static constexpr std::size_t BUCKETS = 256; //!< windows ahead that have a bucket
-
-    /// \return whether a is due before b
-    static bool IsBefore(const Due& a, const Due& b)
-    {
-        return a.timePs != b.timePs ? a.timePs < b.timePs
-               : a.order != b.order ? a.order < b.order
-                                    : a.rank < b.rank;
-    }
 
     /// \return whether something is due no more: cancelled, or a port that has changed its mind
-    static bool IsStale(const Due& due);
+    static bool IsStale(const FabricDue& due);
     /// \return time after a delay \throw std::overflow_error if there is no such time
     int64_t After(const Time& delay) const;
     /// Add an event of ns-3 to group 0.
@@ -219,51 +170,66 @@ class FabricSimulator : public SimulatorImpl
     /// Take in what other threads have scheduled.
     void TakeInForeign();
     /// Play something.
-    void Play(const Due& due);
+    void Play(FabricLane& lane, const FabricDue& due);
     /// Play group 0 until a time. \return whether it got there: nobody said Stop
     bool PlayFirstGroup(int64_t endPs);
-    /// Play all other groups up to a moment, which they do not play any more.
-    void PlayOtherGroups(const Due& end);
-    /// What was handed out to a group goes into its list.
-    void BeginTurn(Group& group);
+    /// Play all other groups up to a moment within the window, which they do not play any more.
+    void PlayOtherGroups(const FabricDue& end);
+    /// Play a group up to a moment, which it does not play any more.
+    void PlayGroup(FabricLane& lane, Group& group, const FabricDue& end);
+    /// Play what is left of a group's window.
+    void PlayTurn(FabricLane& lane, uint32_t number);
+    /// Settle the ports that are to be settled at the end of a group's window.
+    void SettleBusy(FabricLane& lane, Group& group, int64_t endPs);
+    /// Put down when a group has its next turn.
+    void ListNext(FabricLane& lane, uint32_t number);
+    /// Something is due in a group that has no turn now. \param timePs when
+    void ListFor(uint32_t number, int64_t timePs);
     /// Begin the next window. \return whether there is one
     bool BeginWindow();
-    /// Hand out what is due in the window that begins.
-    void HandOut(const Due& due);
-    /// All has been played: what left a group in the window goes on its way.
+    /// Find the groups that have something to do in the window of the switches.
+    void FindActive();
+    /// \return the time at which a window ends
+    int64_t EndOf(int64_t window) const;
+    /// \return the next window in which group 0 has something to do
+    int64_t FindFirstWindow() const;
+    /// \return the next window in which another group has
+    int64_t FindOtherWindow() const;
+    /// All groups have a turn in this window, and what they leave is handed over.
     void EndWindow();
-    /// Put something due beyond the present window where it waits.
-    void PutAside(const Due& due);
-    /// \return time of the earliest that waits aside
-    int64_t FindFirstAsidePs() const;
+    /// All groups but 0 have their turn.
+    void FinishTurns();
+    /// Somebody has thrown something: no thread plays any more.
+    void LeaveCrew();
+    /// What lanes have put down is taken up.
+    void HandOver();
+    /// Tell what lanes have noted.
+    void TellNotes();
+    /// \return whether threads play
+    bool HasCrew() const;
     /// Forget all that is due.
     void ReleaseDues();
     /// Sweep out what is cancelled in group 0.
     void Sweep();
 
-    List m_first;                            //!< of group 0
+    FabricDueList m_first;                   //!< of group 0
     std::vector<Group> m_groups;             //!< by number; none: no windows
-    std::vector<uint32_t> m_active;          //!< groups with something due in this window
-    std::vector<std::vector<Due>> m_buckets; //!< due in windows to come, by number of the window
-    std::vector<std::vector<Due>> m_spare;   //!< memory of buckets that are played
-    List m_far;                              //!< due beyond all buckets
+    std::vector<uint32_t> m_active;          //!< groups that have a turn in the window of switches
     std::vector<FabricPort*> m_emptied;      //!< see NoteEmptied
+    std::vector<std::unique_ptr<FabricLane>> m_lanes; //!< of each thread; first this simulation's
+    std::unique_ptr<FabricCrew> m_crew;      //!< the other threads, or none
     int64_t m_windowPs{NEVER};               //!< length of a window
     int64_t m_window{-1};                    //!< number of the present window, or of the last
-    int64_t m_windowEndPs{NEVER};            //!< its end; NEVER without windows
+    int64_t m_switchWindow{-1};              //!< that of the switches: with threads one behind
+    int64_t m_windowEndPs{NEVER};            //!< end of the present window; NEVER without windows
     bool m_inWindow{false};                  //!< a window is under way
-    std::size_t m_aside{0};                  //!< in all buckets
-    uint32_t m_group{0};                     //!< which is being played
-    bool m_frontPlayed{false};               //!< the first in its list is being played
-    int64_t m_nowPs{0};                      //!< present time
+    bool m_crewPlays{false};                 //!< other threads are playing m_active
     uint64_t m_order{0};                     //!< order of the present event of group 0
     uint32_t m_rank{0};                      //!< its rank
-    uint32_t m_context;                      //!< of the present event
     uint64_t m_uid;                          //!< number of the next event of ns-3
     uint32_t m_firstLaterUid;                //!< of the first that was scheduled while it ran
     bool m_hasRun{false};                    //!< Run was called
     bool m_stop{false};                      //!< Stop was called
-    uint64_t m_events{0};                    //!< played; how often ports wake depends on who looks
     std::size_t m_sweepAt{SMALLEST_SWEEP};   //!< size of m_first at which to sweep
     int64_t m_ownPlace{0};                   //!< where nobody looks
     int64_t* m_shownPs{&m_ownPlace};         //!< where the time of each event is written

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-switch.h"
 
+#include "fabric-lane.h"
+
 #include "ns3/object-vector.h"
 #include "ns3/pointer.h"
 #include "ns3/simulator.h"
@@ -127,7 +129,7 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
     if (frame->isPause)
     {
         const uint8_t paused = frame->pausedPriorities;
-        FabricFramePool::Give(frame);
+        FabricFramePool::GivePause(frame);
         m_ports[port]->SetPaused(paused);
         return;
     }
@@ -141,12 +143,7 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
     if (choices.count == 0)
     {
         m_unroutedFrames++;
-        if (frame->flow)
-        {
-            frame->flow->FrameLost(frame); // it counts its frames, and waits for this one else
-            return;
-        }
-        FabricFramePool::Give(frame);
+        m_ports[port]->LetGo(frame, FabricNowPs());
         return;
     }
     frame->ingressPort = port;
@@ -174,7 +171,7 @@ FabricSwitch::ReceiveHead(FabricFrame* frame, uint32_t)
 {
     if (frame->accounted) [[unlikely]]
     {
-        frame->trail->CutThrough(Simulator::Now().GetTimeStep());
+        frame->trail->CutThrough(FabricNowPs());
     }
     m_ports[std::exchange(frame->egressPort, FABRIC_NO_PORT)]->SendHead(frame);
 }

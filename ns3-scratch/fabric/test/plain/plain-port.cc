@@ -76,6 +76,18 @@ FabricPort::WindowEnded(int64_t)
     Demand(false, m_name + " plays in windows");
 }
 
+void
+FabricPort::ScheduleArrival(int64_t)
+{
+    Demand(false, m_name + " plays in windows");
+}
+
+void
+FabricPort::ScheduleWake(int64_t, int64_t)
+{
+    Demand(false, m_name + " plays in windows");
+}
+
 // Called by Settle: the line is free and something may be due in this very picosecond.
 void
 FabricPort::PlayDepartures(int64_t nowPs)
