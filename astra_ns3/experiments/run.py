@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved
 from astra_ns3.experiments.description import Description, describe
 from astra_ns3.experiments.garbage import no_search
 from astra_ns3.experiments.isolated.channel import Recorder
@@ -60,7 +60,10 @@ _RAISES = """Raises:
 
 def _result_of(request: RunRequest, result: type[Found]) -> Found:
     """Return what a run came to; raises its error, with what the run did by then in the error's ``result``."""
-    outcome = execute(request, launcher=served if request.isolated is None else forked)
+    try:
+        outcome = execute(request, launcher=served if request.isolated is None else forked)
+    except InputError as error:
+        raise error.with_traceback(None)  # where this program noticed tells nothing; its cause is the user's
     if outcome.error is not None:
         outcome.error.result = outcome.result
         raise outcome.error
