@@ -288,9 +288,7 @@ def _run(company: Company, request: RunRequest, tenants: Sequence[Inputs], repor
     return None
 
 
-def _users_code(
-    request: RunRequest, inputs: Inputs, error: BaseException
-) -> tuple[str | None, TracebackType | None]:
+def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> tuple[str | None, TracebackType | None]:
     """Whose code raised ``error``, if it is the user's: the congestion control's, with its line, or the hook's.
 
     Besides, the traceback from the user's first line on.

@@ -63,7 +63,7 @@ def _result_of(request: RunRequest, result: type[Found]) -> Found:
     try:
         outcome = execute(request, launcher=served if request.isolated is None else forked)
     except InputError as error:
-        raise error.with_traceback(None)  # where this program noticed tells nothing; its cause is the user's
+        raise error.with_traceback(None) from error.__cause__  # where it was noticed tells nothing
     if outcome.error is not None:
         outcome.error.result = outcome.result
         raise outcome.error

@@ -28,10 +28,10 @@ _Kind = TypeVar("_Kind")
 def _number(row: Row, column: int = 1) -> float:
     word = row.words[column]
     if not _DECIMAL.fullmatch(word):
-        raise row.error(f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
+        raise row.error(f"{row.words[0]} has '{word}', expected a number, 0 or more")
     value = float(word)
     if value > LARGEST_INTEGER:
-        raise row.error(f"{row.words[0]} has '{word[:40]}', expected at most {LARGEST_INTEGER}")
+        raise row.error(f"{row.words[0]} has '{word}', expected at most {LARGEST_INTEGER}")
     return value
 
 
@@ -39,13 +39,13 @@ def _whole(row: Row) -> int:
     """A whole number, also one written as 900.0: the known code cuts fractions off without a word."""
     value = _number(row)
     if value != int(value):
-        raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
+        raise row.error(f"{row.words[0]} is '{row.words[1]}', expected a whole number")
     return int(value) if "." in row.words[1] or "e" in row.words[1].lower() else int(row.words[1])
 
 
 def _switch(row: Row) -> bool:
     if row.words[1] not in ("0", "1"):
-        raise row.error(f"{row.words[0]} is '{row.words[1][:40]}', expected 0 or 1")
+        raise row.error(f"{row.words[0]} is '{row.words[1]}', expected 0 or 1")
     return row.words[1] == "1"
 
 
@@ -197,7 +197,7 @@ def read_values(path: str) -> HpccValues:
         if name.startswith("#"):
             continue
         if name not in KEYS:
-            raise row.error(f"key '{name[:40]}' is not known{nearest(name, KEYS)}")
+            raise row.error(f"key '{name}' is not known{nearest(name, KEYS)}")
         if name in values:
             raise row.error(f"key '{name}' stands twice (first on line {rows[name].number})")
         key, found = KEYS[name], len(row.words) - 1

@@ -81,7 +81,7 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
         if key == "tier":
             break
         if key not in _HEADER:
-            raise row.error(f"'{row.words[0][:40]}' is not one of Nodes, Tiers, Podsize{nearest(key, _HEADER)}")
+            raise row.error(f"'{row.words[0]}' is not one of Nodes, Tiers, Podsize{nearest(key, _HEADER)}")
         found[key] = _number(row, found, 1)
     for key in _HEADER:
         refuse(key not in found, f"'{key.capitalize()}' is missing", source)
@@ -92,7 +92,7 @@ def _number(row: Row, found: dict[str, int], least: int) -> int:
     if row.words[0].lower() in found:
         raise row.error(f"'{row.words[0]}' stands twice")
     if len(row.words) != 2:
-        raise row.error(f"found {len(row.words)} words, expected '{row.words[0][:40]}' and a number")
+        raise row.error(f"found {len(row.words)} words, expected '{row.words[0]}' and a number")
     return row.integer(1, row.words[0], least, MOST)
 
 
@@ -102,11 +102,11 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
         key = row.words[0].lower()
         if key == "tier":
             if len(row.words) != 2 or row.words[1] != str(len(tiers)):
-                raise row.error(f"found '{' '.join(row.words)[:40]}', expected 'Tier {len(tiers)}': the lowest first")
+                raise row.error(f"found '{' '.join(row.words)}', expected 'Tier {len(tiers)}': the lowest first")
             tiers.append(_Tier(row, {}))
         elif tiers:
             if key not in _TIER_KEYS:
-                raise row.error(f"'{row.words[0][:40]}' is no key of a tier{nearest(key, _TIER_KEYS)}")
+                raise row.error(f"'{row.words[0]}' is no key of a tier{nearest(key, _TIER_KEYS)}")
             least = 0 if key.endswith("latency_ns") else 1
             tiers[-1].numbers[key] = _number(row, tiers[-1].numbers, least)
     for number, tier in enumerate(tiers):

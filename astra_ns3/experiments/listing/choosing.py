@@ -20,7 +20,6 @@ _ORDERS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
 }
-_LONGEST_SHOWN = 60
 _LONGEST_NUMBER = 40
 
 
@@ -34,7 +33,7 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
     for condition in conditions:
         match = required(
             _CONDITION.fullmatch(condition),
-            f"--where is '{condition[:_LONGEST_SHOWN]}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between",
+            f"--where is '{condition}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between",
         )
         column, compared, value = column_of(match[1], runs), match[2], match[3]
         if compared in _ORDERS:
