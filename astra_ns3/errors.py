@@ -109,7 +109,6 @@ class Where:
 Location = Where | str | os.PathLike[str]
 _Given = TypeVar("_Given")
 _Value = TypeVar("_Value")
-_LONGEST_WORD = 40
 # A quoted value that is long, and a word longer than any file's name.
 _LONG = re.compile(r"""(?<!\w)(['"])([^'"]{160})([^'"]{41,})\1(?!\w)|()([^\s/'"]{160})([^\s/'"]{141,})""")
 
@@ -157,7 +156,7 @@ def of_type(value: _Given, kind: type[_Value], words: str, where: Location = "")
 def unknown(what: str, word: str, allowed: Collection[str], where: Location = "") -> InputError:
     """Return the error of a word that is none of the allowed ones, with the nearest of these."""
     listed = f"{', '.join(allowed)}{nearest(word, allowed)}"
-    return wrong(f"{what} '{word[:_LONGEST_WORD]}' is not one of {listed}", where)
+    return wrong(f"{what} '{word}' is not one of {listed}", where)
 
 
 def check_known(what: str, word: str, allowed: Collection[str], where: Location = "") -> None:

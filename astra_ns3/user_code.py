@@ -116,7 +116,7 @@ def guarded(function: UserFunction, part: UserPart) -> UserFunction:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise told(error, part) from error
+            raise told(error, part) from error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
 
     return call
 

@@ -44,7 +44,8 @@ Case = Callable[[str, RecorderOptions, int], dict[str, Any]]
 def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Case:
     """A ring all-reduce, chunk after chunk."""
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", npus)
-    return lambda control, recorder, cores: measure(topology, schedule, size // chunks, chunks, control, recorder, cores)
+    bytes = size // chunks
+    return lambda control, recorder, cores: measure(topology, schedule, bytes, chunks, control, recorder, cores)
 
 
 def all_to_all(topology: Mapping[str, Any], npus: int, pair_bytes: int) -> Case:

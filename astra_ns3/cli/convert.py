@@ -116,10 +116,10 @@ def sizes_of(text: str | None) -> tuple[int, ...] | None:
     """NPUs along each dimension, of ``2x4``; raises InputError."""
     if text is None:
         return None
-    refuse(not _DIMENSIONS.fullmatch(text), f"--dimensions is '{text[:40]}', expected numbers of NPUs such as 8 or 2x4")
+    refuse(not _DIMENSIONS.fullmatch(text), f"--dimensions is '{text}', expected numbers of NPUs such as 8 or 2x4")
     sizes = tuple(map(int, text.split("x")))
     refuse(
         prod(sizes) > _MOST_NPUS,
-        f"--dimensions is '{text[:40]}', which makes {prod(sizes):,} NPUs, expected at most {_MOST_NPUS:,}",
+        f"--dimensions is '{text}', which makes {prod(sizes):,} NPUs, expected at most {_MOST_NPUS:,}",
     )
     return sizes

@@ -65,7 +65,8 @@ class CommandGroup(_WithExamples, click.Group):
         """Return the command that the words call; an unknown one is refused with the nearest name."""
         name, names = args[0], self.list_commands(ctx)
         if name not in names and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"No such command '{name}'{nearest(name, names)}")
+            listed = f"; there are {', '.join(names)}"
+            ctx.fail(f"No such command '{name}'{nearest(name, names) or listed}")
         return super().resolve_command(ctx, args)
 
 

@@ -19,7 +19,6 @@ from astra_ns3.report.alignment import counted, table
 
 _FORMATS = ("table", "csv", "json")
 _MOST_DAMAGED = 5
-_LONGEST_SHOWN = 60
 
 
 @click.command(
@@ -84,7 +83,7 @@ def _names(option: str, text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(name.removeprefix("-") for name in names):
         expected = f"expected names with commas between them, as {','.join(USUAL[:3])}"
-        raise wrong(f"--{option} is '{text[:_LONGEST_SHOWN]}', {expected}")
+        raise wrong(f"--{option} is '{text}', {expected}")
     return names
 
 

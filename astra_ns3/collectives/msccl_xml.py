@@ -140,7 +140,7 @@ class _Element:
         except ValueError:
             value = None
         if value is None or not least <= value <= _LARGEST:
-            raise self.error(f"{name} is '{word[:40]}', expected a whole number from {least} to {_LARGEST}")
+            raise self.error(f"{name} is '{word}', expected a whole number from {least} to {_LARGEST}")
         return value
 
     def word(self, name: str, allowed: tuple[str, ...] | list[str], default: str | None = None) -> str:
@@ -149,7 +149,7 @@ class _Element:
         if word is None:
             raise self.error(f"attribute '{name}' is missing")
         if word not in allowed:
-            raise self.error(f"{name} '{word[:40]}' is not one of {', '.join(allowed)}{nearest(word, allowed)}")
+            raise self.error(f"{name} '{word}' is not one of {', '.join(allowed)}{nearest(word, allowed)}")
         return word
 
     def error(self, what: str) -> InputError:

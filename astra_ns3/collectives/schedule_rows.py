@@ -171,4 +171,4 @@ def _whole(word: str, least: int, largest: int) -> int | None:
 
 
 def _not_whole(word: str, least: int, largest: int, where: str) -> InputError:
-    return wrong(f"found '{word[:40]}', expected a whole number from {least} to {largest}", where)
+    return wrong(f"found '{word}', expected a whole number from {least} to {largest}", where)

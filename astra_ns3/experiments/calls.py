@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.forecast import Forecast
 from astra_ns3.experiments.isolated.launching import forked
 from astra_ns3.experiments.option import function_of
@@ -46,7 +47,10 @@ _RAISES = """Raises:
 
 def _result_of(request: RunRequest, result: type[Found]) -> Found:
     """Return what a run came to; raises its error, with what the run did by then in the error's ``result``."""
-    outcome = execute(request, launcher=served if request.isolated is None else forked)
+    try:
+        outcome = execute(request, launcher=served if request.isolated is None else forked)
+    except InputError as error:
+        raise error.with_traceback(None) from error.__cause__  # where it was noticed tells nothing
     if outcome.error is not None:
         outcome.error.result = outcome.result
         raise outcome.error

@@ -45,3 +45,11 @@ def load_hook(path: str | Path) -> Hook:
     """
     part = user_part(str(path)) or UserPart(str(path), "on_built")
     return guarded(load_part(part, "hook"), part)
+
+
+def named_hook(hook: Hook | None) -> Hook | None:
+    """Return ``hook`` such that whatever it raises is an InputError, as :func:`load_hook`'s is."""
+    if hook is None or isinstance(hook, HookFile):
+        return hook
+    code = getattr(hook, "__code__", None) or getattr(type(hook).__call__, "__code__", None)
+    return guarded(hook, UserPart(code.co_filename if code else "on_built", getattr(hook, "__name__", "on_built")))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from traceback import walk_tb
+from types import TracebackType
 from typing import Protocol
 
 from astra_ns3.config.core.plain import Json
@@ -13,7 +14,7 @@ from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted,
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search
-from astra_ns3.experiments.hooks import HookFile
+from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
@@ -254,7 +255,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
             inputs.plan,
             seed=request.seed,
             recorder=recorder,
-            on_built=request.on_built,
+            on_built=named_hook(request.on_built),
             compatibility=inputs.compatibility,
             cores=request.threads,
         )
@@ -277,32 +278,36 @@ def _run(company: Company, request: RunRequest, tenants: Sequence[Inputs], repor
     except AstraNs3Error as error:
         return error
     except (Exception, SystemExit) as error:
-        code = _users_code(request, tenants[0], error)
+        code, left = _users_code(request, tenants[0], error)
         if code is None:
             raise
         failed = HookFailed(f"{code} failed: {type(error).__name__}: {error}")
-        failed.__cause__ = error
+        failed.__cause__ = error.with_traceback(left)
         return failed
     finally:
         reporter.finish()
     return None
 
 
-def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> str | None:
-    """Whose code raised ``error``, if it is the user's: the congestion control's, with its line, or the hook's."""
-    control = _own_control(inputs)
-    if control is not None:
-        for frame in reversed(traceback.extract_tb(error.__traceback__)):
-            if Path(frame.filename).name == Path(control).name:
-                return f"{control}:{frame.lineno}: the congestion control"
+def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> tuple[str | None, TracebackType | None]:
+    """Whose code raised ``error``, if it is the user's: the congestion control's, with its line, or the hook's.
+
+    Besides, the traceback from the user's first line on.
+    """
+    control, ours, left = _own_control(inputs), str(Path(__file__).parents[1]), error.__traceback__
+    while left is not None and left.tb_frame.f_code.co_filename.startswith(ours):
+        left = left.tb_next
+    frames = [(frame.f_code.co_filename, line) for frame, line in reversed([*walk_tb(left)])]
+    for file, line in frames if control is not None else ():
+        if Path(file).name == Path(control).name:
+            return f"{control}:{line}: the congestion control", left
     if request.on_built is None:
-        return None
-    ours = str(Path(__file__).parents[1])
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((ours, "<")):
-            return f"{frame.filename}:{frame.lineno}: the hook's code"
-    file = f"{request.on_built.path}: " if isinstance(request.on_built, HookFile) else ""
-    return f"{file}the hook's code"
+        return None, left
+    for file, line in frames:
+        if not file.startswith((ours, "<")):
+            return f"{file}:{line}: the hook's code", left
+    told = f"{request.on_built.path}: " if isinstance(request.on_built, HookFile) else ""
+    return f"{told}the hook's code", left
 
 
 def _own_control(inputs: Inputs) -> str | None:

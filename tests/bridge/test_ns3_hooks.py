@@ -8,6 +8,7 @@ import json
 import re
 from functools import partial
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +18,7 @@ from support.command import NEEDS_HEADERS, Finished, run_command
 from support.small_run import write_inputs
 from support.star_network import OPEN_WINDOW_SEGMENTS, Played, incast, one_message, play, star
 
+import astra_ns3
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.hooks import load_hook
 
@@ -238,6 +240,25 @@ def test_a_hook_file_that_fails_is_named(tmp_path: Path) -> None:
     file.write_text("def on_built(context):\n    context.nothing\n")
     with pytest.raises(InputError, match=r"mine\.py:2: on_built failed: AttributeError"):
         play(star(2), one_message(), 1, on_built=load_hook(file))
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_a_hook_that_fails_in_python_is_one_error_with_its_line_and_its_own_frames(when: str, tmp_path: Path) -> None:
+    def fail(*_: Any) -> None:
+        raise LookupError("in a hook")
+
+    def hook(context: Any) -> None:
+        if when == "at once":
+            fail()
+        context.schedule(1_000, fail)
+
+    line = fail.__code__.co_firstlineno + 1
+    with pytest.raises(InputError, match=rf"^{__file__}:{line}: .* failed: LookupError: in a hook$") as told:
+        astra_ns3.run(**write_inputs(tmp_path), isolated=False, on_built=hook)
+    assert isinstance(told.value.__cause__, LookupError)
+    assert {Path(str(frame.path)).name for frame in told.traceback} <= {Path(__file__).name, "option.py", "run.py"}
+    frames = [frame.f_code.co_filename for frame, _ in walk_tb(told.value.__cause__.__traceback__)]
+    assert set(frames) == {__file__}
 
 
 def in_own_process(tmp_path: Path, hook: str) -> Finished:

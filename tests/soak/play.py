@@ -85,7 +85,8 @@ def _unobserved(network: Mapping[str, Any]) -> dict[str, Any]:
 
 def _differences(first: Outcome, again: Outcome) -> list[str]:
     if first.end != again.end or first.numbers is None or again.numbers is None:
-        return [f"with onlookers or on one core it ends otherwise: {first.end} and {again.end} ({first.message} / {again.message})"]
+        ends = f"{first.end} and {again.end} ({first.message} / {again.message})"
+        return [f"with onlookers or on one core it ends otherwise: {ends}"]
     return [
         f"onlookers or cores change {name}: {first.numbers.get(name)} and {again.numbers.get(name)}"
         for name in UNCHANGED

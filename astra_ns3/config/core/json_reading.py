@@ -11,7 +11,6 @@ from typing import TypeVar
 from astra_ns3.errors import InputError, Where, wrong
 
 _Value = TypeVar("_Value")
-_LONGEST_SHOWN = 40
 
 
 @contextmanager
@@ -35,5 +34,5 @@ def each_once(pairs: list[tuple[str, _Value]]) -> dict[str, _Value]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise wrong(f"key '{twice[:_LONGEST_SHOWN]}' stands twice")
+        raise wrong(f"key '{twice}' stands twice")
     return found

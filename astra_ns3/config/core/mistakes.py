@@ -13,7 +13,8 @@ from astra_ns3.errors import InputError
 
 UNKNOWN_KEYS = "unknown"
 """In an error's context: the keys that its group hasn't."""
-_MEANT = "; did you mean "
+MEANT = "; did you mean "
+"""Stands before the nearest keys, as in ``errors.nearest``."""
 
 
 def every_error(
@@ -33,7 +34,9 @@ def every_error(
         left = data
         for details in unknown:
             group = document_path(details, document.data)[:-1]
-            meant |= {(*group, word) for word in re.findall(r"'([^']+)'", details["msg"].partition(_MEANT)[2])}
+            meant |= {
+                (*group, *word.split(".")) for word in re.findall(r"'([^']+)'", details["msg"].partition(MEANT)[2])
+            }
             left = _without(left, group, frozenset(details["ctx"][UNKNOWN_KEYS]))
         if left == data:  # nothing is unknown, or what a model made of other keys
             others = [details for details in errors if details not in unknown]

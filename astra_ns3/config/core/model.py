@@ -25,12 +25,14 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
 from astra_ns3.config.core.document import Document, KeyPath
-from astra_ns3.config.core.mistakes import UNKNOWN_KEYS, document_path, every_error
+from astra_ns3.config.core.mistakes import MEANT, UNKNOWN_KEYS, document_path, every_error
 from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
 _MOST_TOLD = 10
+_DEEPEST = 3
+"""So many levels of groups below one are searched for a key that stands in the wrong place."""
 FOLDER = "folder"
 """Of the document that is being read, in the context of validators."""
 
@@ -61,13 +63,37 @@ class ConfigModel(BaseModel):
         if unknown:
             known = [*allowed, *cls.also_read]
             others = f", so {'is' if len(unknown) == 2 else 'are'} {_listed(unknown[1:])}" if unknown[1:] else ""
-            words = f"unknown key{others}; allowed: {', '.join(known)}{_nearest_of(unknown, known)}"
+            words = f"unknown key{others}; allowed: {', '.join(known)}{cls._nearest_of(unknown, known)}"
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
         for key, field in zip(allowed, cls.model_fields.values(), strict=True):
             for path, found in _no_numbers(field.annotation, prepared.get(key)):
                 raise key_error((key, *path), f"found {shown(found)}, expected a number")
         return prepared
+
+    @classmethod
+    def _nearest_of(cls, unknown: Sequence[str], allowed: Sequence[str]) -> str:
+        """``nearest`` of one key, or the same key of a group inside; of several what is meant by each."""
+        known = sorted(cls._keys_inside(_DEEPEST), key=lambda name: name.count("."))
+        inside = {name.rpartition(".")[2]: name for name in reversed(known)}
+        meant = {
+            key: f"'{inside[key]}'" if key in inside else nearest(key, allowed)[len(MEANT) : -1]
+            for key in unknown[:_MOST_TOLD]
+        }
+        said = ", ".join(word if unknown[1:] == [] else f"{word} for '{key}'" for key, word in meant.items() if word)
+        return f"{MEANT}{said}?" if said else ""
+
+    @classmethod
+    def _keys_inside(cls, depth: int) -> Iterator[str]:
+        """Yield the keys of the groups in this one by their paths."""
+        for name, field in cls.model_fields.items() if depth else ():
+            for kind in _kinds(field.annotation):
+                if isinstance(kind, type) and issubclass(kind, ConfigModel):
+                    keys = (
+                        *(inner.alias or word for word, inner in kind.model_fields.items()),
+                        *kind._keys_inside(depth - 1),
+                    )
+                    yield from (f"{field.alias or name}.{key}" for key in keys)
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""
@@ -98,18 +124,8 @@ def _kinds(annotation: object) -> list[object]:
 def _listed(keys: Sequence[str]) -> str:
     """Return the first keys in quotes, and how many more there are; one key is told already."""
     most = _MOST_TOLD - 1
-    told = ", ".join(f"'{key[:_LONGEST_SHOWN]}'" for key in keys[:most])
+    told = ", ".join(f"'{key}'" for key in keys[:most])
     return f"{told} and {len(keys) - most:,} more" if keys[most:] else told
-
-
-def _nearest_of(unknown: Sequence[str], allowed: Sequence[str]) -> str:
-    """``nearest`` of one key; of several the valid keys that are meant, each behind what stands there."""
-    if len(unknown) == 1:
-        return nearest(unknown[0], allowed)
-    told = unknown[:_MOST_TOLD]
-    meant = {key: nearest(key, allowed).removeprefix("; did you mean ").removesuffix("?") for key in told}
-    said = ", ".join(f"{word} for '{key[:_LONGEST_SHOWN]}'" for key, word in meant.items() if word)
-    return f"; did you mean {said}?" if said else ""
 
 
 Model = TypeVar("Model", bound=ConfigModel)
@@ -169,8 +185,12 @@ def _problem(details: ErrorDetails, document: Document) -> tuple[int, str]:
     if details["type"] in ("missing", "union_tag_not_found"):
         missing = dotted if details["type"] == "missing" else f"{dotted}.kind"
         return document.line(path), f"{where}: key '{missing}' is missing"
-    about = f"key '{dotted}': " if dotted else ""
-    return document.line(path), f"{where}: {about}{_explanation(details)}"
+    about, said = f"key '{dotted}': " if dotted else "", _explanation(details)
+    if UNKNOWN_KEYS in details.get("ctx", {}):  # the keys that are meant, such that they can be pasted
+        words, meant, keys = said.partition(MEANT)
+        before = "".join(f"{part}." for part in path[:-1])
+        said = words + meant + re.sub(r"'([^']+')", lambda key: f"'{before}{key[1]}", keys)
+    return document.line(path), f"{where}: {about}{said}"
 
 
 def _explanation(details: ErrorDetails) -> str:

@@ -31,7 +31,7 @@ class Row:
         word = self.words[column]
         if not re.fullmatch(r"-?[0-9]{1,19}", word, re.ASCII) or not smallest <= int(word) <= largest:
             of_unit = f" of {unit}" if unit else ""
-            raise self.error(f"{what} is '{word[:40]}', expected a whole number{of_unit} from {smallest} to {largest}")
+            raise self.error(f"{what} is '{word}', expected a whole number{of_unit} from {smallest} to {largest}")
         return int(word)
 
 

@@ -49,7 +49,7 @@ def _children(element: Element, *tags: str) -> Iterator[Element]:
     """Yield the elements in one that may have these only, descriptions, and no text of its own."""
     for words in (element.text, *(child.tail for child in element)):
         if words is not None and words.strip():
-            raise wrong(f"found text {words.strip()[:40]!r} outside <data>", element.get(WHERE, ""))
+            raise wrong(f"found text {words.strip()!r} outside <data>", element.get(WHERE, ""))
     for child in element:
         if child.tag in tags:
             yield child
@@ -96,4 +96,4 @@ def _value(key: Element, stands: Element) -> object:
         return _NUMBERS.get(kind, str)(words)
     except ValueError as error:
         name = key.get("attr.name")
-        raise wrong(f"'{name}' is {words[:40]!r}, expected a number ({kind})", stands.get(WHERE, "")) from error
+        raise wrong(f"'{name}' is {words!r}, expected a number ({kind})", stands.get(WHERE, "")) from error

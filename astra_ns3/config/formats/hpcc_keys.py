@@ -27,21 +27,21 @@ _Kind = TypeVar("_Kind")
 
 def _number(row: Row, column: int = 1) -> float:
     word = row.words[column]
-    row.refuse(not _DECIMAL.fullmatch(word), f"{row.words[0]} has '{word[:40]}', expected a number, 0 or more")
+    row.refuse(not _DECIMAL.fullmatch(word), f"{row.words[0]} has '{word}', expected a number, 0 or more")
     value = float(word)
-    row.refuse(value > LARGEST_INTEGER, f"{row.words[0]} has '{word[:40]}', expected at most {LARGEST_INTEGER}")
+    row.refuse(value > LARGEST_INTEGER, f"{row.words[0]} has '{word}', expected at most {LARGEST_INTEGER}")
     return value
 
 
 def _whole(row: Row) -> int:
     """A whole number, also one written as 900.0: the known code cuts fractions off without a word."""
     value = _number(row)
-    row.refuse(value != int(value), f"{row.words[0]} is '{row.words[1][:40]}', expected a whole number")
+    row.refuse(value != int(value), f"{row.words[0]} is '{row.words[1]}', expected a whole number")
     return int(value) if "." in row.words[1] or "e" in row.words[1].lower() else int(row.words[1])
 
 
 def _switch(row: Row) -> bool:
-    row.refuse(row.words[1] not in ("0", "1"), f"{row.words[0]} is '{row.words[1][:40]}', expected 0 or 1")
+    row.refuse(row.words[1] not in ("0", "1"), f"{row.words[0]} is '{row.words[1]}', expected 0 or 1")
     return row.words[1] == "1"
 
 
@@ -193,7 +193,7 @@ def read_values(path: str) -> HpccValues:
         if name.startswith("#"):
             continue
         if name not in KEYS:
-            raise row.error(f"key '{name[:40]}' is not known{nearest(name, KEYS)}")
+            raise row.error(f"key '{name}' is not known{nearest(name, KEYS)}")
         if name in values:
             raise row.error(f"key '{name}' stands twice (first on line {rows[name].number})")
         key, found = KEYS[name], len(row.words) - 1

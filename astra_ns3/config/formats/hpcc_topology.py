@@ -122,5 +122,5 @@ def _link(row: Row, nodes: int) -> HpccLink:
         raise row.error(f"rate is '{row.words[2]}', expected more than 0")
     error_rate = float(row.words[4]) if _PROBABILITY.fullmatch(row.words[4]) else 1.0
     if error_rate >= 1:
-        raise row.error(f"error rate is '{row.words[4][:40]}', expected a number, 0 or more and below 1")
+        raise row.error(f"error rate is '{row.words[4]}', expected a number, 0 or more and below 1")
     return HpccLink(a, b, rate_bps, delay_ps, error_rate)

@@ -80,7 +80,7 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
         if key == "tier":
             break
         if key not in _HEADER:
-            raise row.error(f"'{row.words[0][:40]}' is not one of Nodes, Tiers, Podsize{nearest(key, _HEADER)}")
+            raise row.error(f"'{row.words[0]}' is not one of Nodes, Tiers, Podsize{nearest(key, _HEADER)}")
         found[key] = _number(row, found, 1)
     for key in _HEADER:
         refuse(key not in found, f"'{key.capitalize()}' is missing", source)
@@ -89,7 +89,7 @@ def _header(rows: list[Row], source: str) -> dict[str, int]:
 
 def _number(row: Row, found: dict[str, int], least: int) -> int:
     row.refuse(row.words[0].lower() in found, f"'{row.words[0]}' stands twice")
-    row.refuse(len(row.words) != 2, f"found {len(row.words)} words, expected '{row.words[0][:40]}' and a number")
+    row.refuse(len(row.words) != 2, f"found {len(row.words)} words, expected '{row.words[0]}' and a number")
     return row.integer(1, row.words[0], least, MOST)
 
 
@@ -100,12 +100,12 @@ def _tiers(rows: list[Row], source: str) -> list[_Tier]:
         if key == "tier":
             row.refuse(
                 len(row.words) != 2 or row.words[1] != str(len(tiers)),
-                f"found '{' '.join(row.words)[:40]}', expected 'Tier {len(tiers)}': the lowest first",
+                f"found '{' '.join(row.words)}', expected 'Tier {len(tiers)}': the lowest first",
             )
             tiers.append(_Tier(row, {}))
         elif tiers:
             if key not in _TIER_KEYS:
-                raise row.error(f"'{row.words[0][:40]}' is no key of a tier{nearest(key, _TIER_KEYS)}")
+                raise row.error(f"'{row.words[0]}' is no key of a tier{nearest(key, _TIER_KEYS)}")
             least = 0 if key.endswith("latency_ns") else 1
             tiers[-1].numbers[key] = _number(row, tiers[-1].numbers, least)
     for number, tier in enumerate(tiers):

@@ -171,7 +171,7 @@ def device_named(name: str) -> Device:
     by_lower = {known.lower(): device for known, device in DEVICES.items()}
     if name.lower() not in by_lower:
         known = ", ".join(DEVICES)
-        raise ValueError(f"found '{name[:40]}', allowed: {known}, or a group of numbers{nearest(name, DEVICES)}")
+        raise ValueError(f"found '{name}', allowed: {known}, or a group of numbers{nearest(name, DEVICES)}")
     return by_lower[name.lower()]
 
 

@@ -27,7 +27,6 @@ from astra_ns3.workload.models.workload import ModelWorkload
 # Stands behind a file's name in messages about it; no folder, so that paths begin at the working folder.
 _CHANGED = "(changed)"
 _MOST_TOLD = 3
-_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -130,8 +129,7 @@ def _only_file(files: RunFiles, key: str) -> str:
         key.upper() in CONFIG_TXT_KEYS,
         f"'{key}' is a key of a config.txt; set what it becomes, as network.transport.payload=4000",
     )
-    told = key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}..."
-    raise wrong(f"'{told}' is no key of the workload, the system or the network{_meant(files, key)}")
+    raise wrong(f"'{key}' is no key of the workload, the system or the network{_meant(files, key)}")
 
 
 def _meant(files: RunFiles, key: str) -> str:

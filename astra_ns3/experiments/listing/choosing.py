@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import required
+from astra_ns3.errors import refuse, required
 from astra_ns3.experiments.listing.columns import Column, column_of, plain
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.units import PS_PER_SECOND, parse_any
@@ -20,7 +20,6 @@ _ORDERS: Mapping[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
 }
-_LONGEST_SHOWN = 60
 _LONGEST_NUMBER = 40
 
 
@@ -34,7 +33,7 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
     for condition in conditions:
         match = required(
             _CONDITION.fullmatch(condition),
-            f"--where is '{condition[:_LONGEST_SHOWN]}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between",
+            f"--where is '{condition}', expected COLUMN=VALUE, or with !=, <, <=, >, >= between",
         )
         column, compared, value = column_of(match[1], runs), match[2], match[3]
         if compared in _ORDERS:
@@ -62,6 +61,11 @@ def _ordered(runs: Iterable[FoundRun], column: Column, compared: str, value: str
     limit = required(
         _number(value, column),
         f"--where {column.heading}{compared}{value}: '{value}' is no number, with or without a unit",
+    )
+    bare = column.in_units and value.lstrip("+-").replace(".", "").isdigit() and limit
+    refuse(
+        bool(bare),
+        f"--where {column.heading}{compared}{value}: '{value}' has no unit, expected one, such as {column.in_units}",
     )
     numbers = ((run, _number(column.value(run), column)) for run in runs)
     return [run for run, number in numbers if number is not None and _ORDERS[compared](number, limit)]

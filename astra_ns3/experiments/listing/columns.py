@@ -31,6 +31,12 @@ class Column:
         """Whether its numbers are seconds."""
         return self.key.endswith(_SECONDS)
 
+    @property
+    def in_units(self) -> str:
+        """A value with a unit, if numbers have one that the name doesn't say."""
+        ending = self.key.removeprefix(self.heading)
+        return {"_ps": "2ms", "_bytes": "4GB"}.get(ending, "") if ending != self.key else ""
+
     def shown(self, run: FoundRun) -> str:
         """The value for people; a dash for none."""
         value = self.value(run)

@@ -12,18 +12,29 @@ from astra_ns3.units import EXACT_BY_KEY, format_time
 MOST_ROWS = 20
 """Of each group; the rest is counted, and in the JSON."""
 _LONGEST_VALUE = 40
+_MANY_TIMES = 10
+"""From here on B is so many times A: percents of four digits say little."""
+_TOO_NEAR_ALL = 1000
+"""A part as small as one of so many would be 100% less."""
 
 
 def difference_row(difference: Difference) -> tuple[str, str, str, str, str]:
-    """A difference in words: name, A, B, change, and that in percent of A."""
+    """A difference in words: name, A, B, change, and that in percent of A or, where it is large, how many times A."""
     change, ratio = difference.change, difference.ratio
     return (
         difference.name,
         quantity_text(difference.a, difference.unit),
         quantity_text(difference.b, difference.unit),
         "" if change is None else quantity_text(change, difference.unit, signed=True),
-        "" if ratio is None else f"{100 * ratio:+.1f}%",
+        "" if ratio is None else _ratio_text(ratio),
     )
+
+
+def _ratio_text(ratio: float) -> str:
+    times = ratio + 1
+    if times >= _MANY_TIMES:
+        return f"{times:,.0f} times"
+    return f"1/{1 / times:,.0f}" if 0 < times <= 1 / _TOO_NEAR_ALL else f"{100 * ratio:+.1f}%"
 
 
 def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> str:

@@ -40,6 +40,15 @@ def shortened(text: str, most: int = 22) -> str:
     return f"{text[: kept // 2]}…{text[len(text) - (kept - kept // 2) :]}"
 
 
+def tails(names: Sequence[str], most: int = 16) -> list[str]:
+    """Return long names of runs without their beginnings, with as much of each as tells them apart."""
+    for kept in range(most, 2 * most):
+        short = [name if len(name) <= kept else f"…{name[1 - kept :]}" for name in names]
+        if len(set(short)) == len(set(names)):
+            return short
+    return labels(names, most)
+
+
 def cut(names: Iterable[str], longest: int = 26) -> list[str]:
     """Return names without their ends, where they are longer."""
     return [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]

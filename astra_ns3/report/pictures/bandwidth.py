@@ -9,7 +9,7 @@ from statistics import fmean, median
 from astra_ns3.errors import check_known
 from astra_ns3.report.figures.curves import evenly
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
-from astra_ns3.report.figures.style import COLOURS, ON_PAGES, shortened
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, tails
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import COLLECTIVES
@@ -26,7 +26,7 @@ Found = dict[tuple[str, str], dict[int, list[float]]]
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return a point per collective, a line through the medians of each kind and run."""
     every = (records, *choice.beside)
-    runs = [(name, _by_kind(bandwidths(each))) for name, each in zip(names_of(every), every, strict=True)]
+    runs = [(name, _by_kind(bandwidths(each))) for name, each in zip(tails(names_of(every)), every, strict=True)]
     kinds = list(dict.fromkeys(kind for _, found in runs for kind in found))
     for word in choice.select:
         check_known("collective", word, kinds)
@@ -40,7 +40,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
                 colour = COLOURS[(index if several else number) % len(COLOURS)]
                 x, y = zip(*points, strict=True)
                 series.append(Curve(x, y, dash=None, mark=number, size=2.2, faint=True, colour=colour))
-                name = " ".join(([shortened(run, 16)] if several else []) + [_WORDS.get(kind, kind.lower())])
+                name = " ".join(([run] if several else []) + [_WORDS.get(kind, kind.lower())])
                 medians = [median(values) for values in by_size.values()]
                 series.append(Curve([*by_size], medians, dash=number * several, mark=number, name=name, colour=colour))
     x_axis = Axis("size that each NPU brings", log=True, sizes=True)

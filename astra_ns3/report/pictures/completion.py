@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from astra_ns3.report.figures.curves import MOST_POINTS, Real, shares
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
-from astra_ns3.report.figures.style import COLOURS, ON_PAGES, shortened, time_unit
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, tails, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Having, Missing, Shown, having
 from astra_ns3.report.records import needed
@@ -37,11 +37,11 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
     factor, unit = time_unit(max((float(_took(flows).max()) for flows in found if len(flows["bytes"])), default=0))
     times, slowdowns = list[Curve](), list[Curve]()
-    for index, (run, flows) in enumerate(zip(names_of(every), found, strict=True)):
+    for index, (run, flows) in enumerate(zip(tails(names_of(every)), found, strict=True)):
         for number, (label, inside) in enumerate(classes(flows["bytes"], sizes) if len(sizes) else ()):
             of = {name: column[inside] for name, column in flows.items()}
             known = _with_ideal(of)
-            named = f"{shortened(run, 14)}: {label}" if len(every) > 1 else f"{label} ({len(of['bytes']):,})"
+            named = f"{run}: {label}" if len(every) > 1 else f"{label} ({len(of['bytes']):,})"
             for curves, values in ((times, _took(of) / factor), (slowdowns, _took(known) / known["ideal_ps"])):
                 if len(values):
                     curves.append(_share(values, index, named, COLOURS[number % len(COLOURS)]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from astra_ns3.report.figures.curves import Real, evenly
 from astra_ns3.report.figures.figure import Axis, Band, Bars, Figure, Panel, Series, Words
-from astra_ns3.report.figures.style import BLUE, VERMILION, shortened, time_unit
+from astra_ns3.report.figures.style import BLUE, VERMILION, tails, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.layers import layer_times
 from astra_ns3.report.pictures.shown import Shown
@@ -84,7 +84,7 @@ def _means(bars: Sequence[Spent]) -> Panel:
         share = 100 * spent[index, 1] / each if each else 0.0
         series.append(Words(float(each), index, f" {share:.1f}% exposed", "left", letters=6))
     x = Axis("time", unit, 0, 1.32 * float(whole.max() or 1.0), grid=True)
-    y = Axis(names=[shortened(bar[0], 18) for bar in bars], letters=6.5)
+    y = Axis(names=tails([bar[0] for bar in bars], 18), letters=6.5)
     return Panel(x, y, series, stacked=True, height=0.6 + 0.17 * len(bars))
 
 

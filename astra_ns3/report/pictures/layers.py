@@ -42,7 +42,10 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     roles = layer_times(records)
     for name in choice.select:
         check_known("role", name, roles)
-    shown = {role: _with_rest(roles[role]) for role in choice.select or roles}
+    shown = {  # a stage of a pipeline has but some layers
+        role: _with_rest([each for each in roles[role] if len(roles) == 1 or _whole(each[1])])
+        for role in choice.select or roles
+    }
     every = [spent for times in shown.values() for _, spent in times]
     parts = list(dict.fromkeys(part for spent in every for part in spent))
     others = [part for part in parts if part not in _COLOURS]

@@ -97,14 +97,12 @@ def _add(
 def _whole(where: str, name: str, cell: str) -> int:
     refuse(
         not re.fullmatch(r"[0-9]{1,19}", cell, re.ASCII) or not 1 <= int(cell) <= LARGEST_INTEGER,
-        f"{name} is '{cell[:40]}', expected a whole number, at least 1",
+        f"{name} is '{cell}', expected a whole number, at least 1",
         where,
     )
     return int(cell)
 
 
 def _time_ps(where: str, name: str, cell: str) -> Fraction:
-    refuse(
-        not _NUMBER.fullmatch(cell) or not Fraction(cell), f"{name} is '{cell[:40]}', expected a number above 0", where
-    )
+    refuse(not _NUMBER.fullmatch(cell) or not Fraction(cell), f"{name} is '{cell}', expected a number above 0", where)
     return Fraction(cell) * TIMES[name]

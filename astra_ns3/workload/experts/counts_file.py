@@ -18,7 +18,6 @@ from astra_ns3.workload.experts.shares import Shares
 
 COLUMNS = ("layer", "source", "expert", "tokens")
 _NEEDED = ("expert", "tokens")
-_LONG = 40
 _MOST_DIGITS = 15
 
 
@@ -80,6 +79,6 @@ class CountsFile:
             return int(word)
         most = "0" if below is None else f"0 to {below - 1}"
         raise wrong(
-            f"{what} is '{word[:_LONG]}', expected a whole number from {most}{' on' if below is None else ''}",
+            f"{what} is '{word}', expected a whole number from {most}{' on' if below is None else ''}",
             Where(self._path, number),
         )

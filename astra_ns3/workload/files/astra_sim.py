@@ -109,7 +109,7 @@ def _policy(row: Row) -> str:
     word = row.words[len(COLUMNS)]
     if word not in LAYER_POLICIES:
         hint = nearest(word, LAYER_POLICIES)
-        raise row.error(f"policy '{word[:40]}' is not one of {', '.join(LAYER_POLICIES)}{hint}")
+        raise row.error(f"policy '{word}' is not one of {', '.join(LAYER_POLICIES)}{hint}")
     return word
 
 
@@ -122,5 +122,5 @@ def _pass(row: Row, column: int) -> Pass:
     row.refuse(word == _KIND_NOT_YET, f"collective '{word}' is not supported yet; supported: {', '.join(_KINDS)}, NONE")
     if word not in _KINDS:
         hint = nearest(word, (*_KINDS, "NONE"))
-        raise row.error(f"collective '{word[:40]}' is not one of {', '.join(_KINDS)}, NONE{hint}")
+        raise row.error(f"collective '{word}' is not one of {', '.join(_KINDS)}, NONE{hint}")
     return Pass(compute_ns, CollectiveKind(word), size)

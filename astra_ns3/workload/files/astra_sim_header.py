@@ -48,7 +48,7 @@ def parse_header(row: Row) -> Header:
     loop = row.words[0]
     if loop not in TEXT_LOOPS and user_part(loop) is None:
         allowed = f"{', '.join(TEXT_LOOPS)}, {FORM}{nearest(loop, TEXT_LOOPS)}"
-        raise row.error(f"training loop '{loop[:40]}' is not one of {allowed}")
+        raise row.error(f"training loop '{loop}' is not one of {allowed}")
     if LoopOption.LAST_BOTTOM_LAYER in _options(loop):
         if len(row.words) == 3 and row.words[1] == SIMAI_BOTTOM:
             row = Row(row.source, row.number, (loop, row.words[2]))
@@ -59,7 +59,7 @@ def parse_header(row: Row) -> Header:
     if _options(loop):
         return _keyed_header(row)
     if len(row.words) > 1:
-        raise row.error(f"found '{row.words[1][:40]}' after {loop}, expected nothing")
+        raise row.error(f"found '{row.words[1]}' after {loop}, expected nothing")
     return Header(loop)
 
 
@@ -118,7 +118,7 @@ def _keyed_header(row: Row) -> Header:
     while column < len(row.words):
         key = row.words[column]
         if key not in keys:
-            raise row.error(f"found '{key[:40]}' after {loop}, expected {', '.join(keys)}{nearest(key, keys)}")
+            raise row.error(f"found '{key}' after {loop}, expected {', '.join(keys)}{nearest(key, keys)}")
         row.refuse(key in values, f"'{key}' is given twice")
         row.refuse(column + 1 == len(row.words), f"the number after '{key}' is missing")
         if key == _GROUP:

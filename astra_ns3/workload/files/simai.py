@@ -117,7 +117,7 @@ class _LayerReader:
         if word == "NONE":
             return Pass(compute_ns)
         if word not in _WORDS:
-            what = f"collective '{word[:40]}'{nearest(word, (*_WORDS, 'NONE'))}"
+            what = f"collective '{word}'{nearest(word, (*_WORDS, 'NONE'))}"
             self._unknown.setdefault(what, []).append(row.number)
             return Pass(compute_ns)
         kind, group = _WORDS[word]

@@ -97,7 +97,7 @@ def without_simai_keys(row: Row) -> tuple[Row, list[str], list[str]]:
 
 def unknown_key(word: str) -> str:
     """What is wrong with a word where a key should be."""
-    return f"key '{word[:40]}'{nearest(word, KEYS)}"
+    return f"key '{word}'{nearest(word, KEYS)}"
 
 
 def format_simai_header(workload: Workload) -> str:
@@ -119,7 +119,7 @@ def _number(row: Row, column: int, key: str, smallest: int) -> int:
     found = re.fullmatch(r"([0-9]{1,19})(\.[0-9]*)?", row.words[column], re.ASCII)
     if found is None or not smallest <= int(found[1]) <= LARGEST_INTEGER:
         raise row.error(
-            f"'{key}' is '{row.words[column][:40]}', expected a whole number from {smallest} to {LARGEST_INTEGER}"
+            f"'{key}' is '{row.words[column]}', expected a whole number from {smallest} to {LARGEST_INTEGER}"
         )
     return int(found[1])
 

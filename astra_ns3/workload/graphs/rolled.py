@@ -34,7 +34,7 @@ def rolled(workload: GraphWorkload) -> Workload:
             raise wrong(f"does other things than {workload.file_of(0)}{_IN_TEXT}", workload.file_of(npu))
     steps = [step if step.members > 1 else step._replace(collective=None) for step in steps]
     for step in steps:
-        _check(step, f"{workload.file_of(0)}: node {step.number} '{step.name[:_LONGEST_NAME]}'")
+        _check(step, f"{workload.file_of(0)}: node {step.number} '{step.name}'")
     groups = required(
         _Groups.fitting(steps, workload.npus),
         f"its communicators are no tensor, data and expert groups{_IN_TEXT}",

@@ -40,7 +40,10 @@ WHERE = Where("a.txt", 3)
             lambda: check_known("kind", "rin", ("ring", "tree")),
             "kind 'rin' is not one of ring, tree; did you mean 'ring'?",
         ),
-        (lambda: check_known("kind", "x" * 50, ("ring",)), f"kind '{'x' * 40}' is not one of ring"),
+        (
+            lambda: check_known("kind", "x" * 201, ("ring",)),
+            f"kind '{'x' * 160}...' (41 more letters) is not one of ring",
+        ),
         (
             lambda: refuse(True, f"rate is '{'x' * 201}'?", WHERE),
             f"a.txt:3: rate is '{'x' * 160}...' (41 more letters)?",

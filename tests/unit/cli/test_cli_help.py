@@ -84,6 +84,11 @@ def test_an_unknown_command_is_told_the_one_that_is_meant(words: str, meant: str
         cli.main(words.split(), standalone_mode=False)
 
 
+def test_an_unknown_command_that_is_near_none_is_told_which_there_are() -> None:
+    with pytest.raises(click.UsageError, match=r"No such command 'network'; there are flows, workload$"):
+        cli.main(["generate", "network"], standalone_mode=False)
+
+
 @pytest.mark.parametrize(
     ("words", "meant"), [("run --workloa x", "--workload"), ("show collective --rank 8", "--ranks")]
 )

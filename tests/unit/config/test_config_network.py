@@ -105,7 +105,11 @@ def test_models_are_frozen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("npus: 16", "npsu: 16", r"network\.yaml:3: key 'topology\.npsu': unknown key; .*; did you mean 'npus'\?"),
+        (
+            "npus: 16",
+            "npsu: 16",
+            r"network\.yaml:3: key 'topology\.npsu': unknown key; .*; did you mean 'topology.npus'\?",
+        ),
         ("npus: 16", "npus: 15", r":3: key 'topology\.npus': found 15, expected a multiple of npus_per_host, 2"),
         ("npus: 16", "npus: 0", r":3: key 'topology\.npus': found 0"),
         ("npus: 16", "npus: -2", r":3: key 'topology\.npus': found -2"),
@@ -241,9 +245,23 @@ def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
         read(tmp_path, text)
     message = str(caught.value)
     assert "unknown key, so is 'linq'; allowed: " in message
-    assert "did you mean 'npus' for 'nqus', 'link' for 'linq'?" in message
+    assert "did you mean 'topology.npus' for 'topology.nqus', 'topology.link' for 'topology.linq'?" in message
     assert "and 1 more: " in message
     assert "key 'transport.windov': unknown key)" in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "meant"),
+    [
+        ("window: 0.5MB", "windov: 0.5MB", "'transport.window'"),
+        ("transport:", "rate: 1Gbps\ntransport:", "'topology.link.rate'"),
+        ("npus: 16", "npus: 16\n  delay: 1ns", "'topology.link.delay'"),
+    ],
+    ids=["misspelt", "of-a-group-inside", "of-a-group-of-this-group"],
+)
+def test_the_key_that_is_meant_is_told_by_its_path(old: str, new: str, meant: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"unknown key; allowed: .*; did you mean {meant}\?"):
+        read(tmp_path, NETWORK.replace(old, new))
 
 
 @pytest.mark.parametrize("key", ["links-count", "link-latency", "link-bandwidth", "hbm-scale", "units-count"])

@@ -154,7 +154,10 @@ def test_classes_of_links_belong_to_dimensions() -> None:
             r"key 'topology\.kind': found 'fat-tre', allowed: .*did you mean 'fat-tree'",
         ),
         ({"kind": 3}, r"key 'topology\.kind': found 3, allowed: single-switch"),
-        ({**LEAF_SPINE, "leafs": 3}, r"key 'topology\.leafs': unknown key; allowed: .*; did you mean 'leaves'"),
+        (
+            {**LEAF_SPINE, "leafs": 3},
+            r"key 'topology\.leafs': unknown key; allowed: .*; did you mean 'topology\.leaves'",
+        ),
         ({**LEAF_SPINE, "leaves": 0}, r"key 'topology\.leaves': found 0, expected greater than or equal to 1"),
         ({**LEAF_SPINE, "leaves": 16e9}, r"key 'topology\.leaves': found 16000000000\.0"),
         (

@@ -206,6 +206,8 @@ def test_control_letters_of_a_name_never_reach_the_terminal(tmp_path: Path) -> N
         (["--columns", "a,,b"], "expected names with commas between them"),
         (["--where", "finish"], "expected COLUMN=VALUE"),
         (["--where", "finish<soon"], "'soon' is no number, with or without a unit"),
+        (["--where", "finish<1000"], "'1000' has no unit, expected one, such as 2ms"),
+        (["--where", "memory>1.5"], "'1.5' has no unit, expected one, such as 4GB"),
         (["--sort", "-finsh"], "column 'finsh' is none of folder"),
     ],
 )

@@ -22,7 +22,7 @@ from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
-from astra_ns3.report.comparison.text import MOST_ROWS
+from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
 
 LATENCY_PS = 1_000_000
 RESULTS = {
@@ -190,6 +190,24 @@ def test_text_has_units_percent_and_counts_what_it_leaves_out() -> None:
     assert finish[2] == finish[4] == finish[6] == "us"
     assert finish[5].startswith("+")
     assert finish[7].endswith("%")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [
+        (1000, 1100, "+10.0%"),
+        (1000, 9999, "+899.9%"),
+        (1000, 10_000, "10 times"),
+        (1000, 11_815_389, "11,815 times"),
+        (1000, 2, "-99.8%"),
+        (11_815_389, 1000, "1/11,815"),
+        (1000, 0, "-100.0%"),
+        (0, 1000, ""),
+        (-1000, 500, "-150.0%"),
+    ],
+)
+def test_what_is_many_times_as_large_is_told_in_times(a: int, b: int, words: str) -> None:
+    assert difference_row(Difference("finish", "ps", a, b))[4] == words
 
 
 def test_the_command_prints_text_and_json(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +69,18 @@ def test_without_the_layers_of_roles_those_of_the_reported_npu_are_drawn(copy: P
     columns = [f"{part}_{what}_us" for part in ("fwd", "wg", "ig") for what in ("compute", "exposed_comm")]
     assert without[:, 2].sum() == pytest.approx(rows[columns].to_numpy().sum())
     assert with_table[:, 2].sum() >= without[:, 2].sum()  # the tail has no columns there
+
+
+def test_a_stage_has_bars_for_its_own_layers_alone(copy: Path) -> None:
+    path = copy / "layers.parquet"
+    table = pq.read_table(path).to_pandas()
+    first = table["layer"] == table["layer"].iloc[0]
+    other = table.assign(role="other", **{name: table[name].where(first, 0) for name in ("compute_ps", "exposed_ps")})
+    both = pa.Table.from_pandas(pd.concat([table.assign(role="one"), other]), preserve_index=False)
+    pq.write_table(both, path)
+    axes = picture(copy, "layers").axes
+    assert [label.get_text() for label in axes[1].get_yticklabels()] == [table["layer"].iloc[0]]
+    assert len(axes[0].get_yticklabels()) == table["layer"].nunique()
 
 
 def test_computing_and_exposed_are_drawn_for_every_npu_and_on_average(folder: Path) -> None:

@@ -156,6 +156,22 @@ def test_long_names_lose_what_they_have_in_common() -> None:
     assert len(set(style.labels(alike, 12))) == 3
 
 
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["one", "two"], ["one", "two"]),
+        (["results/of/all/of/us/rate-100", "results/of/all/of/us/rate-400"], ["…/of/us/rate-100", "…/of/us/rate-400"]),
+        (["a-100-of-all-else-as-is", "a-400-of-all-else-as-is"], ["…100-of-all-else-as-is", "…400-of-all-else-as-is"]),
+    ],
+)
+def test_names_of_runs_lose_their_beginnings_and_still_differ(names: list[str], short: list[str]) -> None:
+    assert style.tails(names) == short
+
+
+def test_long_names_of_runs_that_differ_far_from_their_ends_still_differ() -> None:
+    assert len({*style.tails([f"{letter}{'-and-so-on' * 9}" for letter in "abc"])}) == 3
+
+
 @pytest.mark.parametrize(("stages", "drawn"), [(4, 4), (5, 3)])
 def test_a_picture_of_memory_says_of_how_many_stages_it_has_some(stages: int, drawn: int, tmp_path: Path) -> None:
     folder = full_folder(tmp_path)

@@ -133,7 +133,10 @@ def test_a_datatype_that_the_device_has_not_is_an_error() -> None:
     [
         ("H1000", "found 'H1000', allowed: V100, .*; did you mean 'H100'?"),
         ("{kind: roofing}", "found 'roofing', allowed: roofline, table, systolic, given; did you mean 'roofline'?"),
-        ("{efficiency: {matmull: 1}}", "key 'compute.efficiency.matmull': unknown key; .*did you mean 'matmul'?"),
+        (
+            "{efficiency: {matmull: 1}}",
+            "key 'compute.efficiency.matmull': unknown key; .*did you mean 'compute.efficiency.matmul'?",
+        ),
         ("{efficiency: {matmul: 1.5}}", "key 'compute.efficiency.matmul': found 1.5, expected less than or equal to 1"),
         ("{device: {name: a, peak: {}, memory: 1GB, memory_bandwidth: 1TB/s}}", "key 'compute.device.peak.bfloat16'"),
         (

@@ -242,7 +242,7 @@ def test_all_mistakes_of_a_file_are_told_in_one_line(tmp_path: Path) -> None:
         read_model(file)
     first, _, others = str(caught.value).partition(" (and 6 more: ")
     assert first.startswith(f"{file}:3: key 'model.vocabulry': unknown key; allowed: layers, ")
-    assert first.endswith("did you mean 'vocabulary'?")
+    assert first.endswith("did you mean 'model.vocabulary'?")
     assert [each.split(": ")[:2] for each in others.split("; ") if "key '" in each] == [
         ["3", "key 'model.layers'"],
         ["3", "key 'model.hidden'"],

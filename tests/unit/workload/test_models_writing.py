@@ -74,7 +74,7 @@ def test_a_changed_key_changes_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("model.layer", 4, r"key 'model.layer': unknown key.*did you mean 'layers'"),
+        ("model.layer", 4, r"key 'model.layer': unknown key.*did you mean 'model.layers'"),
         ("name.first", 4, r"\(changed\): key 'name.first': 'name' is 'Llama-3 8B', expected a group of keys"),
         ("parallel.tensor", 3, r"key 'parallel': tensor is 3, expected a divisor of the 32 heads"),
         ("parallel.schedule", "1f1bb", r"found '1f1bb', allowed: gpipe, 1f1b.*did you mean '1f1b'"),

@@ -71,7 +71,7 @@ class _Reader:
             if token.kind == "close" and depth:
                 return found
             if token.kind != "key":
-                raise self._error(token.line, f"found {token.text[:40]!r}, expected a key")
+                raise self._error(token.line, f"found {token.text!r}, expected a key")
             found.append(_Entry(token.text, self._value(token, depth), token.line))
         refuse(bool(depth), "the file ends before a list is closed with ']'", self._source)
         return found
@@ -79,7 +79,7 @@ class _Reader:
     def _value(self, key: _Token, depth: int) -> object:
         token = next(self._tokens, None)
         if token is None:
-            raise self._error(key.line, f"key '{key.text[:40]}' has no value")
+            raise self._error(key.line, f"key '{key.text}' has no value")
         if token.kind == "open":
             return self.entries(depth + 1)
         if token.kind == "text":
@@ -90,9 +90,7 @@ class _Reader:
             return float(token.text)
         if token.kind == "special":
             return token.text
-        raise self._error(
-            token.line, f"key '{key.text[:40]}' has {token.text[:40]!r}, expected a number, a text or a list"
-        )
+        raise self._error(token.line, f"key '{key.text}' has {token.text!r}, expected a number, a text or a list")
 
     def listed(self, entry: _Entry) -> list[_Entry]:
         """The list that is an entry's value."""
@@ -136,7 +134,7 @@ class _Reader:
             at = match.start()
             kind = str(match.lastgroup)
             if kind == "wrong":
-                raise self._error(line, f"found {match[0][:40]!r}, which is no GML")
+                raise self._error(line, f"found {match[0]!r}, which is no GML")
             if kind != "comment":
                 yield _Token(kind, match[0], line)
 

@@ -106,7 +106,7 @@ class Expansion:
 
     def _part(self, where: str, text: str) -> tuple[str, re.Match[str]]:
         match = required(
-            _PART.fullmatch(text.strip()), f"found '{text[:40]}', expected a name and a slice, such as nic[0:4]", where
+            _PART.fullmatch(text.strip()), f"found '{text}', expected a name and a slice, such as nic[0:4]", where
         )
         return match["name"], match
 
@@ -118,7 +118,7 @@ class Expansion:
         else:
             chosen = range(int(start or 0), int(stop) if stop else count, int(match["step"] or 1) or 1)
         if chosen and max(chosen) >= count:
-            raise wrong(f"'{text[:40]}' goes to {max(chosen)}, but there are {count}, from 0 on", where)
+            raise wrong(f"'{text}' goes to {max(chosen)}, but there are {count}, from 0 on", where)
         return chosen
 
     def _device(self, where: str, name: str) -> Device:

@@ -31,7 +31,7 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
 
 def _members(name: str, members: Json, source: str) -> tuple[int, ...]:
     if not isinstance(members, list) or not members:
-        raise wrong(f"communicator '{name}' is {str(members)[:40]}, expected a list of NPUs", source)
+        raise wrong(f"communicator '{name}' is {members!s}, expected a list of NPUs", source)
     for member in members:
         if isinstance(member, bool) or not isinstance(member, int) or member < 0:
             raise wrong(f"communicator '{name}' has member {member!r}, expected a number of an NPU", source)

@@ -58,7 +58,7 @@ def _text(path: str) -> str:
 def _of_graph(document: JsonObject, path: str) -> Iterator[bytes]:
     nodes = document[GRAPH]
     if not isinstance(nodes, list):
-        raise wrong(f"{GRAPH} is {str(nodes)[:40]}, expected a list of nodes", path)
+        raise wrong(f"{GRAPH} is {nodes!s}, expected a list of nodes", path)
     yield b""
     for number, node in enumerate(nodes):
         yield graph_message(node, number, path)
@@ -91,9 +91,7 @@ def _check_first(found: JsonObject, path: str) -> None:
             path,
         )
     if unknown := [key for key in found if key not in ("version", "attr")]:
-        raise wrong(
-            f"begins with the key '{unknown[0][:40]}', expected version, attr or {GRAPH}, as in Chakra's JSON", path
-        )
+        raise wrong(f"begins with the key '{unknown[0]}', expected version, attr or {GRAPH}, as in Chakra's JSON", path)
 
 
 def _numbered(found: JsonObject, where: str) -> JsonObject:
@@ -136,7 +134,7 @@ def _unknown_keys(path: str) -> InputError | None:
             hints[key] = hint
     if not counts:
         return None
-    shown = ", ".join(f"'{key[:40]}' ({count}{hints[key]})" for key, count in counts.most_common(_MOST_SHOWN))
+    shown = ", ".join(f"'{key}' ({count}{hints[key]})" for key, count in counts.most_common(_MOST_SHOWN))
     return wrong(f"keys that no node of Chakra's has: {shown}", Where(path, first))
 
 

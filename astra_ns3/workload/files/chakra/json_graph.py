@@ -48,7 +48,7 @@ def unread_keys(nodes: list[Json]) -> str | None:
     )
     if not unread:
         return None
-    shown = ", ".join(f"'{key[:40]}' ({count}{nearest(key, _KEYS).rstrip('?')})" for key, count in unread.items())
+    shown = ", ".join(f"'{key}' ({count}{nearest(key, _KEYS).rstrip('?')})" for key, count in unread.items())
     return f"keys that mean nothing here: {shown[:400]}"
 
 
@@ -78,7 +78,7 @@ def _type(value: Json) -> int:
     if isinstance(value, str) and not value.isdigit():
         if value not in names.NODE_TYPES:
             hint = nearest(value, names.NODE_TYPES)
-            raise wrong(f"{_TYPE} is '{value[:40]}', expected a number or {', '.join(names.NODE_TYPES)}{hint}")
+            raise wrong(f"{_TYPE} is '{value}', expected a number or {', '.join(names.NODE_TYPES)}{hint}")
         return names.NODE_TYPES.index(value)
     number = _whole(_TYPE, value)
     if number >= 2**31:

@@ -16,7 +16,7 @@ from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 
 _MOST_TOLD = 4
 _SECOND_DIGITS = 12
-_LONGEST_WORD = 40
+_LONGEST_NUMBER = 40
 _TOO_LATE = "starts after more than 106 days, beyond which no simulated time goes"
 
 
@@ -125,7 +125,7 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
 def whole_number(word: str, what: str) -> int:
     """A number of digits alone; raises ValueError in words."""
     if not (word.isascii() and word.isdigit() and len(word) <= 19):
-        raise ValueError(f"{what} is '{word[:_LONGEST_WORD]}', expected a whole number not below 0")
+        raise ValueError(f"{what} is '{word}', expected a whole number not below 0")
     return int(word)
 
 
@@ -141,10 +141,10 @@ def picoseconds_of_seconds(word: str) -> tuple[int, bool]:
 def picoseconds(word: str, unit_ps: int) -> tuple[int, bool]:
     """A decimal number of some unit, to a picosecond, and whether that was rounded; raises ValueError in words."""
     try:
-        exact = Decimal(word) * unit_ps if len(word) <= _LONGEST_WORD else Decimal("nan")
+        exact = Decimal(word) * unit_ps if len(word) <= _LONGEST_NUMBER else Decimal("nan")
     except ArithmeticError:
         exact = Decimal("nan")
     if not exact.is_finite() or exact < 0 or exact > LARGEST_INTEGER:
-        raise ValueError(f"start is '{word[:_LONGEST_WORD]}', expected a number not below 0 and below 106 days")
+        raise ValueError(f"start is '{word}', expected a number not below 0 and below 106 days")
     rounded = int(exact.to_integral_value())
     return rounded, rounded != exact

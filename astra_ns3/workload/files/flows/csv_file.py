@@ -23,7 +23,6 @@ _BETWEEN = re.compile(r"[;\s]+")
 _WORDS = re.compile(r"""[\s,;"']+""")
 _TIME = re.compile(r"([0-9]{1,15})(ps|ns|us|ms)", re.ASCII)
 _TIME_UNITS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9}
-_LONG = 40
 
 
 def looks_like(head: list[list[str]]) -> bool:
@@ -73,10 +72,9 @@ def _column_numbers(path: str, number: int, header: str) -> dict[str, int]:
     unknown = [name for name in names if name not in COLUMNS]
     missing = [name for name in _NEEDED if name not in names]
     if unknown:
-        others = f", so is '{unknown[1][:_LONG]}'" if unknown[1:] else ""
+        others = f", so is '{unknown[1]}'" if unknown[1:] else ""
         raise wrong(
-            f"column '{unknown[0][:_LONG]}' is unknown{others}; allowed: {', '.join(COLUMNS)}"
-            f"{nearest(unknown[0], COLUMNS)}",
+            f"column '{unknown[0]}' is unknown{others}; allowed: {', '.join(COLUMNS)}{nearest(unknown[0], COLUMNS)}",
             Where(path, number),
         )
     if missing or len(set(names)) < len(names):

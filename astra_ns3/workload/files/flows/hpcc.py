@@ -15,7 +15,6 @@ FORMAT = "HPCC flow.txt"
 _COLUMNS = ("source", "destination", "priority group", "destination port", "bytes", "start")
 # Words of a line that is meant to be a flow.
 _FEWEST = 4
-_LONG = 40
 
 
 def looks_like(head: list[list[str]]) -> bool:
@@ -32,7 +31,7 @@ def read(path: str) -> FlowList:
     words = first.split()
     refuse(
         len(words) != 1 or not words[0].isdigit(),
-        f"found '{first.strip()[:_LONG]}', expected the number of flows alone",
+        f"found '{first.strip()}', expected the number of flows alone",
         Where(path, number),
     )
     count, extra, rounded = int(words[0]), 0, False

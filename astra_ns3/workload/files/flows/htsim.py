@@ -33,7 +33,6 @@ _VALUES = ("id", "start", "size", "trigger", "send_done_trigger", "recv_done_tri
 _MESSAGE = "msg"
 _WORDS = (*_VALUES, _MESSAGE)
 _ENDS = re.compile(r"([0-9]{1,10})->([0-9]{1,10})", re.ASCII)
-_LONG = 40
 
 
 def looks_like(head: list[list[str]]) -> bool:
@@ -106,7 +105,7 @@ def _take(matrix: _Matrix, number: int, words: list[str]) -> None:
     else:
         allowed = (*_COUNTS, "trigger", "failure")
         raise ValueError(
-            f"found '{first[:_LONG]}', expected a connection such as 3->7, or one of {', '.join(allowed)}"
+            f"found '{first}', expected a connection such as 3->7, or one of {', '.join(allowed)}"
             f"{nearest(first, allowed)}"
         )
 
@@ -155,7 +154,7 @@ def _values(words: list[str]) -> tuple[dict[str, str], bool]:
             found[key] = following
             next(places, None)
         else:
-            raise ValueError(f"unknown word '{key[:_LONG]}'; allowed: {', '.join(_WORDS)}{nearest(key, _WORDS)}")
+            raise ValueError(f"unknown word '{key}'; allowed: {', '.join(_WORDS)}{nearest(key, _WORDS)}")
     return found, is_message
 
 
@@ -176,7 +175,7 @@ def _take_trigger(matrix: _Matrix, number: int, words: list[str]) -> None:
     rest = iter(word for word in words if word not in _KINDS)
     for key in rest:
         if key not in ("id", "count"):
-            raise ValueError(f"unknown word '{key[:_LONG]}'; allowed: id, count, {', '.join(_KINDS)}")
+            raise ValueError(f"unknown word '{key}'; allowed: id, count, {', '.join(_KINDS)}")
         found[key] = whole_number(next(rest, ""), key)
     if found.get("id", 0) < 1 or len(kinds) != 1:
         raise ValueError(f"a trigger has an id from 1 and one of {', '.join(_KINDS)}")

@@ -58,7 +58,7 @@ class CollectiveCheck:
         elif group not in known:
             shown = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
             problem = "unknown"
-            text = f"{at}: communicator '{group[:40]}' is not one of {shown}{nearest(group, known)}"
+            text = f"{at}: communicator '{group}' is not one of {shown}{nearest(group, known)}"
         else:
             problem = "outside"
             text = f"{at}: is in communicator '{group}', whose members are {_listed(known[group])}, not NPU {npu}"

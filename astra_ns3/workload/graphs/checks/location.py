@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload
 
-_LONGEST_NAME = 60
-
 
 def named(node: GraphNode) -> str:
     """A node by its number and name."""
-    return f"node {node.number} '{node.name[:_LONGEST_NAME]}'"
+    return f"node {node.number} '{node.name}'"
 
 
 def location(workload: GraphWorkload, npu: int, node: GraphNode) -> str:
