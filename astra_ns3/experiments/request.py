@@ -41,9 +41,14 @@ def _limits(simulated_ps: int | None, wall_ps: int | None, memory_bytes: int | N
     return Limits(simulated_ps, None if wall_ps is None else wall_ps / PS_PER_SECOND, memory_bytes)
 
 
-def _cores(given: str) -> int | str:
-    """Of the command line's word; what is no number is checked later."""
-    return int(given) if given.isdecimal() else given
+def _cores(given: object) -> int:
+    """Return how many cores ``given`` means; raises InputError if it is neither ``auto`` nor a number of cores."""
+    if given == _ALL_CORES:
+        return len(os.sched_getaffinity(0))
+    number = int(given) if isinstance(given, str) and given.isdecimal() else given
+    fits = isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= _MOST_CORES
+    refuse(not fits, f"cores is {given!r}, expected a whole number from 1 to {_MOST_CORES}, or {_ALL_CORES}")
+    return int(number)
 
 
 def _names(given: Iterable[str]) -> tuple[str, ...]:
@@ -139,10 +144,10 @@ class RunRequest(Options):
         Flag(
             "--cores",
             metavar="N|auto",
-            suggested=("1", "2", "4", "auto"),
+            quantity=_cores,
+            suggested=("1", "2", "4", _ALL_CORES),
             help="Cores that play the switches, or auto: all there are. The results are the same.",
         ),
-        made=_cores,
         group=LIMITS,
     )
     limits: Limits | None = option(
@@ -202,7 +207,7 @@ class RunRequest(Options):
     @property
     def threads(self) -> int:
         """How many threads may play."""
-        return len(os.sched_getaffinity(0)) if isinstance(self.cores, str) else self.cores
+        return _cores(self.cores)
 
     @property
     def end(self) -> Limits:
@@ -216,11 +221,7 @@ class RunRequest(Options):
 
         super().check()
         whole_number("seed", self.seed, 1, LARGEST_SEED)
-        whole = isinstance(self.cores, int) and not isinstance(self.cores, bool) and 1 <= self.cores <= _MOST_CORES
-        refuse(
-            not whole and self.cores != _ALL_CORES,
-            f"cores is {self.cores!r}, expected a whole number from 1 to {_MOST_CORES}, or {_ALL_CORES}",
-        )
+        _cores(self.cores)
         refuse(not isinstance(self.end, Limits), f"limits is {self.limits!r}, expected a Limits")
         if self.on_built is not None and not callable(self.on_built):
             raise wrong(f"on_built is {self.on_built!r}, expected a function")

@@ -125,6 +125,8 @@ def test_a_run_that_stops_early_has_its_exit_status_and_its_files(
         (["--record", "flows,layer", "--output", "out"], "record 'layer' is not one of"),
         (["--hook", "nowhere.py"], "nowhere.py: no such hook file"),
         (["--outptu", "x"], "No such option"),
+        (["--cores", "0"], "cores is '0', expected a whole number from 1 to 1024, or auto"),
+        (["--cores", "many"], "cores is 'many', expected a whole number from 1 to 1024, or auto"),
     ],
 )
 def test_bad_options_are_one_line_and_status_2(

@@ -62,7 +62,8 @@ def test_a_bool_and_a_name_more_are_checked_without_a_line() -> None:
 def test_the_words_of_several_flags_make_one_option() -> None:
     words = dict.fromkeys((parameter.name or "" for parameter in input_parameters(RunRequest)), None)
     limits = {"limit_simulated_time": 5, "limit_wall_time": 2 * 10**12, "limit_memory": None}
-    others = {"path": None, "overwrite": False, "run_name": "run", "seed": 1, "record": (), "hook": None, "live": False}
+    others = {"path": None, "overwrite": False, "run_name": "run", "seed": 1, "record": (), "hook": None}
+    others |= {"live": False, "cores": 2}
     found = values(options_of(RunRequest), {**words, **others, **limits})
     assert found["limits"] == Limits(5, 2.0, None)
     assert "on_built" not in found
