@@ -32,7 +32,7 @@ DrawNetwork(std::mt19937& random)
     parameters.bufferBytes = lossless ? 400'000 : 60'000 + random() % 100'000;
     parameters.losslessPriorities = lossless ? 1U << 3 : 0;
     parameters.cutThroughBytes = random() % 4 == 0 ? 64 : 0;
-    MarkingParameters& marking = parameters.AddMarking();
+    MarkingParameters& marking = parameters.marking.emplace_back();
     marking.kminBytes = 10'000;
     marking.kmaxBytes = 40'000;
     marking.pmax = 0.3;
