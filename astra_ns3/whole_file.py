@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from astra_ns3.errors import failing, refuse, wrong
+from astra_ns3.errors import failing, refuse
 
 
 def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
@@ -18,37 +18,14 @@ def check_free(target: str | os.PathLike[str], *, overwrite: bool) -> None:
 
 
 @contextmanager
-def folder_for(output: str | os.PathLike[str]) -> Iterator[None]:
-    """Make the folders that a file is written into; those that were made go again if writing it fails.
-
-    Raises InputError if one can't be made.
-    """
-    missing = [folder for folder in Path(output).parents if not folder.exists()]
-    made: list[Path] = []
-    try:
-        for folder in reversed(missing):
-            folder.mkdir(exist_ok=True)
-            made.insert(0, folder)
-        yield
-    except BaseException as error:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
-        if isinstance(error, OSError) and len(made) < len(missing):
-            raise wrong(f"cannot be written: {error.strerror or error}", output) from error
-        raise
-
-
-@contextmanager
 def whole_file(target: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield where to write; what was written becomes ``target`` at the end, in the place of what has that name.
 
-    Its folder is made if there is none. A link is replaced and not followed. If the block fails, nothing has changed.
-    Raises InputError for an OSError.
+    A link is replaced and not followed. If the block fails, nothing has changed. Raises InputError for an OSError.
     """
     path = Path(target)
     partial = path.with_name(f".{os.getpid()}.partial.{path.name}")  # the ending tells writers the format
-    with failing(OSError, "cannot be written", path), folder_for(path):
+    with failing(OSError, "cannot be written", path):
         try:
             yield partial
             partial.replace(path)

@@ -11,7 +11,7 @@ import click
 from astra_ns3.cli.completion import words
 from astra_ns3.cli.generate_workload import generate_workload
 from astra_ns3.cli.help import CommandGroup, help_alone
-from astra_ns3.cli.output import print_result
+from astra_ns3.cli.output import folder_for, print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
@@ -218,7 +218,8 @@ def _written(
     flows: FlowList, npus: int, rate_bps: int | None, *, output: str, written_as: str, overwrite: bool, as_json: bool
 ) -> None:
     check_free(output, overwrite=overwrite)
-    write_flows(flows, output, written_as)
+    with folder_for(output):
+        write_flows(flows, output, written_as)
     load = math.inf if rate_bps is None else generators.offered_load(flows, npus, rate_bps)
     size, last_ps = int(flows.sizes_bytes.sum()), int(flows.starts_ps.max())
     told = {"written": output, "flows": len(flows), "bytes": size, "last_start_ps": last_ps}

@@ -9,12 +9,12 @@ import click
 from astra_ns3.cli.completion import files
 from astra_ns3.cli.convert import MOST_PASSES, check_workload_free, sizes_of, tell_of
 from astra_ns3.cli.help import Command
+from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import of_type
 from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.playing.training.making import training_programs
-from astra_ns3.whole_file import folder_for
 from astra_ns3.workload.files.workload_formats import read_workload
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.hugging_face import read_as_model

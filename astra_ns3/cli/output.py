@@ -6,13 +6,14 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
 import click
 
-from astra_ns3.errors import ResultsNotSaved
+from astra_ns3.errors import ResultsNotSaved, wrong
 
 _NAME = "astra-ns3"
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -58,6 +59,28 @@ def tell(text: str) -> None:
         click.echo(text, err=True)
     except OSError:
         sys.stderr = _nowhere()
+
+
+@contextmanager
+def folder_for(output: str) -> Iterator[None]:
+    """Make the folders that a file is written into; those that were made go again if writing it fails.
+
+    Raises InputError if one can't be made.
+    """
+    missing = [folder for folder in Path(output).parents if not folder.exists()]
+    made: list[Path] = []
+    try:
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
+            made.insert(0, folder)
+        yield
+    except BaseException as error:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError) and len(made) < len(missing):
+            raise wrong(f"cannot be written: {error.strerror or error}", output) from error
+        raise
 
 
 def output_failed(error: OSError) -> ResultsNotSaved:

@@ -122,7 +122,7 @@ def test_columns_are_short_names_or_any_key_and_numbers_bare_in_csv(results: Pat
         (["backend!=ns3"], ["point"]),
         (["finish<5us"], ["small"]),
         (["finish<=5us", "npus>=100"], ["large"]),
-        (["finish>1000000", "finish<9000000"], ["small", "large"]),
+        (["finish_ps>1000000", "finish_ps<9000000"], ["small", "large"]),
         (["network.topology.link.rate=400Gbps"], ["point"]),
         (["network.topology.link.delay>1us"], ["point"]),
         (["name=*l*"], ["small", "large"]),

@@ -24,7 +24,6 @@ from astra_ns3.report.pictures.kind import width_of
 from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.ports import levels, rates_bps
 from astra_ns3.report.tables import names_of
-from astra_ns3.whole_file import whole_file
 
 NAMES = [kind.name for kind in IN_FILES]
 GBPS = 10**9
@@ -170,18 +169,6 @@ def test_without_a_file_the_picture_has_the_name_of_its_kind(
     status, out, _ = command("plot", str(folder), "exposed", "--json")
     assert (status, json.loads(out)["written"]) == (0, "exposed.png")
     assert (tmp_path / "exposed.png").is_file()
-
-
-def test_a_pictures_folder_is_made_and_goes_again_if_none_comes_of_it(
-    folder: Path, tmp_path: Path, command: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "a" / "b" / "picture.png"
-    assert command("plot", str(folder), "layers", "-o", str(file))[0] == 0
-    assert file.is_file()
-    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("no room")))
-    with pytest.raises(InputError, match="cannot be written: no room"), whole_file(tmp_path / "c" / "d") as partial:
-        partial.write_text("")
-    assert not (tmp_path / "c").exists()
 
 
 def test_titles_may_be_given_or_left_out(folder: Path, tmp_path: Path, command: Any) -> None:
