@@ -63,7 +63,8 @@ SetTcpDefaults(const TcpParameters& parameters)
     set("ns3::TcpSocketBase::Sack", BooleanValue(parameters.sack));
     set("ns3::TcpSocketBase::Timestamp", BooleanValue(parameters.timestamps));
     set("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
-    // ns-3's default of 4 Gb/s would hold a control that paces, BBR, below the lines of a data centre.
+    // ns-3's default of 4 Gb/s would hold a control that paces, BBR, below the lines of a data
+    // centre.
     set("ns3::TcpSocketState::MaxPacingRate", DataRateValue(DataRate(MAX_PACING_RATE_BPS)));
     set("ns3::TcpSocketBase::UseEcn",
         EnumValue(parameters.ecn ? TcpSocketState::On : TcpSocketState::Off));
