@@ -13,6 +13,8 @@ WINDOW_BYTES = 1_000_000_000
 SEGMENT = 1460
 GBPS = 10**9
 US = 1_000_000
+BBR_START = 1.1
+"""Headers take 5.3% of the line, and BBR finds its rate within 2 ms."""
 NEXT_STEP_PS = 1
 """ns-3's socket sends one time step after it is given data on a connection that is open (TcpSocketBase::Send)."""
 
@@ -36,6 +38,15 @@ def test_one_segment_at_100_gbps_and_500_ns_takes_3280_ns_by_hand() -> None:
     # Then the handshake's ACK (84 bytes, 6.72) and the segment (1538 bytes, 123.04) on two lines: 6.72 + 2 x 623.04.
     network = star(2, **open_window())
     assert play(network, one_message(), SEGMENT).done_ps(1) == 2_027_520 + 6_720 + 2 * 623_040
+
+
+@pytest.mark.parametrize("gbps", [10, 100, 400])
+def test_bbr_fills_a_line_of_any_rate(gbps: int) -> None:
+    """BBR alone paces; ns-3's own limit of 4 Gb/s on pacing is lifted."""
+    size = gbps * GBPS // 8 // 500  # 2 ms of the line
+    network = star(2, rate=f"{gbps}Gbps", congestion_control="Bbr")
+    line_ps = size * 8 * 1000 // gbps
+    assert line_ps < play(network, one_message(), size).done_ps(1) < BBR_START * line_ps
 
 
 @pytest.mark.parametrize("size", [0, 1])

@@ -7,6 +7,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
+#include "ns3/data-rate.h"
 #include "ns3/enum.h"
 #include "ns3/icmpv4-l4-protocol.h"
 #include "ns3/nstime.h"
@@ -24,6 +25,14 @@ namespace astra_ns3
 {
 
 using namespace ns3;
+
+namespace
+{
+
+/// Above any line: what paces is limited by its control and the network alone.
+constexpr uint64_t MAX_PACING_RATE_BPS = 1'000'000'000'000'000;
+
+} // namespace
 
 void
 SetTcpDefaults(const TcpParameters& parameters)
@@ -54,6 +63,9 @@ SetTcpDefaults(const TcpParameters& parameters)
     set("ns3::TcpSocketBase::Sack", BooleanValue(parameters.sack));
     set("ns3::TcpSocketBase::Timestamp", BooleanValue(parameters.timestamps));
     set("ns3::TcpSocketBase::WindowScaling", BooleanValue(true));
+    // ns-3's default of 4 Gb/s would hold a control that paces, BBR, below the lines of a data
+    // centre.
+    set("ns3::TcpSocketState::MaxPacingRate", DataRateValue(DataRate(MAX_PACING_RATE_BPS)));
     set("ns3::TcpSocketBase::UseEcn",
         EnumValue(parameters.ecn ? TcpSocketState::On : TcpSocketState::Off));
 }
