@@ -112,6 +112,12 @@ RoceControlDcqcn::GetAlpha() const
     return m_firstCnpPs < 0 ? m_alpha : AlphaAt(m_sender->GetNowPs());
 }
 
+bool
+RoceControlDcqcn::IsLikeNew() const
+{
+    return m_firstCnpPs < 0; // until then no packet and no acknowledgement changes anything
+}
+
 double
 RoceControlDcqcn::AlphaAt(int64_t nowPs) const
 {

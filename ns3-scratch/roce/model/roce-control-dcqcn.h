@@ -37,6 +37,7 @@ class RoceControlDcqcn : public RoceCongestionControl
     void PacketSent(RoceSender& sender, uint32_t bytes) override;
     void TimerDue(RoceSender& sender, uint32_t timer) override;
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     /// What the timers are for.

@@ -22,8 +22,16 @@ class RoceQueueReceiver
     /// \param pair the queue pair it belongs to \param context what all share
     RoceQueueReceiver(RoceQueuePair& pair, RoceContext& context);
 
-    /// Begin, as if newly made.
-    void Open();
+    /// Begin, as if newly made. \param position of the next byte \param message that has it, or
+    /// none
+    void Open(uint64_t position, RoceMessage* message);
+
+    /// \return whether one that begins at this position would do the same. \param nowPs the time
+    bool MayRest(int64_t nowPs) const
+    {
+        return m_nextCnpPs <= nowPs && m_early.IsEmpty();
+    }
+
     /// \param message a message that was appended to the queue pair's list
     void MessagePosted(RoceMessage* message);
     /// \param frame a data packet; it is owned from here on

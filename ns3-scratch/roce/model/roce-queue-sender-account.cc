@@ -26,7 +26,7 @@ RoceQueueSender::OpenAccount()
 RoceSenderAccount::Hold
 RoceQueueSender::GetHold() const
 {
-    return {m_readyPs, m_turn.priority, *m_pauses};
+    return {m_readyPs, m_context.parameters.priority, *m_pauses};
 }
 
 int64_t
@@ -43,7 +43,8 @@ RoceQueueSender::AccountLoss(int64_t nowPs)
         // Going back, all acknowledgements behind the first one come as they always do. With
         // selective repeat what was lost later may hold them.
         const uint64_t recoverTo = m_recovery ? m_highest : m_acknowledged + 1;
-        m_account->GoesBack(GetHold(), {m_turn.state == Turn::IDLE, recoverTo, nowPs});
+        m_account->GoesBack(GetHold(),
+                            {m_pair.GetTurn().state == RoceTurn::IDLE, recoverTo, nowPs});
     }
 }
 
@@ -52,6 +53,7 @@ RoceQueueSender::AccountPacket(FabricFrame* frame, RoceMessage* message, int64_t
 {
     m_account->Sent({frame,
                      message,
+                     m_pair.GetMessages().GetNext(*message),
                      frame->sequence,
                      startPs,
                      m_port->GetPort().TransmissionPs(frame->wireBytes),

@@ -62,7 +62,7 @@ RoceQueueSender::GetNowPs() const
 uint64_t
 RoceQueueSender::GetLineRateBps() const
 {
-    return m_port->GetPort().GetRateBps();
+    return static_cast<uint64_t>(m_lineRateBps);
 }
 
 int64_t
@@ -170,6 +170,7 @@ RoceQueueSender::StopTimer(uint32_t timer)
 double
 RoceQueueSender::GetRandom()
 {
+    m_drawn = true;
     return m_draws.Next();
 }
 
