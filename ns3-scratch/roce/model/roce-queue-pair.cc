@@ -48,7 +48,7 @@ RoceQueuePair::Move(const RoceAddress& address, const RocePathNumbers& path)
     m_way = m_context.ways.NumberOf(way);
     if (m_halves)
     {
-        m_halves->GetSender().Move(*address.senderPort, path);
+        m_halves->GetSender().Move(*address.senderPort, m_way);
     }
 }
 
@@ -77,7 +77,7 @@ RoceQueuePair::Wake()
     }
     m_halves->GetReceiver().Open(position, message);
     m_halves->GetSender().Open(*m_address.senderPort,
-                               m_context.ways.Get(m_way),
+                               m_way,
                                {position, message, m_openedPs, m_lastStartPs, m_lastWireBytes});
 }
 

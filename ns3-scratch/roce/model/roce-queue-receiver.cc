@@ -73,10 +73,10 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
 {
     const uint64_t before = m_expected;
     m_expected += frame->payloadBytes;
-    if (!m_early.IsEmpty())
+    if (m_gap && !m_gap->early.IsEmpty())
     {
-        m_expected = m_early.EndOf(m_expected);
-        m_early.DropBelow(m_expected);
+        m_expected = m_gap->early.EndOf(m_expected);
+        m_gap->early.DropBelow(m_expected);
     }
     m_context.listener->BytesArrived(m_pair.GetAddress().receiverNpu,
                                      static_cast<int64_t>(m_expected - before));
@@ -121,16 +121,20 @@ RoceQueueReceiver::StartOver()
 void
 RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
 {
+    if (!m_gap)
+    {
+        m_gap = std::make_unique<Gap>();
+    }
     if (m_context.parameters.reliability == RoceReliability::SELECTIVE_REPEAT)
     {
-        m_early.Insert(frame->sequence, frame->sequence + frame->payloadBytes);
+        m_gap->early.Insert(frame->sequence, frame->sequence + frame->payloadBytes);
         Answer(frame, ROCE_NACK);
         return;
     }
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const int64_t intervalPs = m_context.parameters.nackIntervalPs;
-    const bool again = intervalPs > 0 && nowPs >= m_reportedPs + intervalPs;
-    if (m_reportedGap == m_expected && !again)
+    const bool again = intervalPs > 0 && nowPs >= m_gap->reportedPs + intervalPs;
+    if (m_gap->reported == m_expected && !again)
     {
         m_pair.FreeFrame(frame);
         return;
@@ -139,8 +143,8 @@ RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
     {
         StartOver();
     }
-    m_reportedGap = m_expected;
-    m_reportedPs = nowPs;
+    m_gap->reported = m_expected;
+    m_gap->reportedPs = nowPs;
     Answer(frame, ROCE_NACK);
 }
 

@@ -13,20 +13,19 @@ void
 RoceQueueSender::OpenAccount()
 {
     m_account.reset();
-    m_pauses = nullptr;
     if (m_context.accountant)
     {
         const bool anyDecides =
             m_context.parameters.reliability == RoceReliability::SELECTIVE_REPEAT;
         m_account = std::make_unique<RoceSenderAccount>(anyDecides);
-        m_pauses = &m_port->KeepPauses();
+        m_port->KeepPauses();
     }
 }
 
 RoceSenderAccount::Hold
 RoceQueueSender::GetHold() const
 {
-    return {m_readyPs, m_context.parameters.priority, *m_pauses};
+    return {m_readyPs, m_context.parameters.priority, m_port->KeepPauses()};
 }
 
 int64_t

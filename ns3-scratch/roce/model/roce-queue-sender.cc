@@ -19,22 +19,20 @@ RoceQueueSender::RoceQueueSender(RoceQueuePair& pair, RoceContext& context)
 
 RoceQueueSender::~RoceQueueSender()
 {
-    for (EventId& timer : m_timers)
-    {
-        timer.Cancel();
-    }
+    Close();
 }
 
 void
-RoceQueueSender::Open(RoceNicPort& port, const RoceWay& way, const Begin& begin)
+RoceQueueSender::Open(RoceNicPort& port, uint32_t way, const Begin& begin)
 {
     const RoceParameters& parameters = m_context.parameters;
     m_port = &port;
-    m_path = way.path;
+    m_way = way;
     m_current = begin.message;
     m_next = m_highest = m_acknowledged = begin.position;
-    m_lineRateBps = m_rateBps = static_cast<double>(way.lineRateBps);
-    m_windowBytes = parameters.windowOfPath ? m_path.bandwidthDelayBytes : parameters.windowBytes;
+    m_rateBps = GetLineBps();
+    m_windowBytes =
+        parameters.windowOfPath ? GetWay().path.bandwidthDelayBytes : parameters.windowBytes;
     m_lastStartPs = begin.lastStartPs;
     m_lastWireBytes = begin.lastWireBytes;
     m_draws = m_pair.MakeDraws(FabricDrawsFor::CONTROL, begin.openedPs);
@@ -57,29 +55,29 @@ RoceQueueSender::MayRest(int64_t nowPs) const
     // Its recovery, if it has one, knows of nothing that is not acknowledged.
     return m_control->IsLikeNew() && !m_moved && !m_drawn && m_readyPs <= nowPs &&
            m_next == m_acknowledged && m_highest == m_acknowledged &&
-           std::none_of(m_timers.begin(), m_timers.end(), [](const EventId& timer) {
+           (!m_timers || std::none_of(m_timers->begin(), m_timers->end(), [](const EventId& timer) {
                return timer.IsPending();
-           });
+           }));
 }
 
 void
-RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
+RoceQueueSender::Move(RoceNicPort& port, uint32_t way)
 {
-    const auto lineRateBps = static_cast<double>(port.GetPort().GetRateBps());
-    if (&port == m_port && path == m_path && lineRateBps == m_lineRateBps)
+    if (&port == m_port && way == m_way)
     {
         return;
     }
     const int64_t nowPs = GetNowPs();
     m_port->GetPort().Settle(nowPs);
-    if (m_context.parameters.windowOfPath && m_windowBytes == m_path.bandwidthDelayBytes)
+    if (m_context.parameters.windowOfPath && m_windowBytes == GetWay().path.bandwidthDelayBytes)
     {
-        m_windowBytes = path.bandwidthDelayBytes; // no congestion control has set another
+        m_windowBytes = m_context.ways.Get(way)
+                            .path.bandwidthDelayBytes; // no congestion control has set another
     }
     m_moved = true;
-    m_path = path;
-    m_rateBps = m_rateBps >= m_lineRateBps ? lineRateBps : std::min(m_rateBps, lineRateBps);
-    m_lineRateBps = lineRateBps;
+    const double beforeBps = GetLineBps();
+    m_way = way;
+    m_rateBps = m_rateBps >= beforeBps ? GetLineBps() : std::min(m_rateBps, GetLineBps());
     if (&port != m_port)
     {
         m_port->Remove(m_pair);
@@ -87,7 +85,10 @@ RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
         m_port->Close(m_pair);
         m_port = &port;
         m_port->Open(m_pair);
-        m_pauses = m_account ? &m_port->KeepPauses() : nullptr;
+        if (m_account)
+        {
+            m_port->KeepPauses();
+        }
         if (HasUnacknowledged())
         {
             m_port->Watch(m_pair);
@@ -102,7 +103,7 @@ RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
 void
 RoceQueueSender::Close()
 {
-    for (uint32_t timer = 0; timer < TIMERS; ++timer)
+    for (uint32_t timer = 0; m_timers && timer < TIMERS; ++timer)
     {
         StopTimer(timer);
     }

@@ -59,14 +59,15 @@ class RoceQueueSender : public RoceSender
     RoceQueueSender(RoceQueuePair& pair, RoceContext& context);
     ~RoceQueueSender() override;
 
-    /// Begin, as if newly made. \param port where packets leave \param way that they take
+    /// Begin, as if newly made. \param port where packets leave \param way number of the one that
+    /// they take
     /// \param begin where in the stream
-    void Open(RoceNicPort& port, const RoceWay& way, const Begin& begin);
+    void Open(RoceNicPort& port, uint32_t way, const Begin& begin);
     /// \return whether one that is opened behind what it has sent would do the same
     bool MayRest(int64_t nowPs) const;
     /// Go on at another port or over another path. \param port where packets leave from now on
-    /// \param path the way they take; the port's rate may have changed, too
-    void Move(RoceNicPort& port, const RocePathNumbers& path);
+    /// \param way number of the one that they take; the port's rate may have changed, too
+    void Move(RoceNicPort& port, uint32_t way);
     /// End: stop all timers.
     void Close();
     /// \param posted a message that was appended to the queue pair's list
@@ -150,6 +151,18 @@ class RoceQueueSender : public RoceSender
         return m_recovery ? m_recovery->FindLost(m_acknowledged) : RoceRecovery::NOTHING;
     }
 
+    /// \return the way that its packets take
+    const RoceWay& GetWay() const
+    {
+        return m_context.ways.Get(m_way);
+    }
+
+    /// \return the rate of its line
+    double GetLineBps() const
+    {
+        return static_cast<double>(GetWay().lineRateBps);
+    }
+
     /// \return a path utilisation as the few bits of a packet hold it: a power of the base (PINT)
     double Encoded(double utilisation) const;
     /// Go back to the first byte that is not acknowledged.
@@ -188,20 +201,19 @@ class RoceQueueSender : public RoceSender
     uint64_t m_limitBytes{0};                         //!< most bytes in flight, 0 without limit
     uint64_t m_windowBytes{0};                        //!< the same at line rate
     double m_rateBps{0.0};                            //!< pace
-    double m_lineRateBps{0.0};                        //!< of the port
+    uint32_t m_way{0};                                //!< number of its way
     int64_t m_lastStartPs{0};                         //!< when the last packet began
     uint32_t m_lastWireBytes{0};                      //!< its bytes on the line
     uint32_t m_timeouts{0};                           //!< in a row
     int64_t m_readyPs{0};                             //!< when pacing lets the next packet out
-    RocePathNumbers m_path;                           //!< its path
     std::unique_ptr<RoceCongestionControl> m_control; //!< sets rate and window
     std::unique_ptr<RoceRecovery> m_recovery;         //!< selective repeat only
     std::unique_ptr<RoceSenderAccount> m_account;     //!< of its time, if somebody wants that
-    const RocePauses* m_pauses{nullptr};              //!< of the port, for the same
     FabricDraws m_draws;                              //!< of the congestion control
     bool m_drawn{false};                              //!< it has drawn
     bool m_moved{false};                              //!< it has been over other paths
-    std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
+    std::unique_ptr<std::array<EventId, TIMERS>>
+        m_timers; //!< of the congestion control, if it had one
 };
 
 } // namespace ns3
