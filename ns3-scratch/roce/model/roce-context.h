@@ -55,6 +55,8 @@ class RoceObserver
 /// What all queue pairs of a simulation share.
 struct RoceContext
 {
+    static const uint32_t FEW_AWAKE; //!< usual number of queue pairs that keep their halves
+
     /// Makes a congestion control.
     using ControlFactory = std::function<std::unique_ptr<RoceCongestionControl>()>;
 
@@ -70,6 +72,9 @@ struct RoceContext
     RoceStatistics statistics;                    //!< what they have done
     RoceWays ways;                                //!< that they take
     bool pairsRest{false}; //!< those with nothing under way may give back their halves
+    uint32_t awake{0};     //!< those that have halves
+    uint32_t fewAwake{
+        FEW_AWAKE}; //!< up to so many keep them, which costs little memory and no time
 };
 
 } // namespace ns3

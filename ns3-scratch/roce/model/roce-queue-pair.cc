@@ -11,6 +11,8 @@
 namespace ns3
 {
 
+const uint32_t RoceContext::FEW_AWAKE = 0;
+
 RoceQueuePair::RoceQueuePair(RoceContext& context)
     : m_context(context)
 {
@@ -60,8 +62,7 @@ RoceQueuePair::Close()
     m_address.senderPort->Close(*this);
     if (m_halves)
     {
-        m_halves->GetSender().Close();
-        m_halves.reset();
+        DropHalves();
     }
 }
 
@@ -71,6 +72,7 @@ RoceQueuePair::Wake()
     RoceMessage* const message = m_messages.GetFirst();
     const uint64_t position = message ? message->GetBegin() : m_messages.GetEnd();
     m_halves = std::make_unique<RoceQueueHalves>(*this, m_context);
+    m_context.awake++;
     if (m_context.telemetry == RoceTelemetry::PATH)
     {
         m_halves->GetSamples() = MakeDraws(FabricDrawsFor::SAMPLES, m_openedPs);
@@ -92,7 +94,14 @@ RoceQueuePair::Rest()
     }
     m_lastStartPs = sender.GetLastStartPs();
     m_lastWireBytes = sender.GetLastWireBytes();
+    DropHalves();
+}
+
+void
+RoceQueuePair::DropHalves()
+{
     m_halves.reset();
+    m_context.awake--;
 }
 
 void
@@ -266,7 +275,7 @@ RoceQueuePair::CheckIdle()
     {
         return;
     }
-    if (m_context.pairsRest && !m_context.observer)
+    if (m_context.pairsRest && m_context.awake > m_context.fewAwake && !m_context.observer)
     {
         Rest();
     }

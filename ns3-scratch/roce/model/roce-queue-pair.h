@@ -169,6 +169,8 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     void Wake();
     /// Give the halves back if they know nothing that they will need.
     void Rest();
+    /// Have no halves from now on.
+    void DropHalves();
     /// A message was posted while it is at rest. \param nowPs the time
     void WaitForTurn(int64_t nowPs);
     /// \param message one of its messages \return it as it was handed over
