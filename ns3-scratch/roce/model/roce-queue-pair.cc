@@ -11,7 +11,7 @@
 namespace ns3
 {
 
-const uint32_t RoceContext::FEW_AWAKE = 0;
+const uint32_t RoceContext::FEW_AWAKE = 16'384;
 
 RoceQueuePair::RoceQueuePair(RoceContext& context)
     : m_context(context)
