@@ -92,6 +92,8 @@ CASES = {
     "permutation-1024": permutation(FAT_TREE_1024, 1024, 1_000_000),
     "all-to-all-128": all_to_all(FAT_TREE, 128, 64_000),
     "all-to-all-256": all_to_all(FAT_TREE_1024 | {"npus": 256}, 256, 32_000),
+    "all-to-all-256-small": all_to_all(FAT_TREE_1024 | {"npus": 256}, 256, 1_000),
+    "all-to-all-1024-small": all_to_all(FAT_TREE_1024, 1024, 1_000),
 }
 
 

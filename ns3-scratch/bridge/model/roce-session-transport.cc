@@ -51,7 +51,7 @@ ReadControl(PartReader& part)
     }
     std::string name;
     part("control", name);
-    return [name, parameters] { return MakeRoceControl(name, parameters); };
+    return MakeRoceControlFactory(name, parameters);
 }
 } // namespace
 

@@ -304,9 +304,9 @@ class NetworkPlayer : public MessageListener,
             return true;
         }
         return std::any_of(m_pairs.begin(), m_pairs.end(), [=](const auto& entry) {
-            const RoceQueueSender& sender = entry.second->GetSender();
-            return std::get<0>(entry.first) == node && sender.HasUnacknowledged() &&
-                   sender.GetProgressPs() + timeoutPs == NowPs();
+            const RoceQueuePair& pair = *entry.second;
+            return std::get<0>(entry.first) == node && pair.HasUnacknowledged() &&
+                   pair.GetProgressPs() + timeoutPs == NowPs();
         });
     }
 
@@ -565,6 +565,7 @@ class NetworkPlayer : public MessageListener,
             RoceContext context;
             context.parameters = transport.parameters;
             context.listener = this;
+            context.owner = this;
             context.accountant = this;
             context.observer = this;
             context.makeControl = [name = transport.control, numbers] {
@@ -591,7 +592,7 @@ class NetworkPlayer : public MessageListener,
             address.answerHash = address.dataHash ^ 0x9e3779b9;
             address.senderPort = m_nics[message.sender].get();
             address.receiverPort = PeekPointer(m_network.GetPort(message.receiver, 0));
-            pair = std::make_unique<RoceQueuePair>(m_contexts[message.transport], *this);
+            pair = std::make_unique<RoceQueuePair>(m_contexts[message.transport]);
             pair->Open(address, {ROUND_TRIP_PS, 40'000, 3});
         }
         return *pair;

@@ -162,6 +162,17 @@ class RoceCongestionControl
         return RoceTelemetry::NONE;
     }
 
+    /**
+     * \return whether one that is made and started now would from now on do the same. A queue pair
+     * with nothing under way then drops it, and makes another for its next packet. Start may not
+     * ask for the time, for a random number or for a timer in a class whose objects say so when
+     * they are made
+     */
+    virtual bool IsLikeNew() const
+    {
+        return false;
+    }
+
     /// \return its estimate of congestion (DCQCN's and DCTCP's alpha, HPCC's U), for the records
     virtual double GetAlpha() const
     {

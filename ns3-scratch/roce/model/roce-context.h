@@ -5,6 +5,7 @@
 #include "message-transport.h"
 #include "roce-congestion-control.h"
 #include "roce-parameters.h"
+#include "roce-path-numbers.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,16 @@ struct RoceStatistics
     uint64_t outOfOrderPackets{0};    //!< data packets that came behind one sent after them
 };
 
+/// Told when a queue pair has nothing left to do.
+class RoceQueuePairOwner
+{
+  public:
+    virtual ~RoceQueuePairOwner() = default;
+    /// \param pair a queue pair of whose messages all are acknowledged and whose frames have all
+    /// come back; it is not used again in this call
+    virtual void QueuePairIdle(RoceQueuePair& pair) = 0;
+};
+
 /// Watches queue pairs.
 class RoceObserver
 {
@@ -44,11 +55,14 @@ class RoceObserver
 /// What all queue pairs of a simulation share.
 struct RoceContext
 {
+    static const uint32_t FEW_AWAKE; //!< usual number of queue pairs that keep their halves
+
     /// Makes a congestion control.
     using ControlFactory = std::function<std::unique_ptr<RoceCongestionControl>()>;
 
     RoceParameters parameters;                    //!< their parameters
     MessageListener* listener{nullptr};           //!< who is told of arrivals
+    RoceQueuePairOwner* owner{nullptr};           //!< who is told of idle queue pairs
     ControlFactory makeControl;                   //!< makes their congestion controls
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
     bool idealTimes{true};                        //!< messages are told their ideal times
@@ -56,6 +70,11 @@ struct RoceContext
     MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
     MessageAccount account;                       //!< the one that is worked out
     RoceStatistics statistics;                    //!< what they have done
+    RoceWays ways;                                //!< that they take
+    bool pairsRest{false}; //!< those with nothing under way may give back their halves
+    uint32_t awake{0};     //!< those that have halves
+    uint32_t fewAwake{
+        FEW_AWAKE}; //!< up to so many keep them, which costs little memory and no time
 };
 
 } // namespace ns3

@@ -3,6 +3,8 @@
 
 #include "roce-congestion-control.h"
 
+#include <memory>
+
 namespace ns3
 {
 
@@ -37,6 +39,7 @@ class RoceControlDcqcn : public RoceCongestionControl
     void PacketSent(RoceSender& sender, uint32_t bytes) override;
     void TimerDue(RoceSender& sender, uint32_t timer) override;
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     /// What the timers are for.
@@ -59,17 +62,24 @@ class RoceControlDcqcn : public RoceCongestionControl
     /// One step of fast recovery, additive or hyper increase. \param sender the sender
     void Increase(RoceSender& sender);
 
-    double m_g;                   //!< weight of the newest observation in alpha
-    int64_t m_alphaTimerPs;       //!< time between updates of alpha
-    int64_t m_decreaseTimerPs;    //!< time between cuts, 0: at each CNP
-    int64_t m_increaseTimerPs;    //!< time between increases
-    uint64_t m_byteCounterBytes;  //!< bytes between increases, 0: no byte counter
-    uint32_t m_fastRecoveryTimes; //!< F, increases that only average
-    double m_rateAiBps;           //!< step of additive increase
-    double m_rateHaiBps;          //!< step of hyper increase
-    double m_minimumRateBps;      //!< least rate
-    bool m_clampTargetRate;       //!< a cut always lowers the target too
-    double m_rateOnFirstCnp;      //!< share of the rate after the first CNP
+    /// What all of a run have in common.
+    struct Numbers
+    {
+        double g;                   //!< weight of the newest observation in alpha
+        int64_t alphaTimerPs;       //!< time between updates of alpha
+        int64_t decreaseTimerPs;    //!< time between cuts, 0: at each CNP
+        int64_t increaseTimerPs;    //!< time between increases
+        uint64_t byteCounterBytes;  //!< bytes between increases, 0: no byte counter
+        uint32_t fastRecoveryTimes; //!< F, increases that only average
+        double rateAiBps;           //!< step of additive increase
+        double rateHaiBps;          //!< step of hyper increase
+        double minimumRateBps;      //!< least rate
+        bool clampTargetRate;       //!< a cut always lowers the target too
+        double rateOnFirstCnp;      //!< share of the rate after the first CNP
+    };
+
+    std::shared_ptr<const Numbers> m_numbers; //!< what all have in common
+    double m_minimumRateBps{0.0};             //!< least rate, no higher than the line's
 
     const RoceSender* m_sender{nullptr}; //!< the clock for GetAlpha
     double m_lineRateBps{0.0};           //!< rate of the line

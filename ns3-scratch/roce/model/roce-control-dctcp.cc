@@ -37,6 +37,7 @@ RoceControlDctcp::Start(RoceSender& sender)
 void
 RoceControlDctcp::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
+    m_isNew = false;
     m_acknowledgedBytes += ack.newBytes;
     m_markedBytes += ack.marked ? ack.newBytes : 0;
     const bool windowEnded = EndWindow(sender, ack);
@@ -66,6 +67,7 @@ RoceControlDctcp::AckReceived(RoceSender& sender, const RoceAck& ack)
 void
 RoceControlDctcp::LossDetected(RoceSender& sender, bool timeout)
 {
+    m_isNew = false;
     if (!m_byWindow)
     {
         return;
@@ -141,6 +143,12 @@ RoceControlDctcp::Grow(RoceSender& sender, const RoceAck& ack)
     m_windowBytes +=
         m_windowBytes < m_slowStartBytes ? acknowledged : payload * acknowledged / m_windowBytes;
     sender.SetWindowBytes(static_cast<uint64_t>(std::llround(m_windowBytes)));
+}
+
+bool
+RoceControlDctcp::IsLikeNew() const
+{
+    return m_isNew;
 }
 
 } // namespace ns3

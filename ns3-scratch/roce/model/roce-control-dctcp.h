@@ -27,6 +27,7 @@ class RoceControlDctcp : public RoceCongestionControl
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     void LossDetected(RoceSender& sender, bool timeout) override;
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     /// \return whether a window of data ends here; alpha is then up to date
@@ -55,6 +56,7 @@ class RoceControlDctcp : public RoceCongestionControl
     uint64_t m_markedBytes{0};       //!< of these, with a mark
     bool m_recovering{false};        //!< cut, and what was sent by then not yet acknowledged
     uint64_t m_recoveryEnd{0};       //!< stream position that ends recovery
+    bool m_isNew{true};              //!< it has heard of no packet yet
 };
 
 } // namespace ns3

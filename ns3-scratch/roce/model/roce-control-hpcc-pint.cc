@@ -19,6 +19,7 @@ RoceControlHpccPint::Start(RoceSender& sender)
 void
 RoceControlHpccPint::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
+    m_isNew = false;
     if (ack.pathUtilisation < 0.0)
     {
         return;
@@ -50,6 +51,12 @@ double
 RoceControlHpccPint::GetAlpha() const
 {
     return m_utilisation;
+}
+
+bool
+RoceControlHpccPint::IsLikeNew() const
+{
+    return m_isNew;
 }
 
 } // namespace ns3

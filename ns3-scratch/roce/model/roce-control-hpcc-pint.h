@@ -25,6 +25,7 @@ class RoceControlHpccPint : public RoceCongestionControl
     RoceTelemetry GetTelemetry() const override;
     /// \return U
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     RoceUtilisationRule m_rule;    //!< the numbers
@@ -32,6 +33,7 @@ class RoceControlHpccPint : public RoceCongestionControl
     double m_utilisation{1.0};     //!< U
     bool m_measuring{false};       //!< a first sample has come
     uint64_t m_nextUpdateBytes{0}; //!< stream position that ends the round trip
+    bool m_isNew{true};            //!< it has heard of no packet yet
 };
 
 } // namespace ns3

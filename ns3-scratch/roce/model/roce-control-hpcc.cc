@@ -33,6 +33,7 @@ RoceControlHpcc::Start(RoceSender& sender)
 void
 RoceControlHpcc::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
+    m_isNew = false;
     if (ack.hops == 0)
     {
         return;
@@ -150,6 +151,12 @@ RoceControlHpcc::LowestRate(const RoceAck& ack, bool commits)
         lowest = std::min(lowest, hop.rate.Compute(hop.utilisation, m_rule, commits));
     }
     return measured ? lowest : 0.0;
+}
+
+bool
+RoceControlHpcc::IsLikeNew() const
+{
+    return m_isNew;
 }
 
 } // namespace ns3

@@ -31,6 +31,7 @@ class RoceControlHpcc : public RoceCongestionControl
     RoceTelemetry GetTelemetry() const override;
     /// \return U, with multiple rates the highest
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     /// What is remembered of a switch port of the path.
@@ -66,6 +67,7 @@ class RoceControlHpcc : public RoceCongestionControl
     RoceUtilisationRate m_single;  //!< the reference rate
     std::vector<Hop> m_hops;       //!< the ports of the path
     uint64_t m_nextUpdateBytes{0}; //!< stream position that ends the round trip
+    bool m_isNew{true};            //!< it has heard of no packet yet
 };
 
 } // namespace ns3

@@ -9,4 +9,10 @@ RoceControlNone::RoceControlNone(const RoceControlParameters& parameters)
     (void)parameters;
 }
 
+bool
+RoceControlNone::IsLikeNew() const
+{
+    return true;
+}
+
 } // namespace ns3

@@ -12,6 +12,7 @@ class RoceControlNone : public RoceCongestionControl
   public:
     /// \param parameters none is read
     explicit RoceControlNone(const RoceControlParameters& parameters);
+    bool IsLikeNew() const override;
 };
 
 } // namespace ns3

@@ -18,21 +18,19 @@ namespace ns3
 
 namespace
 {
-using Control = std::unique_ptr<RoceCongestionControl>;
-
-/// \return a control of that class
+/// \return what makes controls of that class; the parameters are read once
 template <typename T>
-Control
+RoceControlFactory
 Make(const RoceControlParameters& parameters)
 {
-    return std::make_unique<T>(parameters);
+    return [first = T(parameters)] { return std::make_unique<T>(first); };
 }
 
 /// A name and what it stands for.
 struct Entry
 {
-    const char* name;                              //!< its name
-    Control (*make)(const RoceControlParameters&); //!< makes one
+    const char* name;                                         //!< its name
+    RoceControlFactory (*make)(const RoceControlParameters&); //!< makes what makes them
 };
 
 constexpr std::array CONTROLS{
@@ -47,8 +45,8 @@ constexpr std::array CONTROLS{
 };
 } // namespace
 
-std::unique_ptr<RoceCongestionControl>
-MakeRoceControl(const std::string& name, const RoceControlParameters& parameters)
+RoceControlFactory
+MakeRoceControlFactory(const std::string& name, const RoceControlParameters& parameters)
 {
     std::string known;
     for (const Entry& entry : CONTROLS)
@@ -60,6 +58,12 @@ MakeRoceControl(const std::string& name, const RoceControlParameters& parameters
         known += (known.empty() ? "" : ", ") + std::string(entry.name);
     }
     throw std::invalid_argument("congestion control '" + name + "' is not one of " + known);
+}
+
+std::unique_ptr<RoceCongestionControl>
+MakeRoceControl(const std::string& name, const RoceControlParameters& parameters)
+{
+    return MakeRoceControlFactory(name, parameters)();
 }
 
 std::vector<std::string>

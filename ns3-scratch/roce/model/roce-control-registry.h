@@ -7,12 +7,25 @@
 
 #include "roce-congestion-control.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace ns3
 {
+
+/// Makes congestion controls that are all alike.
+using RoceControlFactory = std::function<std::unique_ptr<RoceCongestionControl>()>;
+
+/**
+ * \param name name of a congestion control
+ * \param parameters its parameters; what is absent has the default of the class
+ * \return makes one for each queue pair
+ * \throws std::invalid_argument that names them all if there is none of that name
+ */
+RoceControlFactory MakeRoceControlFactory(const std::string& name,
+                                          const RoceControlParameters& parameters);
 
 /**
  * \param name name of a congestion control

@@ -18,4 +18,10 @@ RoceControlStaticWindow::Start(RoceSender& sender)
     }
 }
 
+bool
+RoceControlStaticWindow::IsLikeNew() const
+{
+    return true;
+}
+
 } // namespace ns3

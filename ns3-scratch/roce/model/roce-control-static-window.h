@@ -18,6 +18,7 @@ class RoceControlStaticWindow : public RoceCongestionControl
 
     // Inherited
     void Start(RoceSender& sender) override;
+    bool IsLikeNew() const override;
 };
 
 } // namespace ns3

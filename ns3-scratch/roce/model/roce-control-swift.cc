@@ -51,6 +51,7 @@ RoceControlSwift::Start(RoceSender& sender)
 void
 RoceControlSwift::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
+    m_isNew = false;
     m_timeouts = 0;
     m_roundTripPs = ack.roundTripPs;
     const auto delayPs = static_cast<double>(ack.roundTripPs);
@@ -71,6 +72,7 @@ RoceControlSwift::AckReceived(RoceSender& sender, const RoceAck& ack)
 void
 RoceControlSwift::LossDetected(RoceSender& sender, bool timeout)
 {
+    m_isNew = false;
     m_timeouts = timeout ? m_timeouts + 1 : 0;
     if (timeout && m_timeouts >= m_retransmitReset)
     {
@@ -121,6 +123,12 @@ RoceControlSwift::SetWindow(RoceSender& sender, double packets)
     sender.SetRateBps(rateBps);
     const double bytes = std::max(1.0, m_packets) * sender.GetPayloadBytes();
     sender.SetWindowBytes(static_cast<uint64_t>(std::llround(bytes)));
+}
+
+bool
+RoceControlSwift::IsLikeNew() const
+{
+    return m_isNew;
 }
 
 } // namespace ns3

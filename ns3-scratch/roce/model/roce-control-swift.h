@@ -30,6 +30,7 @@ class RoceControlSwift : public RoceCongestionControl
     void LossDetected(RoceSender& sender, bool timeout) override;
     /// \return delay over target delay
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     /// \return the target delay in picoseconds \param switches switches on the path
@@ -56,6 +57,7 @@ class RoceControlSwift : public RoceCongestionControl
     int64_t m_roundTripPs{0};     //!< last round-trip time
     int64_t m_lastDecreasePs{-1}; //!< when the window last fell, below 0: never
     uint32_t m_timeouts{0};       //!< timeouts in a row
+    bool m_isNew{true};           //!< it has heard of no packet yet
 };
 
 } // namespace ns3

@@ -38,6 +38,7 @@ RoceControlTimely::Start(RoceSender& sender)
 void
 RoceControlTimely::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
+    m_isNew = false;
     if (!IsUpdateDue(sender, ack))
     {
         return;
@@ -104,6 +105,12 @@ RoceControlTimely::RaisedRate(bool counts)
     const double step = m_increases < m_haiAfter ? m_rateAiBps : m_rateHaiBps;
     m_increases = std::min(m_increases + 1, m_haiAfter);
     return m_rateBps + step;
+}
+
+bool
+RoceControlTimely::IsLikeNew() const
+{
+    return m_isNew;
 }
 
 } // namespace ns3

@@ -28,6 +28,7 @@ class RoceControlTimely : public RoceCongestionControl
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     /// \return the normalised gradient
     double GetAlpha() const override;
+    bool IsLikeNew() const override;
 
   private:
     /// \return whether this acknowledgement completes a segment or a round trip
@@ -57,6 +58,7 @@ class RoceControlTimely : public RoceCongestionControl
     double m_differencePs{0.0};    //!< average difference of round-trip times
     uint32_t m_increases{0};       //!< increases in a row
     uint64_t m_nextUpdateBytes{0}; //!< stream position that brings the next update
+    bool m_isNew{true};            //!< it has heard of no packet yet
 };
 
 } // namespace ns3

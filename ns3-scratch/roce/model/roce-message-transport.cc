@@ -28,15 +28,21 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
     : m_context(std::move(context)),
       m_hosts(std::move(hosts)),
       m_hostOfNpu(std::move(hostOfNpu)),
-      m_ports(m_hosts.size())
+      m_ports(m_hosts.size()),
+      m_numbers(m_hostOfNpu.size())
 {
+    m_context.owner = this;
     if (m_context.parameters.splitMessages && m_context.parameters.queuePairsPerPair > 1)
     {
         m_parts = std::make_unique<RoceMessageParts>(*m_context.listener);
         m_context.listener = m_parts.get();
     }
-    m_context.telemetry = m_context.makeControl()->GetTelemetry();
+    const auto control = m_context.makeControl();
+    m_context.telemetry = control->GetTelemetry();
     m_context.accountant = m_context.listener->GetAccountant();
+    const bool samples = m_context.telemetry == RoceTelemetry::PATH &&
+                         m_context.parameters.utilisationProbability < 1.0;
+    m_context.pairsRest = control->IsLikeNew() && !m_context.accountant && !samples;
     for (std::size_t host = 0; host < m_hosts.size(); ++host)
     {
         for (uint32_t port = 0; m_hosts[host] && port < m_hosts[host]->GetNPorts(); ++port)
@@ -129,15 +135,20 @@ RoceMessageTransport::TravelPs(const RocePath& path, uint64_t bytes) const
 
 template <class Size>
 int64_t
-RoceMessageTransport::IdealPs(const Pair& pair, const Size& size) const
+RoceMessageTransport::IdealPs(uint32_t number, const Size& size) const
 {
-    if (pair.ways.empty())
+    if (!m_context.idealTimes)
     {
-        return TravelPs(pair.path, size) + LastAckPs(pair.path);
+        return 0;
+    }
+    const Paths& paths = m_paths[number];
+    if (paths.ways.empty())
+    {
+        return TravelPs(paths.path, size) + LastAckPs(paths.path);
     }
     int64_t therePs = INT64_MAX;
     int64_t backPs = INT64_MAX;
-    for (const RocePath& way : pair.ways)
+    for (const RocePath& way : paths.ways)
     {
         therePs = std::min(therePs, TravelPs(way, size));
         backPs = std::min(backPs, LastAckPs(way));
@@ -226,9 +237,15 @@ RoceMessageTransport::FindLongest()
     }
 }
 
-void
-RoceMessageTransport::ChoosePath(RoceAddress& address, uint32_t number) const
+RoceAddress
+RoceMessageTransport::AddressOf(const Pair& pair, uint32_t number) const
 {
+    RoceAddress address;
+    address.senderNpu = pair.sender;
+    address.receiverNpu = pair.receiver;
+    address.senderHost = m_hostOfNpu[pair.sender];
+    address.receiverHost = m_hostOfNpu[pair.receiver];
+    address.number = m_context.parameters.perMessage ? 0 : number;
     if (m_context.parameters.portOfMessage)
     {
         const uint32_t port = (FIRST_PORT + number) & 0xffff;
@@ -237,11 +254,12 @@ RoceMessageTransport::ChoosePath(RoceAddress& address, uint32_t number) const
     }
     else
     {
-        const uint32_t ends = FabricMixHash(FabricMixHash(address.senderNpu) ^ address.receiverNpu);
+        const uint32_t ends = FabricMixHash(FabricMixHash(pair.sender) ^ pair.receiver);
         address.dataHash = FabricMixHash(ends ^ number);
         address.answerHash = FabricMixHash(address.dataHash ^ ANSWER);
     }
     ChoosePorts(address);
+    return address;
 }
 
 uint32_t
@@ -261,40 +279,50 @@ RoceMessageTransport::ChoosePorts(RoceAddress& address) const
 }
 
 void
-RoceMessageTransport::UpdatePath(Pair& pair)
+RoceMessageTransport::UpdatePath(uint32_t number, bool isNew)
 {
-    const RoceAddress& address = pair.address;
+    Pair& pair = m_pairs[number];
+    // That of its newest queue pair if each message has its own, else of the first.
+    const bool newest = m_context.parameters.perMessage && pair.next > 0;
+    const RoceAddress address = AddressOf(pair, newest ? pair.next - 1 : 0);
     const FabricNetDevice& from = *m_hosts[address.senderHost];
     const uint32_t out = ChoosePort(address.senderHost, address.receiverHost, address.dataHash);
-    if (auto path = RocePath::Find(from, out, address.receiverHost))
+    auto path = RocePath::Find(from, out, address.receiverHost);
+    if (!path && isNew)
     {
-        pair.path = std::move(*path);
+        path.emplace().Append(PeekPointer(from.GetPort(out))); // all that is known before a way is
     }
-    else if (pair.path.lines.empty())
-    {
-        pair.path.Append(PeekPointer(from.GetPort(out))); // all that is known before there is a way
-    }
-    if (m_context.parameters.packetsPart)
-    {
-        const auto widest = RocePath::FindWidest(from, out, address.receiverHost);
-        pair.ways.assign(widest ? 1 : 0, widest.value_or(RocePath()));
-    }
-    else if (m_context.parameters.waysDiffer)
-    {
-        pair.ways = RocePath::FindEach(from, address.receiverHost);
-    }
-    pair.numbers = NumbersOf(pair.path);
+    RoceWay way;
+    way.path = path ? NumbersOf(*path) : m_context.ways.Get(pair.way).path;
     if (m_context.parameters.longestRoundTrip)
     {
-        pair.numbers.baseRoundTripPs = m_longest.baseRoundTripPs;
-        pair.numbers.bandwidthDelayBytes = m_longest.bandwidthDelayBytes;
+        way.path.baseRoundTripPs = m_longest.baseRoundTripPs;
+        way.path.bandwidthDelayBytes = m_longest.bandwidthDelayBytes;
+    }
+    pair.way = m_context.ways.NumberOf(way);
+    if (m_context.idealTimes)
+    {
+        if (path)
+        {
+            m_paths[number].path = std::move(*path);
+        }
+        UpdateWays(m_paths[number], address, out);
     }
 }
 
-uint64_t
-RoceMessageTransport::KeyOf(uint32_t sender, uint32_t receiver)
+void
+RoceMessageTransport::UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const
 {
-    return uint64_t{sender} << 32 | receiver;
+    const FabricNetDevice& from = *m_hosts[address.senderHost];
+    if (m_context.parameters.packetsPart)
+    {
+        const auto widest = RocePath::FindWidest(from, out, address.receiverHost);
+        paths.ways.assign(widest ? 1 : 0, widest.value_or(RocePath()));
+    }
+    else if (m_context.parameters.waysDiffer)
+    {
+        paths.ways = RocePath::FindEach(from, address.receiverHost);
+    }
 }
 
 void
@@ -306,10 +334,9 @@ RoceMessageTransport::RoutesChanged()
         FindLongest();
         m_longest = m_longest.baseRoundTripPs > 0 ? m_longest : longest; // none is left
     }
-    for (auto& [ends, pair] : m_pairs)
+    for (uint32_t number = 0; number < m_pairs.size(); ++number)
     {
-        ChoosePorts(pair.address);
-        UpdatePath(pair);
+        UpdatePath(number, false);
     }
     const std::unordered_set<RoceQueuePair*> closed(m_free.begin(), m_free.end());
     for (const auto& queuePair : m_queuePairs)
@@ -318,8 +345,8 @@ RoceMessageTransport::RoutesChanged()
         {
             RoceAddress address = queuePair->GetAddress();
             ChoosePorts(address);
-            queuePair->Move(address,
-                            m_pairs.at(KeyOf(address.senderNpu, address.receiverNpu)).numbers);
+            const Pair& pair = m_pairs[m_numbers.NumberOf(address.senderNpu, address.receiverNpu)];
+            queuePair->Move(address, m_context.ways.Get(pair.way).path);
         }
     }
     for (const auto& ports : m_ports)
@@ -331,21 +358,24 @@ RoceMessageTransport::RoutesChanged()
     }
 }
 
-RoceMessageTransport::Pair&
-RoceMessageTransport::GetPair(uint32_t sender, uint32_t receiver)
+uint32_t
+RoceMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
 {
-    const auto [found, isNew] = m_pairs.try_emplace(KeyOf(sender, receiver));
-    Pair& pair = found->second;
-    if (isNew)
+    const uint32_t number = m_numbers.NumberOf(sender, receiver);
+    if (number == m_pairs.size())
     {
-        pair.address.senderNpu = sender;
-        pair.address.receiverNpu = receiver;
-        pair.address.senderHost = m_hostOfNpu[sender];
-        pair.address.receiverHost = m_hostOfNpu[receiver];
-        ChoosePath(pair.address, 0);
-        UpdatePath(pair);
+        m_pairs.push_back({sender, receiver, 0, 0});
+        if (!m_context.parameters.perMessage)
+        {
+            m_lasting.resize(m_lasting.size() + m_context.parameters.queuePairsPerPair);
+        }
+        if (m_context.idealTimes)
+        {
+            m_paths.emplace_back();
+        }
+        UpdatePath(number, true);
     }
-    return pair;
+    return number;
 }
 
 RoceQueuePair&
@@ -353,7 +383,7 @@ RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNu
 {
     if (m_free.empty())
     {
-        m_queuePairs.push_back(std::make_unique<RoceQueuePair>(m_context, *this));
+        m_queuePairs.push_back(std::make_unique<RoceQueuePair>(m_context));
         m_free.push_back(m_queuePairs.back().get());
     }
     RoceQueuePair& queuePair = *m_free.back();
@@ -363,52 +393,54 @@ RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNu
 }
 
 RoceQueuePair&
-RoceMessageTransport::TakeTurn(Pair& pair)
+RoceMessageTransport::TakeTurn(uint32_t number)
 {
-    const uint32_t number = pair.turn;
+    Pair& pair = m_pairs[number];
     const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
-    pair.turn = number + 1 < queuePairs ? number + 1 : 0;
-    if (number == pair.lasting.size()) // they are opened in turn
+    const uint32_t turn = pair.next;
+    pair.next = turn + 1 < queuePairs ? turn + 1 : 0;
+    RoceQueuePair*& queuePair = m_lasting[uint64_t{number} * queuePairs + turn];
+    if (!queuePair)
     {
-        RoceAddress address = pair.address;
-        address.number = number;
-        ChoosePath(address, number);
-        pair.lasting.push_back(&OpenQueuePair(address, pair.numbers));
+        queuePair = &OpenQueuePair(AddressOf(pair, turn), m_context.ways.Get(pair.way).path);
     }
-    return *pair.lasting[number];
+    return *queuePair;
 }
 
 void
-RoceMessageTransport::SendInParts(Pair& pair, const CollectiveMessage& message, const RoceCut& cut)
+RoceMessageTransport::SendInParts(uint32_t number,
+                                  const CollectiveMessage& message,
+                                  const RoceCut& cut)
 {
     CollectiveMessage part = m_parts->Begin(message, cut.parts);
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
         part.bytes = cut.BytesOf(part.row);
-        TakeTurn(pair).Post(part);
+        TakeTurn(number).Post(part);
     }
 }
 
 void
 RoceMessageTransport::Send(const CollectiveMessage& message)
 {
-    Pair& pair = GetPair(message.sender, message.receiver);
+    const uint32_t number = FindPair(message.sender, message.receiver);
     CollectiveMessage timed = message;
     if (m_parts)
     {
         const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
-        timed.idealPs = m_context.idealTimes ? IdealPs(pair, cut) : 0;
-        SendInParts(pair, timed, cut);
+        timed.idealPs = IdealPs(number, cut);
+        SendInParts(number, timed, cut);
         return;
     }
-    timed.idealPs = m_context.idealTimes ? IdealPs(pair, message.bytes) : 0;
+    timed.idealPs = IdealPs(number, message.bytes);
     if (m_context.parameters.perMessage)
     {
-        ChoosePath(pair.address, pair.messages++);
-        OpenQueuePair(pair.address, pair.numbers).Post(timed);
+        Pair& pair = m_pairs[number];
+        const RoceAddress address = AddressOf(pair, pair.next++);
+        OpenQueuePair(address, m_context.ways.Get(pair.way).path).Post(timed);
         return;
     }
-    TakeTurn(pair).Post(timed);
+    TakeTurn(number).Post(timed);
 }
 
 void

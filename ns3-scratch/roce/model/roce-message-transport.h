@@ -7,12 +7,13 @@
 #include "roce-context.h"
 #include "roce-message-parts.h"
 #include "roce-nic-port.h"
+#include "roce-pair-table.h"
 #include "roce-path.h"
 #include "roce-queue-pair.h"
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 namespace ns3
@@ -75,37 +76,44 @@ class RoceMessageTransport : public MessageTransport,
     /// What is known of an ordered pair of NPUs.
     struct Pair
     {
-        RoceAddress address;        //!< where the next queue pair is
-        RocePath path;              //!< way of its data
-        std::vector<RocePath> ways; //!< what its messages may take, if that isn't `path` alone
-        RocePathNumbers numbers;    //!< the same for a sender
-        std::vector<RoceQueuePair*> lasting; //!< its queue pairs by number, if they last; none yet
-        uint32_t turn{0};                    //!< number of the one that comes next
-        uint32_t messages{0};                //!< sent so far
+        uint32_t sender;   //!< NPU that sends
+        uint32_t receiver; //!< NPU that receives
+        uint32_t way;      //!< number of the way of its data
+        uint32_t next;     //!< number of its next queue pair
     };
 
-    /// \param pair of NPUs \param size of a message: bytes, or its cut
-    /// \return time it would take alone over the fastest of the pair's ways
+    /// The ways of a pair, kept where messages are told their ideal times.
+    struct Paths
+    {
+        RocePath path;              //!< way of its data
+        std::vector<RocePath> ways; //!< what its messages may take, if that isn't `path` alone
+    };
+
+    /// \param number of a pair of NPUs \param size of a message: bytes, or its cut
+    /// \return time it would take alone over the fastest of the pair's ways, if that is asked for
     template <class Size>
-    int64_t IdealPs(const Pair& pair, const Size& size) const;
-    /// \return what is known of a pair of NPUs, found out if need be
-    Pair& GetPair(uint32_t sender, uint32_t receiver);
-    /// Choose path and ports of a queue pair. \param number among all of its pair so far
-    void ChoosePath(RoceAddress& address, uint32_t number) const;
+    int64_t IdealPs(uint32_t number, const Size& size) const;
+    /// \return number of a pair of NPUs, about which what is needed is found out
+    uint32_t FindPair(uint32_t sender, uint32_t receiver);
+    /// \param pair of NPUs \param number among all queue pairs of its pair so far
+    /// \return where that queue pair is
+    RoceAddress AddressOf(const Pair& pair, uint32_t number) const;
     /// Choose the ports of a queue pair by its hashes.
     void ChoosePorts(RoceAddress& address) const;
     /// \return the port by which a flow leaves a host, the first if there is no way
     uint32_t ChoosePort(uint32_t host, uint32_t destination, uint32_t flowHash) const;
-    /// Find out the way of a pair's data as it is now.
-    void UpdatePath(Pair& pair);
-    /// \return what is known of a pair of NPUs by this key
-    static uint64_t KeyOf(uint32_t sender, uint32_t receiver);
+    /// Find out the way of a pair's data as it is now. \param number of the pair \param isNew
+    /// nothing is known of it yet
+    void UpdatePath(uint32_t number, bool isNew);
+    /// Find out the ways that a pair's messages may take. \param address of its data
+    void UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const;
     /// \return an open queue pair
     RoceQueuePair& OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path);
-    /// \return the lasting queue pair of a pair whose turn it is; the next one is another
-    RoceQueuePair& TakeTurn(Pair& pair);
-    /// Send a message over all lasting queue pairs of its pair.
-    void SendInParts(Pair& pair, const CollectiveMessage& message, const RoceCut& cut);
+    /// \param number of a pair of NPUs \return its lasting queue pair whose turn it is; the next
+    /// one is another
+    RoceQueuePair& TakeTurn(uint32_t number);
+    /// Send a message over all lasting queue pairs of its pair. \param number of the pair
+    void SendInParts(uint32_t number, const CollectiveMessage& message, const RoceCut& cut);
     /// Work out the longest base round trip between any two hosts.
     void FindLongest();
 
@@ -114,10 +122,13 @@ class RoceMessageTransport : public MessageTransport,
     std::vector<Ptr<FabricNetDevice>> m_hosts;                      //!< NICs
     std::vector<uint32_t> m_hostOfNpu;                              //!< host of each NPU
     std::vector<std::vector<std::unique_ptr<RoceNicPort>>> m_ports; //!< by host and port
-    std::unordered_map<uint64_t, Pair> m_pairs;                     //!< by sender and receiver
-    std::vector<std::unique_ptr<RoceQueuePair>> m_queuePairs;       //!< all that were made
-    std::vector<RoceQueuePair*> m_free; //!< those that can be opened again
-    RocePathNumbers m_longest;          //!< longest base round trip
+    RocePairTable m_numbers;                                        //!< of pairs of NPUs
+    std::vector<Pair> m_pairs;                                      //!< by their number
+    std::deque<Paths> m_paths;                                      //!< the same, if asked for
+    std::vector<RoceQueuePair*> m_lasting; //!< of each pair as many as it may have, by number
+    std::vector<std::unique_ptr<RoceQueuePair>> m_queuePairs; //!< all that were made
+    std::vector<RoceQueuePair*> m_free;                       //!< those that can be opened again
+    RocePathNumbers m_longest;                                //!< longest base round trip
 };
 
 } // namespace ns3

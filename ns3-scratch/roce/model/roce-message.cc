@@ -49,11 +49,14 @@ RoceMessageList::Append(const CollectiveMessage& message)
     {
         node = new RoceMessage;
     }
-    node->message = message;
-    node->begin = m_end;
+    node->instance = message.instance;
+    node->bytes = message.bytes;
+    node->startPs = message.startPs;
+    node->idealPs = message.idealPs;
+    node->row = message.row;
     node->end = m_end + message.bytes;
-    node->next = nullptr;
-    (m_first ? m_last->next : m_first) = node;
+    node->next = m_last ? m_last->next : node;
+    (m_last ? m_last->next : node->next) = node;
     m_last = node;
     m_end = node->end;
     return node;
@@ -62,8 +65,9 @@ RoceMessageList::Append(const CollectiveMessage& message)
 void
 RoceMessageList::DropFirst()
 {
-    RoceMessage* node = m_first;
-    m_first = node->next;
+    RoceMessage* node = m_last->next;
+    m_last->next = node->next;
+    m_last = node == m_last ? nullptr : m_last;
     MessagePool& pool = GetPool();
     node->next = pool.first;
     pool.first = node;
@@ -72,7 +76,7 @@ RoceMessageList::DropFirst()
 void
 RoceMessageList::Clear()
 {
-    while (m_first)
+    while (m_last)
     {
         DropFirst();
     }
@@ -82,10 +86,10 @@ RoceMessageList::Clear()
 RoceMessage*
 RoceMessageList::Find(uint64_t position) const
 {
-    RoceMessage* message = m_first;
+    RoceMessage* message = GetFirst();
     while (message && message->end <= position)
     {
-        message = message->next;
+        message = GetNext(*message);
     }
     return message;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-slabs.h"
 #include "message-account.h"
 #include "message-transport.h"
 
@@ -26,14 +27,23 @@ struct RoceMessageTimes
     MessageAccount account;    //!< of its time until then
 };
 
-/// A message in the stream of bytes of a queue pair.
-struct RoceMessage
+/// A message in the stream of bytes of a queue pair, which knows its sender and its receiver.
+struct RoceMessage final : public FabricInSlabs<RoceMessage>
 {
-    CollectiveMessage message;               //!< the message
-    uint64_t begin{0};                       //!< position of its first byte
+    RoceMessage* next{nullptr};              //!< its successor, the first one's of the last
     uint64_t end{0};                         //!< position behind its last byte
-    RoceMessage* next{nullptr};              //!< its successor
+    uint64_t bytes{0};                       //!< size
+    uint64_t instance{0};                    //!< which run of a schedule it belongs to
+    int64_t startPs{0};                      //!< when it was handed to the transport
+    int64_t idealPs{0};                      //!< time it would take alone; 0: not known
     std::unique_ptr<RoceMessageTimes> times; //!< for its account, if one is kept
+    uint32_t row{0};                         //!< which row of the schedule it is
+
+    /// \return position of its first byte
+    uint64_t GetBegin() const
+    {
+        return end - bytes;
+    }
 };
 
 /**
@@ -54,7 +64,13 @@ class RoceMessageList
     /// \return the oldest message, or none
     RoceMessage* GetFirst() const
     {
-        return m_first;
+        return m_last ? m_last->next : nullptr;
+    }
+
+    /// \param message one that is in the list \return its successor, or none
+    RoceMessage* GetNext(const RoceMessage& message) const
+    {
+        return &message == m_last ? nullptr : message.next;
     }
 
     /// Drop the oldest message.
@@ -72,9 +88,8 @@ class RoceMessageList
     RoceMessage* Find(uint64_t position) const;
 
   private:
-    RoceMessage* m_first{nullptr}; //!< oldest
-    RoceMessage* m_last{nullptr};  //!< newest
-    uint64_t m_end{0};             //!< position behind it
+    RoceMessage* m_last{nullptr}; //!< newest; behind it comes the oldest
+    uint64_t m_end{0};            //!< position behind it
 };
 
 } // namespace ns3

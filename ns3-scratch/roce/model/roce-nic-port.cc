@@ -2,7 +2,7 @@
 #include "roce-nic-port.h"
 
 #include "fabric-delay.h"
-#include "roce-queue-sender.h"
+#include "roce-queue-pair.h"
 
 #include "ns3/simulator.h"
 
@@ -11,8 +11,6 @@
 
 namespace ns3
 {
-
-using Turn = RoceQueueSender::Turn;
 
 namespace
 {
@@ -33,10 +31,10 @@ RoceNicPort::~RoceNicPort()
 }
 
 void
-RoceNicPort::Watch(RoceQueueSender& sender)
+RoceNicPort::Watch(RoceQueuePair& pair)
 {
-    sender.GetWatchPlace() = m_watched.size();
-    m_watched.push_back(&sender);
+    pair.GetWatchPlace() = static_cast<uint32_t>(m_watched.size());
+    m_watched.push_back(&pair);
     // Whoever is watched already is looked at before this one can time out.
     if (!m_check.IsPending())
     {
@@ -45,17 +43,17 @@ RoceNicPort::Watch(RoceQueueSender& sender)
 }
 
 void
-RoceNicPort::Unwatch(RoceQueueSender& sender)
+RoceNicPort::Unwatch(RoceQueuePair& pair)
 {
-    const std::size_t place = sender.GetWatchPlace();
-    if (place == RoceQueueSender::NOT_WATCHED)
+    const uint32_t place = pair.GetWatchPlace();
+    if (place == NOT_WATCHED)
     {
         return;
     }
     m_watched[place] = m_watched.back();
     m_watched[place]->GetWatchPlace() = place;
     m_watched.pop_back();
-    sender.GetWatchPlace() = RoceQueueSender::NOT_WATCHED;
+    pair.GetWatchPlace() = NOT_WATCHED;
 }
 
 void
@@ -63,22 +61,22 @@ RoceNicPort::CheckTimeouts()
 {
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_port->Settle(nowPs);
-    std::vector<RoceQueueSender*> late;
+    std::vector<RoceQueuePair*> late;
     for (std::size_t place = m_watched.size(); place-- > 0;)
     {
-        RoceQueueSender& sender = *m_watched[place];
-        if (!sender.HasUnacknowledged())
+        RoceQueuePair& pair = *m_watched[place];
+        if (!pair.HasUnacknowledged())
         {
-            Unwatch(sender);
+            Unwatch(pair);
         }
-        else if (sender.GetProgressPs() + m_timeoutPs <= nowPs)
+        else if (pair.GetProgressPs() + m_timeoutPs <= nowPs)
         {
-            late.push_back(&sender);
+            late.push_back(&pair);
         }
     }
-    for (RoceQueueSender* sender : late)
+    for (RoceQueuePair* pair : late)
     {
-        sender->TimedOut(nowPs);
+        pair->GetSender().TimedOut(nowPs);
     }
     ScheduleCheck();
 }
@@ -97,11 +95,11 @@ int64_t
 RoceNicPort::FindLongestHeldPs() const
 {
     int64_t longestPs = Simulator::Now().GetTimeStep();
-    for (RoceQueueSender* sender : m_senders)
+    for (RoceQueuePair* pair : m_pairs)
     {
-        if (sender && sender->GetTurn().state != Turn::IDLE)
+        if (pair && pair->GetTurn().state != RoceTurn::IDLE)
         {
-            longestPs = std::min(longestPs, sender->GetHeldSincePs());
+            longestPs = std::min(longestPs, pair->GetSender().GetHeldSincePs());
         }
     }
     return longestPs;
@@ -126,9 +124,9 @@ RoceNicPort::ScheduleCheck()
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const bool maySend = (m_waiting | m_pacing) != 0;
     int64_t firstPs = MayHearLate() && maySend ? nowPs : NEVER;
-    for (const RoceQueueSender* sender : m_watched)
+    for (const RoceQueuePair* pair : m_watched)
     {
-        firstPs = std::min(firstPs, sender->GetProgressPs());
+        firstPs = std::min(firstPs, pair->GetProgressPs());
     }
     if (firstPs == NEVER)
     {
@@ -141,22 +139,22 @@ RoceNicPort::ScheduleCheck()
 }
 
 void
-RoceNicPort::Open(RoceQueueSender& sender)
+RoceNicPort::Open(RoceQueuePair& pair)
 {
-    sender.GetTurn().number = m_senders.size();
-    m_senders.push_back(&sender);
+    pair.GetTurn().number = static_cast<uint32_t>(m_pairs.size());
+    m_pairs.push_back(&pair);
 }
 
 void
-RoceNicPort::Close(RoceQueueSender& sender)
+RoceNicPort::Close(RoceQueuePair& pair)
 {
-    m_senders[sender.GetTurn().number] = nullptr;
-    while (m_firstOpen < m_senders.size() && !m_senders[m_firstOpen])
+    m_pairs[pair.GetTurn().number] = nullptr;
+    while (m_firstOpen < m_pairs.size() && !m_pairs[m_firstOpen])
     {
         m_firstOpen++;
     }
     // Half of the numbers at least, so that a number is moved once on average.
-    if (m_firstOpen >= FORGET_AT && 2 * m_firstOpen >= m_senders.size())
+    if (m_firstOpen >= FORGET_AT && 2 * m_firstOpen >= m_pairs.size())
     {
         ForgetClosed();
     }
@@ -166,12 +164,12 @@ void
 RoceNicPort::ForgetClosed()
 {
     const std::size_t by = m_firstOpen / RoceTurns::BITS * RoceTurns::BITS;
-    m_senders.erase(m_senders.begin(), m_senders.begin() + static_cast<std::ptrdiff_t>(by));
-    for (RoceQueueSender* sender : m_senders)
+    m_pairs.erase(m_pairs.begin(), m_pairs.begin() + static_cast<std::ptrdiff_t>(by));
+    for (RoceQueuePair* pair : m_pairs)
     {
-        if (sender)
+        if (pair)
         {
-            sender->GetTurn().number -= by;
+            pair->GetTurn().number -= static_cast<uint32_t>(by);
         }
     }
     for (Level& level : m_levels)
@@ -179,35 +177,37 @@ RoceNicPort::ForgetClosed()
         level.turns.Shift(by);
     }
     m_firstOpen -= by;
-    m_last = m_last >= by ? m_last - by : m_senders.size();
+    m_last = m_last >= by ? m_last - by : m_pairs.size();
 }
 
 void
-RoceNicPort::SetTurn(Level& level, RoceQueueSender& sender)
+RoceNicPort::SetTurn(Level& level, RoceQueuePair& pair)
 {
-    Turn& turn = sender.GetTurn();
-    turn.state = Turn::WAITING;
+    RoceTurn& turn = pair.GetTurn();
+    turn.state = RoceTurn::WAITING;
     level.turns.Set(turn.number);
-    m_waiting |= 1U << turn.priority;
+    m_waiting |= 1U << pair.GetPriority();
 }
 
 void
-RoceNicPort::Add(RoceQueueSender& sender, int64_t readyPs, int64_t nowPs)
+RoceNicPort::Add(RoceQueuePair& pair, int64_t readyPs, int64_t nowPs)
 {
-    Turn& turn = sender.GetTurn();
-    Level& level = m_levels[turn.priority];
+    RoceTurn& turn = pair.GetTurn();
+    const uint8_t priority = pair.GetPriority();
+    Level& level = m_levels[priority];
     if (readyPs <= nowPs)
     {
-        SetTurn(level, sender);
+        SetTurn(level, pair);
     }
     else
     {
-        turn.state = Turn::PACED;
-        turn.readyPs = readyPs;
-        turn.place = level.paced.size();
-        level.paced.push_back(&sender);
-        Sift(level, turn.place);
-        m_pacing |= 1U << turn.priority;
+        turn.state = RoceTurn::PACED;
+        RoceQueueSender::Pace& pace = pair.GetSender().GetPace();
+        pace.readyPs = readyPs;
+        pace.place = level.paced.size();
+        level.paced.push_back(&pair);
+        Sift(level, pace.place);
+        m_pacing |= 1U << priority;
     }
     if (MayHearLate() && !m_check.IsPending())
     {
@@ -216,39 +216,40 @@ RoceNicPort::Add(RoceQueueSender& sender, int64_t readyPs, int64_t nowPs)
 }
 
 void
-RoceNicPort::Remove(RoceQueueSender& sender)
+RoceNicPort::Remove(RoceQueuePair& pair)
 {
-    Turn& turn = sender.GetTurn();
-    Level& level = m_levels[turn.priority];
-    if (turn.state == Turn::WAITING)
+    RoceTurn& turn = pair.GetTurn();
+    const uint8_t priority = pair.GetPriority();
+    Level& level = m_levels[priority];
+    if (turn.state == RoceTurn::WAITING)
     {
         level.turns.Clear(turn.number);
         if (level.turns.IsEmpty())
         {
-            m_waiting &= ~(1U << turn.priority);
+            m_waiting &= ~(1U << priority);
         }
     }
-    else if (turn.state == Turn::PACED)
+    else if (turn.state == RoceTurn::PACED)
     {
-        RemovePaced(level, sender);
+        RemovePaced(level, pair);
         if (level.paced.empty())
         {
-            m_pacing &= ~(1U << turn.priority);
+            m_pacing &= ~(1U << priority);
         }
     }
-    turn.state = Turn::IDLE;
+    turn.state = RoceTurn::IDLE;
 }
 
 void
-RoceNicPort::RemovePaced(Level& level, RoceQueueSender& sender)
+RoceNicPort::RemovePaced(Level& level, RoceQueuePair& pair)
 {
-    const std::size_t place = sender.GetTurn().place;
-    RoceQueueSender* last = level.paced.back();
+    const std::size_t place = pair.GetSender().GetPace().place;
+    RoceQueuePair* last = level.paced.back();
     level.paced.pop_back();
-    if (last != &sender)
+    if (last != &pair)
     {
         level.paced[place] = last;
-        last->GetTurn().place = place;
+        last->GetSender().GetPace().place = place;
         Sift(level, place);
     }
 }
@@ -257,13 +258,13 @@ void
 RoceNicPort::Sift(Level& level, std::size_t place)
 {
     auto& heap = level.paced;
-    const auto put = [&heap](std::size_t at, RoceQueueSender* sender) {
-        heap[at] = sender;
-        sender->GetTurn().place = at;
+    const auto put = [&heap](std::size_t at, RoceQueuePair* pair) {
+        heap[at] = pair;
+        pair->GetSender().GetPace().place = at;
     };
-    RoceQueueSender* moved = heap[place];
-    const int64_t timePs = moved->GetTurn().readyPs;
-    while (place > 0 && heap[(place - 1) / 2]->GetTurn().readyPs > timePs)
+    RoceQueuePair* moved = heap[place];
+    const int64_t timePs = moved->GetSender().GetPace().readyPs;
+    while (place > 0 && heap[(place - 1) / 2]->GetSender().GetPace().readyPs > timePs)
     {
         put(place, heap[(place - 1) / 2]);
         place = (place - 1) / 2;
@@ -275,12 +276,12 @@ RoceNicPort::Sift(Level& level, std::size_t place)
         {
             break;
         }
-        if (child + 1 < heap.size() &&
-            heap[child + 1]->GetTurn().readyPs < heap[child]->GetTurn().readyPs)
+        if (child + 1 < heap.size() && heap[child + 1]->GetSender().GetPace().readyPs <
+                                           heap[child]->GetSender().GetPace().readyPs)
         {
             child++;
         }
-        if (heap[child]->GetTurn().readyPs >= timePs)
+        if (heap[child]->GetSender().GetPace().readyPs >= timePs)
         {
             break;
         }
@@ -301,7 +302,8 @@ RoceNicPort::GetNextPs(uint32_t pausedPriorities)
     for (uint32_t left = m_pacing & ~pausedPriorities; left != 0; left &= left - 1)
     {
         nextPs =
-            std::min(nextPs, m_levels[std::countr_zero(left)].paced.front()->GetTurn().readyPs);
+            std::min(nextPs,
+                     m_levels[std::countr_zero(left)].paced.front()->GetSender().GetPace().readyPs);
     }
     return nextPs;
 }
@@ -309,11 +311,11 @@ RoceNicPort::GetNextPs(uint32_t pausedPriorities)
 void
 RoceNicPort::Promote(Level& level, int64_t startPs)
 {
-    while (!level.paced.empty() && level.paced.front()->GetTurn().readyPs <= startPs)
+    while (!level.paced.empty() && level.paced.front()->GetSender().GetPace().readyPs <= startPs)
     {
-        RoceQueueSender& sender = *level.paced.front();
-        RemovePaced(level, sender);
-        SetTurn(level, sender);
+        RoceQueuePair& pair = *level.paced.front();
+        RemovePaced(level, pair);
+        SetTurn(level, pair);
     }
 }
 
@@ -331,19 +333,19 @@ RoceNicPort::Take(int64_t startPs, uint32_t pausedPriorities)
     }
     Level& level = m_levels[std::bit_width(m_waiting & ~pausedPriorities) - 1];
     m_last = level.turns.Next(m_last);
-    RoceQueueSender& sender = *m_senders[m_last];
-    FabricFrame* frame = sender.MakeDataFrame(startPs);
-    if (!sender.MaySend())
+    RoceQueuePair& pair = *m_pairs[m_last];
+    FabricFrame* frame = pair.MakeNextFrame(startPs);
+    if (!pair.GetSender().MaySend())
     {
-        Remove(sender);
+        Remove(pair);
         return frame;
     }
     // Whoever may send again before the line is free waits for its turn only.
     const int64_t freePs = startPs + m_port->TransmissionPs(frame->wireBytes);
-    if (sender.GetReadyPs() > freePs)
+    if (pair.GetSender().GetReadyPs() > freePs)
     {
-        Remove(sender);
-        Add(sender, sender.GetReadyPs(), freePs);
+        Remove(pair);
+        Add(pair, pair.GetSender().GetReadyPs(), freePs);
     }
     return frame;
 }

@@ -15,7 +15,22 @@
 namespace ns3
 {
 
-class RoceQueueSender;
+class RoceQueuePair;
+
+/// The place of a queue pair among those of a port.
+struct RoceTurn
+{
+    /// Which list it is in.
+    enum State : uint32_t
+    {
+        IDLE,    //!< none: it has nothing to send, or its window is full
+        WAITING, //!< its turn comes
+        PACED    //!< its pacing does not let it before a time
+    };
+
+    uint32_t number : 30 {0}; //!< among the queue pairs of its port
+    State state : 2 {IDLE};   //!< which list it is in
+};
 
 /**
  * One port of a RoCE NIC: takes packets from its queue pairs' senders whenever the line is free,
@@ -36,30 +51,32 @@ class RoceNicPort : public FabricFrameSource
     RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs);
     ~RoceNicPort() override;
 
+    static constexpr uint32_t NOT_WATCHED = ~uint32_t{0}; //!< no place among the watched
+
     /// \return the port
     FabricPort& GetPort() const
     {
         return *m_port;
     }
 
-    /// \param sender a new sender, which comes behind all others in the round
-    void Open(RoceQueueSender& sender);
-    /// \param sender a sender that is in no list and does not come back
-    void Close(RoceQueueSender& sender);
+    /// \param pair a new queue pair, which comes behind all others in the round
+    void Open(RoceQueuePair& pair);
+    /// \param pair a queue pair that is in no list and does not come back
+    void Close(RoceQueuePair& pair);
     /**
-     * A sender may send from a time on; it must be in no list.
-     * \param sender the sender
+     * A queue pair may send from a time on; it must be in no list.
+     * \param pair the queue pair
      * \param readyPs when its pacing lets it
      * \param nowPs all departures up to now are settled
      */
-    void Add(RoceQueueSender& sender, int64_t readyPs, int64_t nowPs);
-    /// \param sender a sender that may not send any more; it may be in no list
-    void Remove(RoceQueueSender& sender);
+    void Add(RoceQueuePair& pair, int64_t readyPs, int64_t nowPs);
+    /// \param pair a queue pair that may not send any more; it may be in no list
+    void Remove(RoceQueuePair& pair);
 
-    /// \param sender a sender that is not watched and has just sent what is not acknowledged
-    void Watch(RoceQueueSender& sender);
-    /// \param sender a sender to watch no longer; it may not be watched
-    void Unwatch(RoceQueueSender& sender);
+    /// \param pair a queue pair that is not watched and has just sent what is not acknowledged
+    void Watch(RoceQueuePair& pair);
+    /// \param pair a queue pair to watch no longer; it may not be watched
+    void Unwatch(RoceQueuePair& pair);
 
     /// \return what has stopped the port, kept since this was first called
     const RocePauses& KeepPauses();
@@ -75,8 +92,8 @@ class RoceNicPort : public FabricFrameSource
     /// The senders of one priority.
     struct Level
     {
-        RoceTurns turns;                     //!< who may send now, by number
-        std::vector<RoceQueueSender*> paced; //!< heap, earliest first
+        RoceTurns turns;                   //!< who may send now, by number
+        std::vector<RoceQueuePair*> paced; //!< heap, earliest first
     };
 
     /// \return the earliest time since which a sender may have waited for the port alone
@@ -89,13 +106,13 @@ class RoceNicPort : public FabricFrameSource
     /// link is so long. Then those that wait for their turn are looked at as well.
     bool MayHearLate() const;
     /// Let a sender have its turn.
-    void SetTurn(Level& level, RoceQueueSender& sender);
+    void SetTurn(Level& level, RoceQueuePair& pair);
     /// Forget the numbers of senders that are closed, from the lowest on.
     void ForgetClosed();
     /// Let those have their turn whose time has come by startPs.
     void Promote(Level& level, int64_t startPs);
     /// Take a sender out of a heap.
-    static void RemovePaced(Level& level, RoceQueueSender& sender);
+    static void RemovePaced(Level& level, RoceQueuePair& pair);
     /// Move a sender in a heap to where it belongs.
     static void Sift(Level& level, std::size_t place);
 
@@ -103,13 +120,13 @@ class RoceNicPort : public FabricFrameSource
     uint32_t m_waiting{0};                         //!< bit p: priority p has senders in turn
     uint32_t m_pacing{0};                          //!< bit p: priority p has paced senders
     std::array<Level, FABRIC_PRIORITIES> m_levels; //!< by priority
-    std::vector<RoceQueueSender*> m_senders;       //!< by number; none: closed
+    std::vector<RoceQueuePair*> m_pairs;           //!< by number; none: closed
     std::size_t m_firstOpen{0};                    //!< all below are closed
     std::size_t m_last{0};                         //!< number of the one that sent last
     int64_t m_timeoutPs;                           //!< without progress for so long
-    std::vector<RoceQueueSender*> m_watched; //!< those with unacknowledged data, and some without
-    EventId m_check;                         //!< looks at them
-    std::unique_ptr<RocePauses> m_pauses;    //!< kept for accounts
+    std::vector<RoceQueuePair*> m_watched; //!< those with unacknowledged data, and some without
+    EventId m_check;                       //!< looks at them
+    std::unique_ptr<RocePauses> m_pauses;  //!< kept for accounts
 };
 
 } // namespace ns3

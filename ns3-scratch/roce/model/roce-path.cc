@@ -16,6 +16,7 @@ namespace
 {
 constexpr double PS_TIMES_BITS = 8e12;   // picoseconds a byte takes at 1 bit/s
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
+constexpr std::size_t USUAL_LINES = 6;   // of a path through three tiers
 constexpr std::size_t MOST_WAYS = 64;    // of a pair; where more differ, a bound stands for them
 
 /// Lines of a way from the last to the first, and their delays.
@@ -115,6 +116,7 @@ std::optional<RocePath>
 RocePath::Find(const FabricNetDevice& from, uint32_t port, uint32_t destination)
 {
     RocePath path;
+    path.lines.reserve(USUAL_LINES);
     const FabricPort* line = PeekPointer(from.GetPort(port));
     while (true)
     {

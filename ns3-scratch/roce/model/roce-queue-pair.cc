@@ -11,11 +11,10 @@
 namespace ns3
 {
 
-RoceQueuePair::RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner)
-    : m_context(context),
-      m_owner(owner),
-      m_sender(*this, context),
-      m_receiver(*this, context)
+const uint32_t RoceContext::FEW_AWAKE = 16'384;
+
+RoceQueuePair::RoceQueuePair(RoceContext& context)
+    : m_context(context)
 {
 }
 
@@ -23,44 +22,147 @@ void
 RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
 {
     m_address = address;
+    m_way = m_context.ways.NumberOf({path, address.senderPort->GetPort().GetRateBps()});
     m_messages.Clear();
     m_context.statistics.queuePairs++;
-    m_samples = MakeDraws(FabricDrawsFor::SAMPLES);
-    m_receiver.Open();
-    m_sender.Open(*address.senderPort, path);
+    m_openedPs = Simulator::Now().GetTimeStep();
+    m_lastStartPs = 0;
+    m_lastWireBytes = 0;
+    m_turn = RoceTurn();
+    address.senderPort->Open(*this);
+    if (!m_context.pairsRest || m_context.observer)
+    {
+        Wake();
+    }
 }
 
 void
 RoceQueuePair::Move(const RoceAddress& address, const RocePathNumbers& path)
 {
+    const RoceWay way{path, address.senderPort->GetPort().GetRateBps()};
+    const bool stays =
+        address.senderPort == m_address.senderPort && way == m_context.ways.Get(m_way);
+    if (!m_halves && !stays)
+    {
+        Wake();
+    }
     m_address = address;
-    m_sender.Move(*address.senderPort, path);
+    m_way = m_context.ways.NumberOf(way);
+    if (m_halves)
+    {
+        m_halves->GetSender().Move(*address.senderPort, m_way);
+    }
 }
 
 void
 RoceQueuePair::Close()
 {
-    m_sender.Close();
+    m_address.senderPort->Remove(*this);
+    m_address.senderPort->Unwatch(*this);
+    m_address.senderPort->Close(*this);
+    if (m_halves)
+    {
+        DropHalves();
+    }
+}
+
+void
+RoceQueuePair::Wake()
+{
+    RoceMessage* const message = m_messages.GetFirst();
+    const uint64_t position = message ? message->GetBegin() : m_messages.GetEnd();
+    m_halves = std::make_unique<RoceQueueHalves>(*this, m_context);
+    m_context.awake++;
+    if (m_context.telemetry == RoceTelemetry::PATH)
+    {
+        m_halves->GetSamples() = MakeDraws(FabricDrawsFor::SAMPLES, m_openedPs);
+    }
+    m_halves->GetReceiver().Open(position, message);
+    m_halves->GetSender().Open(*m_address.senderPort,
+                               m_way,
+                               {position, message, m_openedPs, m_lastStartPs, m_lastWireBytes});
+}
+
+void
+RoceQueuePair::Rest()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const RoceQueueSender& sender = m_halves->GetSender();
+    if (!sender.MayRest(nowPs) || !m_halves->GetReceiver().MayRest(nowPs))
+    {
+        return;
+    }
+    m_lastStartPs = sender.GetLastStartPs();
+    m_lastWireBytes = sender.GetLastWireBytes();
+    DropHalves();
+}
+
+void
+RoceQueuePair::DropHalves()
+{
+    m_halves.reset();
+    m_context.awake--;
+}
+
+void
+RoceQueuePair::WaitForTurn(int64_t nowPs)
+{
+    if (m_turn.state == RoceTurn::IDLE)
+    {
+        // Its pace lets it, or it would not be at rest.
+        m_address.senderPort->Add(*this, nowPs, nowPs);
+        m_address.senderPort->GetPort().SourceChanged(nowPs);
+    }
 }
 
 void
 RoceQueuePair::Post(const CollectiveMessage& message)
 {
-    m_sender.PrepareToPost();
+    FabricPort& port = m_address.senderPort->GetPort();
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    // What has left before leaves first.
+    port.Settle(port.GetDuePs(nowPs, nowPs - m_context.parameters.postingPs));
     RoceMessage* posted = m_messages.Append(message);
-    m_receiver.MessagePosted(posted);
-    m_sender.MessagePosted(posted);
+    if (!m_halves)
+    {
+        WaitForTurn(nowPs);
+        return;
+    }
+    m_halves->GetReceiver().MessagePosted(posted);
+    m_halves->GetSender().MessagePosted(posted);
 }
 
 FabricDraws
-RoceQueuePair::MakeDraws(FabricDrawsFor purpose) const
+RoceQueuePair::MakeDraws(FabricDrawsFor purpose, int64_t openedPs) const
 {
     // Of the queue pairs between two NPUs those that last differ by number, those of single
     // messages by when they are opened and by path.
     return FabricDraws(purpose,
                        uint64_t{m_address.senderNpu} << 32 | m_address.receiverNpu,
                        uint64_t{m_address.number} << 32 | m_address.dataHash,
-                       static_cast<uint64_t>(Simulator::Now().GetTimeStep()));
+                       static_cast<uint64_t>(openedPs));
+}
+
+FabricFrame*
+RoceQueuePair::MakeNextFrame(int64_t startPs)
+{
+    if (!m_halves)
+    {
+        Wake();
+    }
+    return m_halves->GetSender().MakeDataFrame(startPs);
+}
+
+CollectiveMessage
+RoceQueuePair::MessageOf(const RoceMessage& message) const
+{
+    return {message.instance,
+            message.bytes,
+            message.startPs,
+            message.row,
+            m_address.senderNpu,
+            m_address.receiverNpu,
+            message.idealPs};
 }
 
 void
@@ -78,7 +180,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
 {
     const RoceParameters& parameters = m_context.parameters;
     FabricFrame* frame = FabricFramePool::Take();
-    m_frames++;
+    m_halves->AddFrame();
     Address(*frame,
             bytes + parameters.headerBytes + parameters.telemetryBytes,
             parameters.priority);
@@ -94,7 +196,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
     {
         const bool pathOnly = m_context.telemetry == RoceTelemetry::PATH;
         const double probability = parameters.utilisationProbability;
-        if (!pathOnly || probability >= 1.0 || m_samples.Next() < probability)
+        if (!pathOnly || probability >= 1.0 || m_halves->GetSamples().Next() < probability)
         {
             frame->telemetry = FabricFramePool::TakeTelemetry();
             frame->telemetry->pathOnly = pathOnly;
@@ -122,7 +224,7 @@ void
 RoceQueuePair::SendCnp()
 {
     FabricFrame* frame = FabricFramePool::Take();
-    m_frames++;
+    m_halves->AddFrame();
     Address(*frame, m_context.parameters.cnpBytes, m_context.parameters.cnpPriority);
     frame->kind = ROCE_CNP;
     frame->sequence = 0; // what an earlier user of the frame left would show in a capture
@@ -135,7 +237,7 @@ RoceQueuePair::SendCnp()
 void
 RoceQueuePair::FreeFrame(FabricFrame* frame)
 {
-    m_frames--;
+    m_halves->DropFrame();
     FabricFramePool::Give(frame);
 }
 
@@ -144,16 +246,16 @@ RoceQueuePair::ReceiveFrame(FabricFrame* frame)
 {
     if (frame->kind == ROCE_DATA)
     {
-        m_receiver.ReceiveData(frame);
+        m_halves->GetReceiver().ReceiveData(frame);
         return;
     }
     if (frame->kind == ROCE_CNP)
     {
-        m_sender.ReceiveCnp();
+        m_halves->GetSender().ReceiveCnp();
     }
     else
     {
-        m_sender.ReceiveAck(*frame);
+        m_halves->GetSender().ReceiveAck(*frame);
     }
     FreeFrame(frame);
     CheckIdle();
@@ -169,10 +271,15 @@ RoceQueuePair::FrameLost(FabricFrame* frame)
 void
 RoceQueuePair::CheckIdle()
 {
-    if (m_frames == 0 && !m_messages.GetFirst())
+    if (m_halves->GetFrames() > 0 || m_messages.GetFirst())
     {
-        m_owner.QueuePairIdle(*this);
+        return;
     }
+    if (m_context.pairsRest && m_context.awake > m_context.fewAwake && !m_context.observer)
+    {
+        Rest();
+    }
+    m_context.owner->QueuePairIdle(*this);
 }
 
 Ptr<Packet>
@@ -190,7 +297,7 @@ RoceQueuePair::AccountFor(const RoceMessage& message,
                           const FabricTrail& trail,
                           MessageAccount& account)
 {
-    const int64_t postedPs = message.message.startPs;
+    const int64_t postedPs = message.startPs;
     const RoceMessageTimes& times = *message.times;
     const int64_t firstPs = trail.GetFirstPs();
     const int64_t sentPs = trail.GetHops().front().startPs;
@@ -225,7 +332,7 @@ RoceQueuePair::Delivered(RoceMessage& message, const FabricTrail* trail)
         AccountFor(message, *trail, account);
         if (arrived)
         {
-            m_context.accountant->MessageAccounted(message.message, account);
+            m_context.accountant->MessageAccounted(MessageOf(message), account);
         }
         else
         {
@@ -234,7 +341,7 @@ RoceQueuePair::Delivered(RoceMessage& message, const FabricTrail* trail)
     }
     if (arrived)
     {
-        m_context.listener->MessageArrived(message.message);
+        m_context.listener->MessageArrived(MessageOf(message));
     }
 }
 
@@ -243,7 +350,7 @@ RoceQueuePair::Acknowledged(uint64_t position)
 {
     while (m_messages.GetFirst() && m_messages.GetFirst()->end <= position)
     {
-        const CollectiveMessage message = m_messages.GetFirst()->message;
+        const CollectiveMessage message = MessageOf(*m_messages.GetFirst());
         if (m_context.accountant && m_context.parameters.acknowledged) [[unlikely]]
         {
             RoceMessageTimes& times = *m_messages.GetFirst()->times;

@@ -6,10 +6,11 @@
 #include "fabric-slabs.h"
 #include "roce-context.h"
 #include "roce-message.h"
-#include "roce-queue-receiver.h"
-#include "roce-queue-sender.h"
+#include "roce-nic-port.h"
+#include "roce-queue-halves.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace ns3
 {
@@ -28,28 +29,21 @@ struct RoceAddress
     uint32_t number{0};                //!< among the lasting queue pairs of these two
 };
 
-class RoceQueuePair;
-
-/// Told when a queue pair has nothing left to do.
-class RoceQueuePairOwner
-{
-  public:
-    virtual ~RoceQueuePairOwner() = default;
-    /// \param pair a queue pair of whose messages all are acknowledged and whose frames have all
-    /// come back; it is not used again in this call
-    virtual void QueuePairIdle(RoceQueuePair& pair) = 0;
-};
-
 /**
  * A one-way RoCE queue pair between two NPUs (reliable connection, as RDMA writes use it). Both
  * halves are here, since a simulation needs no memory of its own on either side, but each touches
  * only its own state and the list of messages.
+ *
+ * A run may have a million of them of which few do anything at a time. So a queue pair is a small
+ * record, and has halves only while something is under way: from its first packet on until all is
+ * acknowledged, no frame is left in the network and no timer runs. It keeps them if its congestion
+ * control has learnt anything, or if somebody watches.
  */
 class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePair>
 {
   public:
-    /// \param context what all share \param owner told when it is idle
-    RoceQueuePair(RoceContext& context, RoceQueuePairOwner& owner);
+    /// \param context what all share
+    explicit RoceQueuePair(RoceContext& context);
 
     /// Begin, as if newly made. \param address where it is \param path the way of its data
     void Open(const RoceAddress& address, const RocePathNumbers& path);
@@ -70,10 +64,22 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
         return m_address;
     }
 
-    /// \return its sender
+    /// \return whether it has nothing under way and so no halves
+    bool IsAtRest() const
+    {
+        return !m_halves;
+    }
+
+    /// \return its sender, unless it is at rest
     const RoceQueueSender& GetSender() const
     {
-        return m_sender;
+        return m_halves->GetSender();
+    }
+
+    /// \return its sender, unless it is at rest
+    RoceQueueSender& GetSender()
+    {
+        return m_halves->GetSender();
     }
 
     /// \return the messages that are not both delivered and acknowledged
@@ -85,13 +91,55 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     /// \return its frames that are in the network
     uint64_t GetFrames() const
     {
-        return m_frames;
+        return m_halves ? m_halves->GetFrames() : 0;
     }
+
+    // For its port:
+
+    /// \return its place among the queue pairs of its port
+    RoceTurn& GetTurn()
+    {
+        return m_turn;
+    }
+
+    /// \return place among those that its port watches for timeouts, or RoceNicPort::NOT_WATCHED
+    uint32_t& GetWatchPlace()
+    {
+        return m_watchPlace;
+    }
+
+    /// \return priority of its packets
+    uint8_t GetPriority() const
+    {
+        return static_cast<uint8_t>(m_context.parameters.priority);
+    }
+
+    /// \return whether a packet is not acknowledged
+    bool HasUnacknowledged() const
+    {
+        return m_halves && m_halves->GetSender().HasUnacknowledged();
+    }
+
+    /// \return when it last made progress, or began to have unacknowledged data
+    int64_t GetProgressPs() const
+    {
+        return m_progressPs;
+    }
+
+    /// \param startPs when its first bit goes on the line \return the next packet
+    FabricFrame* MakeNextFrame(int64_t startPs);
 
     // For its halves:
 
-    /// \param purpose what for \return random numbers of its own
-    FabricDraws MakeDraws(FabricDrawsFor purpose) const;
+    /// \param timePs it makes progress
+    void SetProgressPs(int64_t timePs)
+    {
+        m_progressPs = timePs;
+    }
+
+    /// \param purpose what for \param openedPs when it was opened \return random numbers of its
+    /// own
+    FabricDraws MakeDraws(FabricDrawsFor purpose, int64_t openedPs) const;
     /// \return a data packet. \param position of its first byte \param bytes of data \param startPs
     /// when it goes on the line
     FabricFrame* MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs);
@@ -117,17 +165,32 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
                            MessageAccount& account);
     /// Tell the owner if there is nothing left to do.
     void CheckIdle();
+    /// Get halves.
+    void Wake();
+    /// Give the halves back if they know nothing that they will need.
+    void Rest();
+    /// Have no halves from now on.
+    void DropHalves();
+    /// A message was posted while it is at rest. \param nowPs the time
+    void WaitForTurn(int64_t nowPs);
+    /// \param message one of its messages \return it as it was handed over
+    CollectiveMessage MessageOf(const RoceMessage& message) const;
     /// Fill in what every frame has. \param bufferBytes its size without padding
     void Address(FabricFrame& frame, uint32_t bufferBytes, uint8_t priority);
 
-    RoceContext& m_context;       //!< what all share
-    RoceQueuePairOwner& m_owner;  //!< told when it is idle
-    RoceAddress m_address;        //!< where it is
-    RoceMessageList m_messages;   //!< what it carries
-    RoceQueueSender m_sender;     //!< sending half
-    RoceQueueReceiver m_receiver; //!< receiving half
-    uint64_t m_frames{0};         //!< frames in the network
-    FabricDraws m_samples;        //!< draw which packets carry telemetry
+    RoceContext& m_context;                          //!< what all share
+    std::unique_ptr<RoceQueueHalves> m_halves;       //!< none: it is at rest
+    RoceMessageList m_messages;                      //!< what it carries
+    RoceAddress m_address;                           //!< where it is
+    int64_t m_openedPs{0};                           //!< when it was opened
+    int64_t m_progressPs{0};                         //!< time of the last progress
+    int64_t m_lastStartPs{0};                        //!< at rest: when the last packet began
+    uint32_t m_lastWireBytes{0};                     //!< at rest: its bytes on the line
+    uint32_t m_way{0};                               //!< number of the way of its data
+    RoceTurn m_turn;                                 //!< place among the queue pairs of its port
+    uint32_t m_watchPlace{RoceNicPort::NOT_WATCHED}; //!< among those watched for timeouts
 };
+
+static_assert(sizeof(RoceQueuePair) <= 128, "there may be a million of them");
 
 } // namespace ns3

@@ -15,16 +15,10 @@ RoceQueueReceiver::RoceQueueReceiver(RoceQueuePair& pair, RoceContext& context)
 }
 
 void
-RoceQueueReceiver::Open()
+RoceQueueReceiver::Open(uint64_t position, RoceMessage* message)
 {
-    m_expected = 0;
-    m_unanswered = 0;
-    m_marked = false;
-    m_reportedGap = ~uint64_t{0};
-    m_nextCnpPs = 0;
-    m_latestSentPs = 0;
-    m_message = nullptr;
-    m_early.Clear();
+    m_expected = position;
+    m_message = message;
 }
 
 void
@@ -79,10 +73,10 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
 {
     const uint64_t before = m_expected;
     m_expected += frame->payloadBytes;
-    if (!m_early.IsEmpty())
+    if (m_gap && !m_gap->early.IsEmpty())
     {
-        m_expected = m_early.EndOf(m_expected);
-        m_early.DropBelow(m_expected);
+        m_expected = m_gap->early.EndOf(m_expected);
+        m_gap->early.DropBelow(m_expected);
     }
     m_context.listener->BytesArrived(m_pair.GetAddress().receiverNpu,
                                      static_cast<int64_t>(m_expected - before));
@@ -92,7 +86,7 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
     RoceMessage* message = m_message;
     while (m_message && m_message->end <= m_expected)
     {
-        m_message = m_message->next;
+        m_message = m_pair.GetMessages().GetNext(*m_message);
     }
     // The answer leaves before anybody hears of the message: what follows may add to the list.
     if (ends || frame->wantsAnswer || m_unanswered >= m_context.parameters.ackEvery)
@@ -109,7 +103,7 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
     const RoceMessage* const behind = m_message;
     while (message != behind && message && message->end <= m_expected)
     {
-        RoceMessage* next = message->next;
+        RoceMessage* next = m_pair.GetMessages().GetNext(*message);
         m_pair.Delivered(*message, trail);
         message = next;
     }
@@ -119,7 +113,7 @@ void
 RoceQueueReceiver::StartOver()
 {
     const uint64_t before = m_expected;
-    m_expected = m_context.parameters.StartOver(m_message->begin, m_expected);
+    m_expected = m_context.parameters.StartOver(m_message->GetBegin(), m_expected);
     m_context.listener->BytesArrived(m_pair.GetAddress().receiverNpu,
                                      -static_cast<int64_t>(before - m_expected));
 }
@@ -127,16 +121,20 @@ RoceQueueReceiver::StartOver()
 void
 RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
 {
+    if (!m_gap)
+    {
+        m_gap = std::make_unique<Gap>();
+    }
     if (m_context.parameters.reliability == RoceReliability::SELECTIVE_REPEAT)
     {
-        m_early.Insert(frame->sequence, frame->sequence + frame->payloadBytes);
+        m_gap->early.Insert(frame->sequence, frame->sequence + frame->payloadBytes);
         Answer(frame, ROCE_NACK);
         return;
     }
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const int64_t intervalPs = m_context.parameters.nackIntervalPs;
-    const bool again = intervalPs > 0 && nowPs >= m_reportedPs + intervalPs;
-    if (m_reportedGap == m_expected && !again)
+    const bool again = intervalPs > 0 && nowPs >= m_gap->reportedPs + intervalPs;
+    if (m_gap->reported == m_expected && !again)
     {
         m_pair.FreeFrame(frame);
         return;
@@ -145,8 +143,8 @@ RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
     {
         StartOver();
     }
-    m_reportedGap = m_expected;
-    m_reportedPs = nowPs;
+    m_gap->reported = m_expected;
+    m_gap->reportedPs = nowPs;
     Answer(frame, ROCE_NACK);
 }
 

@@ -22,8 +22,16 @@ class RoceQueueReceiver
     /// \param pair the queue pair it belongs to \param context what all share
     RoceQueueReceiver(RoceQueuePair& pair, RoceContext& context);
 
-    /// Begin, as if newly made.
-    void Open();
+    /// Begin, as if newly made. \param position of the next byte \param message that has it, or
+    /// none
+    void Open(uint64_t position, RoceMessage* message);
+
+    /// \return whether one that begins at this position would do the same. \param nowPs the time
+    bool MayRest(int64_t nowPs) const
+    {
+        return m_nextCnpPs <= nowPs && (!m_gap || m_gap->early.IsEmpty());
+    }
+
     /// \param message a message that was appended to the queue pair's list
     void MessagePosted(RoceMessage* message);
     /// \param frame a data packet; it is owned from here on
@@ -43,17 +51,23 @@ class RoceQueueReceiver
     /// Turn a data packet into its answer and send it. \param kind ROCE_ACK or ROCE_NACK
     void Answer(FabricFrame* frame, uint8_t kind);
 
-    RoceQueuePair& m_pair;                //!< owner
-    RoceContext& m_context;               //!< what all share
-    uint64_t m_expected{0};               //!< everything below has arrived
-    uint32_t m_unanswered{0};             //!< packets since the last acknowledgement
-    bool m_marked{false};                 //!< one of them was marked
-    uint64_t m_reportedGap{~uint64_t{0}}; //!< position of the gap reported last
-    int64_t m_reportedPs{0};              //!< when
-    int64_t m_nextCnpPs{0};               //!< earliest time of the next notification
-    int64_t m_latestSentPs{0};            //!< when that packet left that left last, of all here
-    RoceMessage* m_message{nullptr};      //!< message that has the next byte, or none
-    RoceRanges m_early;                   //!< selective repeat: arrived out of order
+    /// What is known of missing packets.
+    struct Gap
+    {
+        uint64_t reported{~uint64_t{0}}; //!< position of the gap reported last
+        int64_t reportedPs{0};           //!< when
+        RoceRanges early;                //!< selective repeat: arrived out of order
+    };
+
+    RoceQueuePair& m_pair;           //!< owner
+    RoceContext& m_context;          //!< what all share
+    uint64_t m_expected{0};          //!< everything below has arrived
+    uint32_t m_unanswered{0};        //!< packets since the last acknowledgement
+    bool m_marked{false};            //!< one of them was marked
+    int64_t m_nextCnpPs{0};          //!< earliest time of the next notification
+    int64_t m_latestSentPs{0};       //!< when that packet left that left last, of all here
+    RoceMessage* m_message{nullptr}; //!< message that has the next byte, or none
+    std::unique_ptr<Gap> m_gap;      //!< since a packet came whose predecessor was missing
 };
 
 } // namespace ns3

@@ -13,20 +13,19 @@ void
 RoceQueueSender::OpenAccount()
 {
     m_account.reset();
-    m_pauses = nullptr;
     if (m_context.accountant)
     {
         const bool anyDecides =
             m_context.parameters.reliability == RoceReliability::SELECTIVE_REPEAT;
         m_account = std::make_unique<RoceSenderAccount>(anyDecides);
-        m_pauses = &m_port->KeepPauses();
+        m_port->KeepPauses();
     }
 }
 
 RoceSenderAccount::Hold
 RoceQueueSender::GetHold() const
 {
-    return {m_readyPs, m_turn.priority, *m_pauses};
+    return {m_readyPs, m_context.parameters.priority, m_port->KeepPauses()};
 }
 
 int64_t
@@ -43,7 +42,8 @@ RoceQueueSender::AccountLoss(int64_t nowPs)
         // Going back, all acknowledgements behind the first one come as they always do. With
         // selective repeat what was lost later may hold them.
         const uint64_t recoverTo = m_recovery ? m_highest : m_acknowledged + 1;
-        m_account->GoesBack(GetHold(), {m_turn.state == Turn::IDLE, recoverTo, nowPs});
+        m_account->GoesBack(GetHold(),
+                            {m_pair.GetTurn().state == RoceTurn::IDLE, recoverTo, nowPs});
     }
 }
 
@@ -52,6 +52,7 @@ RoceQueueSender::AccountPacket(FabricFrame* frame, RoceMessage* message, int64_t
 {
     m_account->Sent({frame,
                      message,
+                     m_pair.GetMessages().GetNext(*message),
                      frame->sequence,
                      startPs,
                      m_port->GetPort().TransmissionPs(frame->wireBytes),

@@ -28,7 +28,7 @@ RoceQueueSender::UpdateLimit()
     m_limitBytes = m_windowBytes;
     if (m_windowBytes > 0 && m_context.parameters.windowScales)
     {
-        const double share = m_rateBps / m_lineRateBps;
+        const double share = m_rateBps / GetLineBps();
         m_limitBytes =
             std::max<uint64_t>(1,
                                static_cast<uint64_t>(static_cast<double>(m_windowBytes) * share));
@@ -42,7 +42,7 @@ RoceQueueSender::UpdateReady()
     {
         m_readyPs = m_lastStartPs;
     }
-    else if (m_rateBps >= m_lineRateBps)
+    else if (m_rateBps >= GetLineBps())
     {
         m_readyPs = m_lastStartPs + m_port->GetPort().TransmissionPs(m_lastWireBytes);
     }
@@ -62,19 +62,19 @@ RoceQueueSender::GetNowPs() const
 uint64_t
 RoceQueueSender::GetLineRateBps() const
 {
-    return m_port->GetPort().GetRateBps();
+    return GetWay().lineRateBps;
 }
 
 int64_t
 RoceQueueSender::GetBaseRoundTripPs() const
 {
-    return m_path.baseRoundTripPs;
+    return GetWay().path.baseRoundTripPs;
 }
 
 uint64_t
 RoceQueueSender::GetBandwidthDelayBytes() const
 {
-    return m_path.bandwidthDelayBytes;
+    return GetWay().path.bandwidthDelayBytes;
 }
 
 uint32_t
@@ -94,7 +94,7 @@ RoceQueueSender::GetPacketBytes() const
 uint32_t
 RoceQueueSender::GetSwitches() const
 {
-    return m_path.switches;
+    return GetWay().path.switches;
 }
 
 uint64_t
@@ -123,7 +123,7 @@ RoceQueueSender::SetRateBps(double rateBps)
         throw std::invalid_argument("congestion control: the rate it sets is not a number");
     }
     const double least = std::max(m_context.parameters.minimumRateBps, 1.0);
-    const double rate = std::min(std::max(rateBps, least), m_lineRateBps);
+    const double rate = std::min(std::max(rateBps, least), GetLineBps());
     if (rate != m_rateBps)
     {
         m_rateBps = rate;
@@ -154,22 +154,34 @@ RoceQueueSender::StartTimer(uint32_t timer, int64_t delayPs)
                                     std::to_string(timer) + " with a delay of " +
                                     std::to_string(delayPs) + " ps; timers are 0 to 3");
     }
-    m_timers[timer].Cancel();
-    m_timers[timer] = Simulator::Schedule(FabricDelay(delayPs, "a timer of a queue pair"),
-                                          &RoceQueueSender::TimerDue,
-                                          this,
-                                          timer);
+    if (!m_timers)
+    {
+        m_timers = std::make_unique<std::array<EventId, TIMERS>>();
+    }
+    (*m_timers)[timer].Cancel();
+    (*m_timers)[timer] = Simulator::Schedule(FabricDelay(delayPs, "a timer of a queue pair"),
+                                             &RoceQueueSender::TimerDue,
+                                             this,
+                                             timer);
 }
 
 void
 RoceQueueSender::StopTimer(uint32_t timer)
 {
-    m_timers.at(timer).Cancel();
+    if (timer >= TIMERS)
+    {
+        throw std::out_of_range("congestion control: timers are 0 to 3");
+    }
+    if (m_timers)
+    {
+        (*m_timers)[timer].Cancel();
+    }
 }
 
 double
 RoceQueueSender::GetRandom()
 {
+    m_drawn = true;
     return m_draws.Next();
 }
 

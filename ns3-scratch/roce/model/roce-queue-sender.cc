@@ -19,29 +19,23 @@ RoceQueueSender::RoceQueueSender(RoceQueuePair& pair, RoceContext& context)
 
 RoceQueueSender::~RoceQueueSender()
 {
-    for (EventId& timer : m_timers)
-    {
-        timer.Cancel();
-    }
+    Close();
 }
 
 void
-RoceQueueSender::Open(RoceNicPort& port, const RocePathNumbers& path)
+RoceQueueSender::Open(RoceNicPort& port, uint32_t way, const Begin& begin)
 {
     const RoceParameters& parameters = m_context.parameters;
     m_port = &port;
-    m_path = path;
-    m_turn = Turn();
-    m_turn.priority = parameters.priority;
-    m_port->Open(*this);
-    m_current = nullptr;
-    m_next = m_highest = m_acknowledged = 0;
-    m_lineRateBps = m_rateBps = static_cast<double>(port.GetPort().GetRateBps());
-    m_windowBytes = parameters.windowOfPath ? path.bandwidthDelayBytes : parameters.windowBytes;
-    m_lastStartPs = m_readyPs = 0;
-    m_lastWireBytes = 0;
-    m_timeouts = 0;
-    m_draws = m_pair.MakeDraws(FabricDrawsFor::CONTROL);
+    m_way = way;
+    m_current = begin.message;
+    m_next = m_highest = m_acknowledged = begin.position;
+    m_rateBps = GetLineBps();
+    m_windowBytes =
+        parameters.windowOfPath ? GetWay().path.bandwidthDelayBytes : parameters.windowBytes;
+    m_lastStartPs = begin.lastStartPs;
+    m_lastWireBytes = begin.lastWireBytes;
+    m_draws = m_pair.MakeDraws(FabricDrawsFor::CONTROL, begin.openedPs);
     if (parameters.reliability == RoceReliability::SELECTIVE_REPEAT)
     {
         m_recovery = std::make_unique<RoceRecovery>(uint64_t{parameters.reorderingPackets} *
@@ -49,39 +43,55 @@ RoceQueueSender::Open(RoceNicPort& port, const RocePathNumbers& path)
     }
     OpenAccount();
     UpdateLimit();
+    UpdateReady();
     m_control = m_context.makeControl();
     m_control->Start(*this);
     Report();
 }
 
-void
-RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
+bool
+RoceQueueSender::MayRest(int64_t nowPs) const
 {
-    const auto lineRateBps = static_cast<double>(port.GetPort().GetRateBps());
-    if (&port == m_port && path == m_path && lineRateBps == m_lineRateBps)
+    // Its recovery, if it has one, knows of nothing that is not acknowledged.
+    return m_control->IsLikeNew() && !m_moved && !m_drawn && m_readyPs <= nowPs &&
+           m_next == m_acknowledged && m_highest == m_acknowledged &&
+           (!m_timers || std::none_of(m_timers->begin(), m_timers->end(), [](const EventId& timer) {
+               return timer.IsPending();
+           }));
+}
+
+void
+RoceQueueSender::Move(RoceNicPort& port, uint32_t way)
+{
+    if (&port == m_port && way == m_way)
     {
         return;
     }
     const int64_t nowPs = GetNowPs();
     m_port->GetPort().Settle(nowPs);
-    if (m_context.parameters.windowOfPath && m_windowBytes == m_path.bandwidthDelayBytes)
+    if (m_context.parameters.windowOfPath && m_windowBytes == GetWay().path.bandwidthDelayBytes)
     {
-        m_windowBytes = path.bandwidthDelayBytes; // no congestion control has set another
+        m_windowBytes = m_context.ways.Get(way)
+                            .path.bandwidthDelayBytes; // no congestion control has set another
     }
-    m_path = path;
-    m_rateBps = m_rateBps >= m_lineRateBps ? lineRateBps : std::min(m_rateBps, lineRateBps);
-    m_lineRateBps = lineRateBps;
+    m_moved = true;
+    const double beforeBps = GetLineBps();
+    m_way = way;
+    m_rateBps = m_rateBps >= beforeBps ? GetLineBps() : std::min(m_rateBps, GetLineBps());
     if (&port != m_port)
     {
-        m_port->Remove(*this);
-        m_port->Unwatch(*this);
-        m_port->Close(*this);
+        m_port->Remove(m_pair);
+        m_port->Unwatch(m_pair);
+        m_port->Close(m_pair);
         m_port = &port;
-        m_port->Open(*this);
-        m_pauses = m_account ? &m_port->KeepPauses() : nullptr;
+        m_port->Open(m_pair);
+        if (m_account)
+        {
+            m_port->KeepPauses();
+        }
         if (HasUnacknowledged())
         {
-            m_port->Watch(*this);
+            m_port->Watch(m_pair);
         }
     }
     UpdateLimit();
@@ -93,21 +103,10 @@ RoceQueueSender::Move(RoceNicPort& port, const RocePathNumbers& path)
 void
 RoceQueueSender::Close()
 {
-    m_port->Remove(*this);
-    m_port->Unwatch(*this);
-    m_port->Close(*this);
-    for (uint32_t timer = 0; timer < TIMERS; ++timer)
+    for (uint32_t timer = 0; m_timers && timer < TIMERS; ++timer)
     {
         StopTimer(timer);
     }
-}
-
-void
-RoceQueueSender::PrepareToPost()
-{
-    FabricPort& port = m_port->GetPort();
-    const int64_t nowPs = GetNowPs();
-    port.Settle(port.GetDuePs(nowPs, nowPs - m_context.parameters.postingPs));
 }
 
 void
@@ -119,9 +118,9 @@ RoceQueueSender::MessagePosted(RoceMessage* posted)
     }
     if (m_account) [[unlikely]]
     {
-        m_account->Posted(*posted, m_highest == posted->begin, GetNowPs());
+        m_account->Posted(*posted, m_highest == posted->GetBegin(), GetNowPs());
     }
-    if (m_turn.state == Turn::IDLE)
+    if (m_pair.GetTurn().state == RoceTurn::IDLE)
     {
         Reschedule(GetNowPs());
     }
@@ -174,13 +173,13 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     {
         if (!HasUnacknowledged())
         {
-            m_progressPs = startPs;
+            m_pair.SetProgressPs(startPs);
         }
         m_next += bytes;
         m_highest = std::max(m_highest, m_next);
         if (m_next == message->end)
         {
-            m_current = message->next;
+            m_current = m_pair.GetMessages().GetNext(*message);
         }
     }
     m_lastStartPs = startPs;
@@ -188,9 +187,9 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     m_control->PacketSent(*this, frame->wireBytes);
     UpdateReady();
     frame->wantsAnswer = !MaySend(); // as the AckReq bit: only an answer brings it on
-    if (m_watchPlace == NOT_WATCHED)
+    if (m_pair.GetWatchPlace() == RoceNicPort::NOT_WATCHED)
     {
-        m_port->Watch(*this);
+        m_port->Watch(m_pair);
     }
     return frame;
 }
@@ -198,33 +197,34 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
 void
 RoceQueueSender::Reschedule(int64_t nowPs)
 {
+    const RoceTurn& turn = m_pair.GetTurn();
     if (!MaySend())
     {
-        if (m_turn.state != Turn::IDLE)
+        if (turn.state != RoceTurn::IDLE)
         {
-            m_port->Remove(*this);
+            m_port->Remove(m_pair);
         }
         return;
     }
     // One in turn that has just sent may send again when the line is free.
     const int64_t turnPs =
         std::max(nowPs, m_lastStartPs + m_port->GetPort().TransmissionPs(m_lastWireBytes));
-    const bool inPlace = m_turn.state == Turn::PACED     ? m_turn.readyPs == m_readyPs
-                         : m_turn.state == Turn::WAITING ? m_readyPs <= turnPs
-                                                         : false;
+    const bool inPlace = turn.state == RoceTurn::PACED     ? m_pace.readyPs == m_readyPs
+                         : turn.state == RoceTurn::WAITING ? m_readyPs <= turnPs
+                                                           : false;
     if (inPlace)
     {
         return;
     }
-    if (m_turn.state != Turn::IDLE)
+    if (turn.state != RoceTurn::IDLE)
     {
-        m_port->Remove(*this);
+        m_port->Remove(m_pair);
     }
     else if (m_account) [[unlikely]]
     {
         m_account->Opened(nowPs);
     }
-    m_port->Add(*this, m_readyPs, nowPs);
+    m_port->Add(m_pair, m_readyPs, nowPs);
     m_port->GetPort().SourceChanged(nowPs);
 }
 
@@ -251,7 +251,7 @@ RoceQueueSender::Advance(uint64_t position, int64_t nowPs)
     {
         m_account->Acknowledged(position, nowPs);
     }
-    m_progressPs = nowPs;
+    m_pair.SetProgressPs(nowPs);
     m_pair.Acknowledged(position);
     return news;
 }
@@ -317,7 +317,7 @@ RoceQueueSender::HandleNack(const FabricFrame& frame)
         // yet, but never in a message that is acknowledged whole.
         const RoceMessage* const first = m_pair.GetMessages().GetFirst();
         if (m_context.parameters.reliability != RoceReliability::GO_BACK_0 || !first ||
-            frame.sequence < first->begin)
+            frame.sequence < first->GetBegin())
         {
             return;
         }
@@ -354,7 +354,7 @@ void
 RoceQueueSender::TimedOut(int64_t nowPs)
 {
     m_context.statistics.timeouts++;
-    m_progressPs = nowPs;
+    m_pair.SetProgressPs(nowPs);
     const uint32_t retries = m_context.parameters.retries;
     if (++m_timeouts > retries && retries > 0)
     {
@@ -372,7 +372,7 @@ RoceQueueSender::TimedOut(int64_t nowPs)
         {
             // The receiver may have started over, and its report may be lost.
             const RoceMessage* message = m_pair.GetMessages().Find(m_acknowledged);
-            m_acknowledged = m_context.parameters.StartOver(message->begin, m_acknowledged);
+            m_acknowledged = m_context.parameters.StartOver(message->GetBegin(), m_acknowledged);
         }
         GoBack();
     }

@@ -30,16 +30,6 @@ enum RoceFrameKind : uint8_t
     ROCE_CNP = 3   //!< a data packet was marked
 };
 
-/// The path of a queue pair as its sender needs it.
-struct RocePathNumbers
-{
-    int64_t baseRoundTripPs{0};      //!< of a full packet and its acknowledgement, idle network
-    uint64_t bandwidthDelayBytes{0}; //!< window that keeps the slowest line busy
-    uint32_t switches{0};            //!< switches on the path
-
-    bool operator==(const RocePathNumbers&) const = default;
-};
-
 /**
  * The sending half of a queue pair: cuts messages into packets, keeps pace and window, sends again
  * what is lost, and asks its congestion control. The stream of bytes runs through all messages of
@@ -48,45 +38,45 @@ struct RocePathNumbers
 class RoceQueueSender : public RoceSender
 {
   public:
-    /// Its place among the senders of a port.
-    struct Turn
+    /// Its place among those of a port that their pacing holds.
+    struct Pace
     {
-        /// Which list it is in.
-        enum State : uint8_t
-        {
-            IDLE,    //!< none: it has nothing to send, or its window is full
-            WAITING, //!< its turn comes
-            PACED    //!< its pacing does not let it before readyPs
-        };
+        int64_t readyPs{0};   //!< when its pacing lets it
+        std::size_t place{0}; //!< in the heap
+    };
 
-        int64_t readyPs{0};    //!< when its pacing lets it
-        std::size_t number{0}; //!< among the senders of its port
-        std::size_t place{0};  //!< in the heap
-        State state{IDLE};     //!< which list it is in
-        uint8_t priority{0};   //!< of its packets
+    /// Where it begins.
+    struct Begin
+    {
+        uint64_t position{0};          //!< everything below is acknowledged, nothing above sent
+        RoceMessage* message{nullptr}; //!< message that has the position, or none
+        int64_t openedPs{0};           //!< when its queue pair was opened
+        int64_t lastStartPs{0};        //!< when the last packet before began
+        uint32_t lastWireBytes{0};     //!< its bytes on the line
     };
 
     /// \param pair the queue pair it belongs to \param context what all share
     RoceQueueSender(RoceQueuePair& pair, RoceContext& context);
     ~RoceQueueSender() override;
 
-    /// Begin, as if newly made. \param port where packets leave \param path the way they take
-    void Open(RoceNicPort& port, const RocePathNumbers& path);
+    /// Begin, as if newly made. \param port where packets leave \param way number of the one that
+    /// they take
+    /// \param begin where in the stream
+    void Open(RoceNicPort& port, uint32_t way, const Begin& begin);
+    /// \return whether one that is opened behind what it has sent would do the same
+    bool MayRest(int64_t nowPs) const;
     /// Go on at another port or over another path. \param port where packets leave from now on
-    /// \param path the way they take; the port's rate may have changed, too
-    void Move(RoceNicPort& port, const RocePathNumbers& path);
-    /// End: leave all lists and stop all timers.
+    /// \param way number of the one that they take; the port's rate may have changed, too
+    void Move(RoceNicPort& port, uint32_t way);
+    /// End: stop all timers.
     void Close();
-    /// A message is about to be appended to the queue pair's list: what has left before leaves
-    /// first.
-    void PrepareToPost();
     /// \param posted a message that was appended to the queue pair's list
     void MessagePosted(RoceMessage* posted);
 
-    /// \return its place among the senders of its port
-    Turn& GetTurn()
+    /// \return its place among those that their pacing holds
+    Pace& GetPace()
     {
-        return m_turn;
+        return m_pace;
     }
 
     /// \return whether a packet is not acknowledged
@@ -95,19 +85,17 @@ class RoceQueueSender : public RoceSender
         return m_acknowledged < m_highest;
     }
 
-    /// \return when it last made progress, or began to have unacknowledged data
-    int64_t GetProgressPs() const
+    /// \return when the last packet began
+    int64_t GetLastStartPs() const
     {
-        return m_progressPs;
+        return m_lastStartPs;
     }
 
-    /// \return place among the senders that its port watches for timeouts, or NOT_WATCHED
-    std::size_t& GetWatchPlace()
+    /// \return bytes of the last packet on the line
+    uint32_t GetLastWireBytes() const
     {
-        return m_watchPlace;
+        return m_lastWireBytes;
     }
-
-    static constexpr std::size_t NOT_WATCHED = ~std::size_t{0}; //!< no place
 
     /// \return whether it has a packet that the window lets out
     bool MaySend() const;
@@ -163,6 +151,18 @@ class RoceQueueSender : public RoceSender
         return m_recovery ? m_recovery->FindLost(m_acknowledged) : RoceRecovery::NOTHING;
     }
 
+    /// \return the way that its packets take
+    const RoceWay& GetWay() const
+    {
+        return m_context.ways.Get(m_way);
+    }
+
+    /// \return the rate of its line
+    double GetLineBps() const
+    {
+        return static_cast<double>(GetWay().lineRateBps);
+    }
+
     /// \return a path utilisation as the few bits of a packet hold it: a power of the base (PINT)
     double Encoded(double utilisation) const;
     /// Go back to the first byte that is not acknowledged.
@@ -193,9 +193,7 @@ class RoceQueueSender : public RoceSender
     RoceQueuePair& m_pair;                            //!< owner
     RoceContext& m_context;                           //!< what all share
     RoceNicPort* m_port{nullptr};                     //!< where packets leave
-    Turn m_turn;                                      //!< place among the senders of the port
-    std::size_t m_watchPlace{NOT_WATCHED};            //!< among the senders watched for timeouts
-    int64_t m_progressPs{0};                          //!< time of the last progress
+    Pace m_pace;                                      //!< place among those that pacing holds
     RoceMessage* m_current{nullptr};                  //!< message with the next byte, or none
     uint64_t m_next{0};                               //!< next byte to send
     uint64_t m_highest{0};                            //!< behind the highest byte ever sent
@@ -203,18 +201,19 @@ class RoceQueueSender : public RoceSender
     uint64_t m_limitBytes{0};                         //!< most bytes in flight, 0 without limit
     uint64_t m_windowBytes{0};                        //!< the same at line rate
     double m_rateBps{0.0};                            //!< pace
-    double m_lineRateBps{0.0};                        //!< of the port
+    uint32_t m_way{0};                                //!< number of its way
     int64_t m_lastStartPs{0};                         //!< when the last packet began
     uint32_t m_lastWireBytes{0};                      //!< its bytes on the line
     uint32_t m_timeouts{0};                           //!< in a row
     int64_t m_readyPs{0};                             //!< when pacing lets the next packet out
-    RocePathNumbers m_path;                           //!< its path
     std::unique_ptr<RoceCongestionControl> m_control; //!< sets rate and window
     std::unique_ptr<RoceRecovery> m_recovery;         //!< selective repeat only
     std::unique_ptr<RoceSenderAccount> m_account;     //!< of its time, if somebody wants that
-    const RocePauses* m_pauses{nullptr};              //!< of the port, for the same
     FabricDraws m_draws;                              //!< of the congestion control
-    std::array<EventId, TIMERS> m_timers;             //!< of the congestion control
+    bool m_drawn{false};                              //!< it has drawn
+    bool m_moved{false};                              //!< it has been over other paths
+    std::unique_ptr<std::array<EventId, TIMERS>>
+        m_timers; //!< of the congestion control, if it had one
 };
 
 } // namespace ns3

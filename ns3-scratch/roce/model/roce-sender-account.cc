@@ -31,7 +31,7 @@ void
 RoceSenderAccount::BecomeNext(RoceMessage& message, int64_t nowPs)
 {
     m_bookedPs = std::max(m_bookedPs, nowPs); // no message's turn was between
-    const int64_t postedPs = message.message.startPs;
+    const int64_t postedPs = message.startPs;
     m_lost.DropBefore(postedPs);
     message.times->nextPs = m_bookedPs;
     message.times->atNext = m_times;
@@ -133,9 +133,9 @@ RoceSenderAccount::Sent(const Packet& packet, const Hold& hold)
         m_bookedPs = packet.startPs + packet.linePs;
     }
     m_lastAgain = packet.again;
-    if (!packet.again && isLast && packet.message->next)
+    if (!packet.again && isLast && packet.behind)
     {
-        BecomeNext(*packet.message->next, packet.startPs);
+        BecomeNext(*packet.behind, packet.startPs);
     }
 }
 

@@ -25,6 +25,7 @@ class RoceSenderAccount
     {
         FabricFrame* frame;   //!< it
         RoceMessage* message; //!< whose it is
+        RoceMessage* behind;  //!< the message behind that, or none
         uint64_t position;    //!< of its first byte
         int64_t startPs;      //!< its first bit on the line
         int64_t linePs;       //!< how long the line is busy with it

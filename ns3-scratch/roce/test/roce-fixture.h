@@ -146,6 +146,12 @@ class RoceBench : public MessageListener, public MessageAccountant
         m_context.makeControl = std::move(make);
     }
 
+    /// Queue pairs rest whenever they may; before Build.
+    void LetPairsRest()
+    {
+        m_context.fewAwake = 0;
+    }
+
     /// Keep accounts of messages; before Build.
     void KeepAccounts()
     {

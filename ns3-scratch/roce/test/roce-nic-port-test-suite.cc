@@ -261,6 +261,7 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
         context.parameters.ackPriority = 7;
         context.parameters.timeoutPs = TIMEOUT_PS;
         context.listener = this;
+        context.owner = this;
         context.makeControl = [] { return std::make_unique<RoceCongestionControl>(); };
         return context;
     }
@@ -284,8 +285,8 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
             const RoceAddress address{0, 1, 0, 1, 1, 2, &nic, PeekPointer(network.GetPort(1, 0))};
             RoceContext low = MakeContext(3);
             RoceContext high = MakeContext(5);
-            RoceQueuePair lowPair(low, *this);
-            RoceQueuePair highPair(high, *this);
+            RoceQueuePair lowPair(low);
+            RoceQueuePair highPair(high);
             lowPair.Open(address, {});
             highPair.Open(address, {});
             CollectiveMessage message;
