@@ -20,7 +20,7 @@ using namespace ns3;
 
 namespace
 {
-constexpr uint32_t FEWEST_GROUPS = 4; // with fewer switches one event list is as fast
+constexpr uint32_t FEWEST_GROUPS = 4;            // with fewer switches one event list is as fast
 constexpr uint32_t FEWEST_GROUPS_OF_THREADS = 2; // hosts and a switch
 
 /// Sets of nodes that grow together.

@@ -73,8 +73,7 @@ DrawNetwork(std::mt19937& random)
         }
         std::vector<uint32_t> offsets = Counted(HOSTS_PER_LEAF + 1);
         offsets.push_back(HOSTS_PER_LEAF + SPINES);
-        network.AddTable(HOSTS + leaf,
-                         {sets, offsets, Counted(HOSTS_PER_LEAF + SPINES), {}, {}});
+        network.AddTable(HOSTS + leaf, {sets, offsets, Counted(HOSTS_PER_LEAF + SPINES), {}, {}});
     }
     for (uint32_t spine = 0; spine < SPINES; ++spine)
     {
@@ -98,10 +97,10 @@ DrawNetwork(std::mt19937& random)
 /// What was seen of a run.
 struct Seen
 {
-    std::vector<Flow> flows;                //!< messages that arrived
-    std::vector<int64_t> counted;           //!< at looks on the way, and at the end
-    uint32_t status{0};                     //!< how it ended
-    uint32_t cores{0};                      //!< threads that played
+    std::vector<Flow> flows;      //!< messages that arrived
+    std::vector<int64_t> counted; //!< at looks on the way, and at the end
+    uint32_t status{0};           //!< how it ended
+    uint32_t cores{0};            //!< threads that played
 
     bool operator==(const Seen& other) const
     {
@@ -216,9 +215,10 @@ class OneCoreWhereSwitchesAreHeard : public TestCase
         session.Send(0, 15, 10'000);
         NS_TEST_EXPECT_MSG_EQ(session.Get().Run(-1), RUN_DRAINED, "all done");
         NS_TEST_EXPECT_MSG_EQ(session.Get().GetCores(), 1U, "one plays");
-        NS_TEST_EXPECT_MSG_EQ((session.Get().DescribeOneCore().find("listens") != std::string::npos),
-                              true,
-                              session.Get().DescribeOneCore());
+        NS_TEST_EXPECT_MSG_EQ(
+            (session.Get().DescribeOneCore().find("listens") != std::string::npos),
+            true,
+            session.Get().DescribeOneCore());
     }
 };
 

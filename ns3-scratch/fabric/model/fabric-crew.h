@@ -33,8 +33,8 @@ class FabricCrew
     void Finish();
 
   private:
-    static constexpr uint64_t ALL = 0xffffffff;  //!< half of m_left
-    static constexpr uint32_t OPEN = 1U << 31;   //!< of m_gate
+    static constexpr uint64_t ALL = 0xffffffff; //!< half of m_left
+    static constexpr uint32_t OPEN = 1U << 31;  //!< of m_gate
 
     /// A helper's life.
     void Help(uint32_t worker);
@@ -47,15 +47,15 @@ class FabricCrew
     /// Wait for new work. \param seen number of the last work that was seen \return the new one
     uint32_t Await(uint32_t seen) const;
 
-    Work m_work;                             //!< does a piece
-    alignas(64) std::atomic<uint64_t> m_left{0}; //!< pieces left: the end, above it the first
-    alignas(64) std::atomic<uint32_t> m_gate{0}; //!< helpers at work, and whether more may come
+    Work m_work;                                   //!< does a piece
+    alignas(64) std::atomic<uint64_t> m_left{0};   //!< pieces left: the end, above it the first
+    alignas(64) std::atomic<uint32_t> m_gate{0};   //!< helpers at work, and whether more may come
     alignas(64) std::atomic<uint32_t> m_number{0}; //!< of the work, counted up
-    std::atomic<uint32_t> m_asleep{0};       //!< helpers that have to be woken
-    std::atomic<bool> m_ending{false};       //!< the helpers are to end
-    std::atomic<bool> m_failed{false};       //!< m_failure is set, or about to be
-    std::exception_ptr m_failure;            //!< what a piece threw
-    std::vector<std::thread> m_helpers;      //!< the threads
+    std::atomic<uint32_t> m_asleep{0};             //!< helpers that have to be woken
+    std::atomic<bool> m_ending{false};             //!< the helpers are to end
+    std::atomic<bool> m_failed{false};             //!< m_failure is set, or about to be
+    std::exception_ptr m_failure;                  //!< what a piece threw
+    std::vector<std::thread> m_helpers;            //!< the threads
 };
 
 } // namespace ns3

@@ -3,7 +3,6 @@
 
 #include "fabric-lane.h"
 
-
 namespace ns3
 {
 

@@ -161,7 +161,8 @@ class FabricFrameList
 };
 
 /// Recycles frames, telemetry and trails. ns-3 runs one simulation at a time, in one thread, so
-/// this needs no lock. Threads that play switches need pause frames only: each has a few of its own.
+/// this needs no lock. Threads that play switches need pause frames only: each has a few of its
+/// own.
 class FabricFramePool
 {
   public:

@@ -4,10 +4,8 @@
  * A FabricPort whose link goes down or comes up, and whose error rate has changed while frames were
  * on their way.
  */
-#include "fabric-port.h"
-
 #include "fabric-lane.h"
-
+#include "fabric-port.h"
 
 namespace ns3
 {

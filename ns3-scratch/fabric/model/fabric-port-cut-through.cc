@@ -4,10 +4,8 @@
  * A FabricPort before or in a switch that cuts through: what it tells the far end when the head of
  * a frame is there, and how it sends a frame of which only the head has come.
  */
-#include "fabric-port.h"
-
 #include "fabric-lane.h"
-
+#include "fabric-port.h"
 
 #include <algorithm>
 

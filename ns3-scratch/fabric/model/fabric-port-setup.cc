@@ -3,9 +3,8 @@
  * \file
  * What a FabricPort is made of and what can be asked of it; how it sends is in fabric-port.cc.
  */
-#include "fabric-port.h"
-
 #include "fabric-lane.h"
+#include "fabric-port.h"
 
 #include "ns3/boolean.h"
 #include "ns3/trace-source-accessor.h"

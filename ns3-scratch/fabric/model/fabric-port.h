@@ -180,6 +180,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
      * \param headerBytes bytes of a frame that make its head; above 0
      */
     void AnnounceHeads(uint32_t headerBytes);
+
     /// \return whether at equal times what was scheduled first comes first
     bool IsOldestFirst() const
     {

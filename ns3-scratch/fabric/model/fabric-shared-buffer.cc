@@ -2,7 +2,6 @@
 #include "fabric-shared-buffer.h"
 
 #include "fabric-lane.h"
-
 #include "fabric-port.h"
 
 #include "ns3/abort.h"

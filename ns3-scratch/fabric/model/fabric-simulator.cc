@@ -262,7 +262,8 @@ FabricSimulator::HasLiveEvents() const
 bool
 FabricSimulator::NextOnlyTells() const
 {
-    if (m_first.IsEmpty() || m_first.Front().timePs != FabricNowPs() || PortOf(m_first.Front().target))
+    if (m_first.IsEmpty() || m_first.Front().timePs != FabricNowPs() ||
+        PortOf(m_first.Front().target))
     {
         return false;
     }
@@ -302,12 +303,9 @@ FabricSimulator::Insert(int64_t timePs, uint32_t context, EventImpl* event)
     }
     const uint64_t number = m_uid++;
     // Another group acts on this one when its window ends.
-    const int64_t duePs =
-        FabricLane::Here().group == 0 ? timePs : std::max(timePs, m_windowEndPs);
-    m_first.Push({duePs,
-                  m_hasRun ? LATER + number : number,
-                  reinterpret_cast<uintptr_t>(event),
-                  context});
+    const int64_t duePs = FabricLane::Here().group == 0 ? timePs : std::max(timePs, m_windowEndPs);
+    m_first.Push(
+        {duePs, m_hasRun ? LATER + number : number, reinterpret_cast<uintptr_t>(event), context});
     return {Ptr<EventImpl>(event),
             static_cast<uint64_t>(duePs),
             context,

@@ -98,6 +98,7 @@ class FabricSimulator : public SimulatorImpl
 
     /// \return whether an event is left that is not cancelled; after CatchUp
     bool HasLiveEvents() const;
+
     /// \return with windows: all groups have been played up to this time
     int64_t GetSettledPs() const
     {
@@ -212,32 +213,32 @@ class FabricSimulator : public SimulatorImpl
     /// Sweep out what is cancelled in group 0.
     void Sweep();
 
-    FabricDueList m_first;                   //!< of group 0
-    std::vector<Group> m_groups;             //!< by number; none: no windows
-    std::vector<uint32_t> m_active;          //!< groups that have a turn in the window of switches
-    std::vector<FabricPort*> m_emptied;      //!< see NoteEmptied
+    FabricDueList m_first;              //!< of group 0
+    std::vector<Group> m_groups;        //!< by number; none: no windows
+    std::vector<uint32_t> m_active;     //!< groups that have a turn in the window of switches
+    std::vector<FabricPort*> m_emptied; //!< see NoteEmptied
     std::vector<std::unique_ptr<FabricLane>> m_lanes; //!< of each thread; first this simulation's
-    std::unique_ptr<FabricCrew> m_crew;      //!< the other threads, or none
-    int64_t m_windowPs{NEVER};               //!< length of a window
-    int64_t m_window{-1};                    //!< number of the present window, or of the last
-    int64_t m_switchWindow{-1};              //!< that of the switches: with threads one behind
-    int64_t m_windowEndPs{NEVER};            //!< end of the present window; NEVER without windows
-    bool m_inWindow{false};                  //!< a window is under way
-    bool m_crewPlays{false};                 //!< other threads are playing m_active
-    uint64_t m_order{0};                     //!< order of the present event of group 0
-    uint32_t m_rank{0};                      //!< its rank
-    uint64_t m_uid;                          //!< number of the next event of ns-3
-    uint32_t m_firstLaterUid;                //!< of the first that was scheduled while it ran
-    bool m_hasRun{false};                    //!< Run was called
-    bool m_stop{false};                      //!< Stop was called
-    std::size_t m_sweepAt{SMALLEST_SWEEP};   //!< size of m_first at which to sweep
-    int64_t m_ownPlace{0};                   //!< where nobody looks
-    int64_t* m_shownPs{&m_ownPlace};         //!< where the time of each event is written
-    std::vector<EventId> m_destroyEvents;    //!< played by Destroy
-    std::thread::id m_thread;                //!< whose simulator this is
-    std::mutex m_mutex;                      //!< guards m_foreign
-    std::vector<Foreign> m_foreign;          //!< scheduled by other threads
-    std::atomic<bool> m_hasForeign{false};   //!< there are some
+    std::unique_ptr<FabricCrew> m_crew;               //!< the other threads, or none
+    int64_t m_windowPs{NEVER};                        //!< length of a window
+    int64_t m_window{-1};                  //!< number of the present window, or of the last
+    int64_t m_switchWindow{-1};            //!< that of the switches: with threads one behind
+    int64_t m_windowEndPs{NEVER};          //!< end of the present window; NEVER without windows
+    bool m_inWindow{false};                //!< a window is under way
+    bool m_crewPlays{false};               //!< other threads are playing m_active
+    uint64_t m_order{0};                   //!< order of the present event of group 0
+    uint32_t m_rank{0};                    //!< its rank
+    uint64_t m_uid;                        //!< number of the next event of ns-3
+    uint32_t m_firstLaterUid;              //!< of the first that was scheduled while it ran
+    bool m_hasRun{false};                  //!< Run was called
+    bool m_stop{false};                    //!< Stop was called
+    std::size_t m_sweepAt{SMALLEST_SWEEP}; //!< size of m_first at which to sweep
+    int64_t m_ownPlace{0};                 //!< where nobody looks
+    int64_t* m_shownPs{&m_ownPlace};       //!< where the time of each event is written
+    std::vector<EventId> m_destroyEvents;  //!< played by Destroy
+    std::thread::id m_thread;              //!< whose simulator this is
+    std::mutex m_mutex;                    //!< guards m_foreign
+    std::vector<Foreign> m_foreign;        //!< scheduled by other threads
+    std::atomic<bool> m_hasForeign{false}; //!< there are some
 };
 
 } // namespace ns3

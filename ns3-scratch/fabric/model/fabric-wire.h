@@ -240,9 +240,11 @@ class FabricWire
     Entry m_first{0, nullptr};       //!< the first
     std::unique_ptr<Entry[]> m_ring; //!< those behind it, by number
     uint32_t m_room{0};              //!< in the ring; a power of two, or 0
-    std::atomic<uint32_t> m_head{0}; //!< number of the first in the ring, whoever receives counts it
+    std::atomic<uint32_t> m_head{
+        0}; //!< number of the first in the ring, whoever receives counts it
     std::atomic<uint32_t> m_tail{0}; //!< number behind the last, the sender counts it
-    std::unique_ptr<std::vector<Entry>> m_beside; //!< what found no room, behind all others; or none
+    std::unique_ptr<std::vector<Entry>>
+        m_beside; //!< what found no room, behind all others; or none
 };
 
 } // namespace ns3

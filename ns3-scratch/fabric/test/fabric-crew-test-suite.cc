@@ -194,8 +194,7 @@ class DuesComeInOrder : public TestCase
                 kept.push_back(due);
             }
         }
-        const auto erased =
-            list.EraseIf([](const FabricDue& due) { return due.target % 3 == 0; });
+        const auto erased = list.EraseIf([](const FabricDue& due) { return due.target % 3 == 0; });
         NS_TEST_EXPECT_MSG_EQ(erased + kept.size(), 2'000U, "a third is taken out");
         std::sort(kept.begin(), kept.end(), [](const FabricDue& a, const FabricDue& b) {
             return a.IsBefore(b);
