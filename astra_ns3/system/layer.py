@@ -142,6 +142,13 @@ class SystemLayer:
         """Chunk times of the reported NPU, a row per layer."""
         return self._observer.details(self._layer_names)
 
+    @property
+    def hint_at_a_stall(self) -> str:
+        """Return what a preset's rule has to do with a stall, to stand behind its description; else nothing."""
+        if self._one_order:
+            return ""
+        return "; by --compat astra-sim-2 each NPU orders its chunks alone, which may deadlock: see --compat none"
+
     def issue(self, npu: int, request: CollectiveRequest) -> Handle:
         """Start a collective on one NPU; without data or partners its handle is done at once. Raises InputError."""
         now_ps = self._network.now_ps()

@@ -32,7 +32,7 @@ def describe_stall(
     more = f"; and {len(waiting) - _MOST_NPUS} more" if len(waiting) > _MOST_NPUS else ""
     return (
         f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.npus} NPUs "
-        f"aren't done: {'; '.join(lines)}{more}"
+        f"aren't done: {'; '.join(lines)}{more}{system.hint_at_a_stall}"
     )
 
 

@@ -41,10 +41,10 @@ def describe_stall(
     )
     circle = _circle(system, layers, waiting)
     if circle:
-        return stuck + circle
+        return stuck + circle + system.hint_at_a_stall
     stalls = [(npu, _missing(network, system, npu)) for npu in waiting]
     npu, missing = min(stalls, key=_rank_of_cause)
-    return f"{stuck}NPU {npu.number} {_activity(npu, layers)}{_chunk(system, npu, missing)}"
+    return f"{stuck}NPU {npu.number} {_activity(npu, layers)}{_chunk(system, npu, missing)}{system.hint_at_a_stall}"
 
 
 def _circle(system: SystemLayer, layers: Sequence[str], waiting: Sequence[Stuck]) -> str:

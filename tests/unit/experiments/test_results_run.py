@@ -413,3 +413,11 @@ def test_a_folder_is_no_result(tmp_path: Path) -> None:
     for wrong_call in (lambda: astra_ns3.explain(folder), lambda: astra_ns3.compare(folder, folder)):
         with pytest.raises(InputError, match="found a str, expected a Result, such as"):
             wrong_call()
+
+
+@pytest.mark.parametrize(("compat", "told"), [("none", False), ("astra-sim-1.0", False), ("astra-sim-2", True)])
+def test_a_stall_names_the_preset_under_which_runs_may_deadlock(compat: str, told: bool) -> None:
+    """ASTRA-sim 2 lets each NPU order its chunks alone; no other preset does."""
+    with pytest.raises(SimulationStalled) as stalled:
+        astra_ns3.run(**{**small_run(), "backend": FakeBackend(NPUS, lost=lambda _, row: row == 3)}, compat=compat)
+    assert ("may deadlock: see --compat none" in str(stalled.value)) is told
