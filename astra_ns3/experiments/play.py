@@ -297,8 +297,8 @@ def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> tu
     while left is not None and left.tb_frame.f_code.co_filename.startswith(ours):
         left = left.tb_next
     frames = [(frame.f_code.co_filename, line) for frame, line in reversed([*walk_tb(left)])]
-    for file, line in frames if control is not None else ():
-        if Path(file).name == Path(control).name:
+    for file, line in frames if control else ():
+        if Path(file).name == Path(control or "").name:
             return f"{control}:{line}: the congestion control", left
     if request.on_built is None:
         return None, left
