@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
@@ -23,6 +22,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.tenant_inputs import parts_of
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
@@ -257,6 +257,7 @@ def _build(request: RunRequest, inputs: Inputs, recorder: RecorderOptions) -> Ne
             recorder=recorder,
             on_built=named_hook(request.on_built),
             compatibility=inputs.compatibility,
+            cores=request.threads,
         )
     if callable(backend):
         made = backend(inputs.plan, request.seed, recorder, request.on_built)
@@ -297,8 +298,8 @@ def _users_code(request: RunRequest, inputs: Inputs, error: BaseException) -> tu
     while left is not None and left.tb_frame.f_code.co_filename.startswith(ours):
         left = left.tb_next
     frames = [(frame.f_code.co_filename, line) for frame, line in reversed([*walk_tb(left)])]
-    for file, line in frames if control else ():
-        if Path(file).name == Path(control or "").name:
+    for file, line in frames:
+        if control is not None and Path(file).name == Path(control).name:
             return f"{control}:{line}: the congestion control", left
     if request.on_built is None:
         return None, left
