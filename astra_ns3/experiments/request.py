@@ -46,9 +46,9 @@ def _cores(given: object) -> int:
     if given == _ALL_CORES:
         return len(os.sched_getaffinity(0))
     number = int(given) if isinstance(given, str) and given.isdecimal() else given
-    fits = isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= _MOST_CORES
-    refuse(not fits, f"cores is {given!r}, expected a whole number from 1 to {_MOST_CORES}, or {_ALL_CORES}")
-    return int(number)
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= _MOST_CORES:
+        raise wrong(f"cores is {given!r}, expected a whole number from 1 to {_MOST_CORES}, or {_ALL_CORES}")
+    return number
 
 
 def _names(given: Iterable[str]) -> tuple[str, ...]:
