@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from soak.cases import random_case
+from soak.play import play
 from support.small_run import small_system
 
 import astra_ns3
@@ -150,3 +153,11 @@ def test_one_core_plays_where_a_switch_is_observed(tmp_path: Path) -> None:
     network = {"topology": _drawn_topology(draw), "observe": {"queues": ["switch0:0"]}}
     result = _play(network, _drawn_flows(draw, tmp_path / "flows.csv"), tmp_path / "out", 1, cores=3)
     assert [line for line in result.metadata["warnings"] if "played on one core, not 3: observe.queues" in line]
+
+
+@pytest.mark.parametrize("seed", [160113, 160167])
+def test_random_runs_that_once_differed(seed: int) -> None:
+    """Swift's start in a queue pair that is made when it first sends; two messages in the first picosecond of a NIC."""
+    outcome = play(replace(random_case(seed), cores=2, record=()))
+    assert outcome.numbers is not None
+    assert outcome.problems == ()

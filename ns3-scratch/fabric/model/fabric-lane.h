@@ -25,7 +25,7 @@ struct FabricNote
 struct alignas(64) FabricLane
 {
     int64_t nowPs{0};                                //!< present time
-    int64_t lastPs{0};                               //!< of the last frame that arrived
+    int64_t lastPs{0};                               //!< of the last event, or frame that arrived
     uint32_t context{0xffffffff};                    //!< node of the present event, if one is known
     uint32_t group{0};                               //!< which it plays
     bool frontPlayed{false};                         //!< the first in the group's list is played

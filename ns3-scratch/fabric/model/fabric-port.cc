@@ -332,6 +332,10 @@ FabricPort::IsSeenTo(int64_t nowPs)
 {
     if (m_threads)
     {
+        if (m_lastArrivalPs <= nowPs)
+        {
+            return false; // nothing is on its way
+        }
         if (!m_busy && FindNextDeparturePs() != FabricFrameSource::NEVER)
         {
             m_busy = true;

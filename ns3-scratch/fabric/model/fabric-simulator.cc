@@ -396,6 +396,7 @@ FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
     FabricPort* port = PortOf(due.target);
     if (!port)
     {
+        lane.lastPs = due.timePs;
         lane.context = due.rank;
         const Ptr<EventImpl> event(EventOf(due.target), false);
         if (!event->IsCancelled())
@@ -781,7 +782,10 @@ FabricSimulator::Run()
     }
     if (m_groups.empty())
     {
-        PlayFirstGroup(NEVER);
+        if (PlayFirstGroup(NEVER))
+        {
+            TurnBackTime();
+        }
         return;
     }
     try
@@ -801,10 +805,18 @@ FabricSimulator::Run()
         LeaveCrew();
         throw;
     }
+    TurnBackTime();
+}
+
+void
+FabricSimulator::TurnBackTime()
+{
+    int64_t lastPs = 0;
     for (const auto& lane : m_lanes)
     {
-        m_lanes.front()->nowPs = std::max(m_lanes.front()->nowPs, lane->lastPs);
+        lastPs = std::max(lastPs, lane->lastPs);
     }
+    m_lanes.front()->nowPs = lastPs;
 }
 
 void

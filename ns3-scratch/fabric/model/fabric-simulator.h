@@ -200,6 +200,9 @@ class FabricSimulator : public SimulatorImpl
     void EndWindow();
     /// All groups but 0 have their turn.
     void FinishTurns();
+    /// Nothing is left: it is as late as the last event was. Ports may wake later than that, for
+    /// nothing, and how often they do depends on who has looked at them.
+    void TurnBackTime();
     /// Somebody has thrown something: no thread plays any more.
     void LeaveCrew();
     /// What lanes have put down is taken up.

@@ -96,6 +96,12 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
 
     // For its port:
 
+    /// \return when it was opened
+    int64_t GetOpenedPs() const
+    {
+        return m_openedPs;
+    }
+
     /// \return its place among the queue pairs of its port
     RoceTurn& GetTurn()
     {

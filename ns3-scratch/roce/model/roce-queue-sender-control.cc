@@ -56,7 +56,9 @@ RoceQueueSender::UpdateReady()
 int64_t
 RoceQueueSender::GetNowPs() const
 {
-    return Simulator::Now().GetTimeStep();
+    // A control begins when the queue pair is opened, though it is made when there is something to
+    // send, which is settled at any time later.
+    return m_starting ? m_pair.GetOpenedPs() : Simulator::Now().GetTimeStep();
 }
 
 uint64_t

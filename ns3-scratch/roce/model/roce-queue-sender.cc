@@ -45,7 +45,9 @@ RoceQueueSender::Open(RoceNicPort& port, uint32_t way, const Begin& begin)
     UpdateLimit();
     UpdateReady();
     m_control = m_context.makeControl();
+    m_starting = true;
     m_control->Start(*this);
+    m_starting = false;
     Report();
 }
 

@@ -211,6 +211,7 @@ class RoceQueueSender : public RoceSender
     std::unique_ptr<RoceSenderAccount> m_account;     //!< of its time, if somebody wants that
     FabricDraws m_draws;                              //!< of the congestion control
     bool m_drawn{false};                              //!< it has drawn
+    bool m_starting{false};                           //!< the control is told to start
     bool m_moved{false};                              //!< it has been over other paths
     std::unique_ptr<std::array<EventId, TIMERS>>
         m_timers; //!< of the congestion control, if it had one
