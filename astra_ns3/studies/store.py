@@ -51,7 +51,7 @@ class Store:
         other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
         found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
         refuse(
-            found != "", f"the folder holds {found}; name another one or use --overwrite (overwrite=True)", self.folder
+            found != "", f"the folder holds {found}; name another one or use overwrite=True", self.folder
         )
 
     @property
