@@ -77,10 +77,10 @@ def plot_command(
         return
     target = output or f"{wanted.name}.png"
     check_target(target)
-    check_free(target, overwrite=overwrite)
     with blaming_damage((folder, *beside)):
         result = Result.load(folder)
         others = tuple(Result.load(other) for other in beside)
+        check_free(target, overwrite=overwrite)
         choice = Choice(width_of(width), select, "" if no_title else title, others)
         write(wanted.drawn(result, choice), target)
         advice = wanted.advice(result)

@@ -32,7 +32,8 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
     """
-    check_free(output, overwrite=overwrite)
     with blaming_damage(folders):
-        write_report([Result.load(folder) for folder in folders], output, usual_options())
+        runs = [Result.load(folder) for folder in folders]
+        check_free(output, overwrite=overwrite)
+        write_report(runs, output, usual_options())
     show(f"written to {output}")

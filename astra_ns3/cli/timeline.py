@@ -38,10 +38,10 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
 
     It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
     """
-    if output is not None:  # the file in the run's own folder is this command's
-        check_free(output, overwrite=overwrite)
     with blaming_damage((folder,)):
         result = Result.load(folder)
+        if output is not None:  # the file in the run's own folder is this command's
+            check_free(output, overwrite=overwrite)
         made = write_timeline(result, output, messages)
         advice = left_out(result)
     written = made.written

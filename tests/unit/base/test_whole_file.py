@@ -60,6 +60,8 @@ def test_an_existing_file_is_replaced_only_if_asked(
     assert status_of(command) == 2
     assert f"{target}: exists already; name another file or use --overwrite" in capsys.readouterr().err
     assert target.read_text(encoding="utf-8") == "mine"
+    assert status_of([words[0], str(tmp_path), *words[1:], "-o", str(target)]) == 2
+    assert f"{tmp_path}: is not the folder of a run" in capsys.readouterr().err  # told before what is in the way
     assert status_of([*command, "--overwrite"]) == 0
     assert target.read_bytes() != b"mine"
 
