@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -319,8 +320,12 @@ class SessionBackend:
         if self._hook_ended is not None:
             try:
                 self.hook_result = self._hook_ended()
-            except (Exception, SystemExit):
-                _LOG.exception("the function that the hook returned failed")
+            except (Exception, SystemExit) as error:
+                frames = traceback.extract_tb(error.__traceback__)[1:]  # but for this one
+                own = (frame for frame in reversed(frames) if frame.filename == frames[0].filename)
+                at = next((f"{frame.filename}:{frame.lineno}: " for frame in own), "")
+                said = f"{type(error).__name__}: {error}"
+                _LOG.error("%sthe function that the hook returned failed: %s", at, " ".join(said.split()))  # noqa: TRY400
 
     # What the native session calls.
 
