@@ -249,7 +249,8 @@ def test_a_failing_end_function_is_one_line_of_the_users(tmp_path: Path, caplog:
     line = inner.__code__.co_firstlineno + 1
     result = astra_ns3.run(**write_inputs(tmp_path), isolated=False, on_built=lambda _: lambda: inner())
     said = "the function that the hook returned failed: JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
-    assert [(record.getMessage(), record.exc_info) for record in caplog.records] == [(f"{__file__}:{line}: {said}", None)]
+    (record,) = caplog.records
+    assert (record.getMessage(), record.exc_info) == (f"{__file__}:{line}: {said}", None)
     assert result.complete
 
 
@@ -267,7 +268,8 @@ def test_a_hook_that_fails_in_python_is_one_error_with_its_line_and_its_own_fram
     with pytest.raises(InputError, match=rf"^{__file__}:{line}: .* failed: LookupError: in a hook$") as told:
         astra_ns3.run(**write_inputs(tmp_path), isolated=False, on_built=hook)
     assert isinstance(told.value.__cause__, LookupError)
-    assert {Path(str(frame.path)).name for frame in told.traceback} <= {Path(__file__).name, "option.py", "run.py", "calls.py"}
+    ours = {"option.py", "run.py", "calls.py"}
+    assert {Path(str(frame.path)).name for frame in told.traceback} <= {Path(__file__).name, *ours}
     frames = [frame.f_code.co_filename for frame, _ in walk_tb(told.value.__cause__.__traceback__)]
     assert set(frames) == {__file__}
 

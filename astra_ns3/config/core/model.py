@@ -87,8 +87,7 @@ class ConfigModel(BaseModel):
     def _keys_inside(cls, depth: int, data: Mapping[str, object]) -> Iterator[str]:
         """Yield the keys of the groups in this one by their paths; where ``data`` names a kind, of its group alone."""
         for name, field in cls.model_fields.items() if depth else ():
-            given = data.get(field.alias or name)
-            inside = given if isinstance(given, Mapping) else {}
+            inside = given if isinstance(given := data.get(field.alias or name), Mapping) else {}
             for kind in _kinds(field.annotation):
                 if isinstance(kind, type) and issubclass(kind, ConfigModel) and kind._may_be(inside.get("kind")):
                     keys = (
@@ -100,8 +99,11 @@ class ConfigModel(BaseModel):
     @classmethod
     def _may_be(cls, kind: object) -> bool:
         """Whether a group whose key ``kind`` has this value, or that hasn't one, may be one of these."""
-        field = cls.model_fields.get("kind")
-        return kind is None or field is None or kind in get_args(field.annotation)
+        return (
+            kind is None
+            or "kind" not in (known := cls.model_fields)
+            or kind in (get_args(known["kind"].annotation) or [kind])
+        )
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""

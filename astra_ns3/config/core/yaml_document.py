@@ -59,12 +59,13 @@ def _check_depth(text: str, source: str) -> None:
 
 
 def _values(node: yaml.Node, known: dict[int, int]) -> int:
-    """For how many values ``node`` stands, aliases too; counted once for each node, an alias inside of itself as one."""
+    """For how many values ``node`` stands, aliases too; each node is counted once, inside of itself as one value."""
     if id(node) not in known:
         known[id(node)] = 1
-        parts = [] if isinstance(node, yaml.ScalarNode) else node.value
-        inside = [part[1] if isinstance(part, tuple) else part for part in parts]
-        known[id(node)] += sum(_values(part, known) for part in inside)
+        known[id(node)] += sum(
+            _values(part[1] if isinstance(part, tuple) else part, known)
+            for part in (() if isinstance(node, yaml.ScalarNode) else node.value)
+        )
     return known[id(node)]
 
 

@@ -322,10 +322,11 @@ class SessionBackend:
                 self.hook_result = self._hook_ended()
             except (Exception, SystemExit) as error:
                 frames = traceback.extract_tb(error.__traceback__)[1:]  # but for this one
-                own = (frame for frame in reversed(frames) if frame.filename == frames[0].filename)
-                at = next((f"{frame.filename}:{frame.lineno}: " for frame in own), "")
-                said = f"{type(error).__name__}: {error}"
-                _LOG.error("%sthe function that the hook returned failed: %s", at, " ".join(said.split()))  # noqa: TRY400
+                own = (
+                    f"{each.filename}:{each.lineno}: " for each in frames[::-1] if each.filename == frames[0].filename
+                )
+                words = f"the function that the hook returned failed: {type(error).__name__}: {error}"
+                _LOG.error("%s", next(own, "") + " ".join(words.split()))
 
     # What the native session calls.
 
