@@ -22,4 +22,4 @@ def example_command(folder: Path) -> None:
 
     files = copy_examples(folder)
     words = " ".join(f"-{flag} {folder / name}" for flag, name in zip("wsn", EXAMPLE, strict=True))
-    show(f"{len(files)} files in {folder}; try\n    astra-ns3 run {words} -o results/micro")
+    show(f"{len(files)} files in {folder}; try\n    astra-ns3 run {words} -o results/example")

@@ -88,7 +88,12 @@ def _status_of(words: list[str], as_json: bool) -> int:
     except SystemExit:
         return 0  # so click ends when the reader of its output has gone, as with `| head`
     except AstraNs3Error as error:
-        print_failure(str(error), type(error).__name__, error.exit_status, as_json)
+        print_failure(
+            str(error).replace("use overwrite=True", "use --overwrite"),
+            type(error).__name__,
+            error.exit_status,
+            as_json,
+        )
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
         print_failure("interrupted", "Interrupted", Interrupted.exit_status, as_json)

@@ -36,7 +36,7 @@ _MOST_DAMAGED = 5
     metavar="NAMES",
     shell_complete=listed(COLUMNS),
     help=f"Separated by commas: {', '.join(COLUMNS)}, or any dotted key of run.json; with + in front besides the usual "
-    f"ones.  [default: {','.join(USUAL)}]",
+    f"ones.  [default: {', '.join(USUAL)}]",
 )
 @click.option(
     "--where",

@@ -88,6 +88,7 @@ def saved(path: Path, expected: str) -> tuple[RunDocument, Files]:
         raise wrong(f"is not the folder of a run: it has no {RUN_FILE}{_runs_below(path)}", path)
     with failing((OSError, ValueError), "cannot be read", file):
         metadata: RunDocument = json.loads(file.read_text(encoding="utf-8"))
+        json.dumps(metadata, allow_nan=False)  # raises for numbers that JSON hasn't, as Infinity
     if not isinstance(metadata, dict) or metadata.get("format") != expected:
         raise wrong(_other_format(path, file, metadata, expected))
     if metadata.get("format_version") != FORMAT_VERSION:

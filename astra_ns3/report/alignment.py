@@ -19,8 +19,9 @@ def percent(part: int, whole: int) -> str:
 
 
 def number_text(number: float) -> str:
-    """Three digits that count, and all before the point: ``0.123``, ``12.3``, ``1,230``."""
-    return f"{number:,.0f}" if abs(number) >= _WHOLE else f"{number:.3g}"
+    """Three digits that count, and all before the point: ``0.123``, ``12.0``, ``1,230``; whole numbers whole."""
+    whole = abs(number) >= _WHOLE or float(number).is_integer()
+    return f"{number:,.0f}" if whole else f"{number:#.3g}".removesuffix(".")
 
 
 def counted(number: int, one: str, many: str) -> str:

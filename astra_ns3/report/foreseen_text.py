@@ -68,7 +68,7 @@ def _losses(losses: Mapping[str, float], network: FileDocument | None) -> str:
     if losses["launch_overhead_ps"]:
         words.append(f"{format_time(int(losses['launch_overhead_ps']))} for each operation")
     if losses["scale_up_efficiency"] < 1 and (network is None or "scale_up" in network.get("topology", {})):
-        share = f"{1 - losses['scale_up_efficiency']:.0%} of the lines inside nodes"
+        share = f"lines inside nodes reach {losses['scale_up_efficiency']:.0%} of their rate"
         words.append(f"{share}, if the network has nodes" if network is None else share)
     if losses["overlap_slowdown"] > 1:
         words.append(f"computing takes {losses['overlap_slowdown']:.4g} times as long beside collectives")

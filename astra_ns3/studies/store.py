@@ -50,9 +50,7 @@ class Store:
         """Raise InputError if the folder holds a run or a study of another name."""
         other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
         found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
-        refuse(
-            found != "", f"the folder holds {found}; name another one or use --overwrite (overwrite=True)", self.folder
-        )
+        refuse(found != "", f"the folder holds {found}; name another one or use overwrite=True", self.folder)
 
     @property
     def points(self) -> Path:

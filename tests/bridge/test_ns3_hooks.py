@@ -242,6 +242,18 @@ def test_a_hook_file_that_fails_is_named(tmp_path: Path) -> None:
         play(star(2), one_message(), 1, on_built=load_hook(file))
 
 
+def test_a_failing_end_function_is_one_line_of_the_users(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def inner() -> None:
+        json.loads("no")  # raised elsewhere, told where it was called
+
+    line = inner.__code__.co_firstlineno + 1
+    result = astra_ns3.run(**write_inputs(tmp_path), isolated=False, on_built=lambda _: lambda: inner())
+    said = "the function that the hook returned failed: JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    (record,) = caplog.records
+    assert (record.getMessage(), record.exc_info) == (f"{__file__}:{line}: {said}", None)
+    assert result.complete
+
+
 @pytest.mark.parametrize("when", ["at once", "later"])
 def test_a_hook_that_fails_in_python_is_one_error_with_its_line_and_its_own_frames(when: str, tmp_path: Path) -> None:
     def fail(*_: Any) -> None:
@@ -256,7 +268,8 @@ def test_a_hook_that_fails_in_python_is_one_error_with_its_line_and_its_own_fram
     with pytest.raises(InputError, match=rf"^{__file__}:{line}: .* failed: LookupError: in a hook$") as told:
         astra_ns3.run(**write_inputs(tmp_path), isolated=False, on_built=hook)
     assert isinstance(told.value.__cause__, LookupError)
-    assert {Path(str(frame.path)).name for frame in told.traceback} <= {Path(__file__).name, "option.py", "run.py"}
+    ours = {"option.py", "run.py", "calls.py"}
+    assert {Path(str(frame.path)).name for frame in told.traceback} <= {Path(__file__).name, *ours}
     frames = [frame.f_code.co_filename for frame, _ in walk_tb(told.value.__cause__.__traceback__)]
     assert set(frames) == {__file__}
 

@@ -17,6 +17,7 @@ def test_the_examples_are_copied_and_the_printed_command_is_one_that_is_valid(tm
     (words,) = [line for line in done.stdout.splitlines() if line.startswith("    ")]
     program, command, *options = shlex.split(words)
     assert (program, command) == ("astra-ns3", "run")
+    assert options[options.index("-o") + 1] == "results/example"  # whatever the workload is called
     assert run_command("validate", *options[: options.index("-o")], folder=tmp_path).returncode == 0
 
 

@@ -190,7 +190,7 @@ def test_overwrite_is_needed_to_replace_a_run(command: Command, words: list[str]
     run = ["run", *words, "--backend", "fake", "-o", str(tmp_path / "out")]
     assert command(*run).status == 0
     refused = command(*run, "--seed", "2")
-    assert (refused.status, "--overwrite" in refused.err) == (2, True)
+    assert (refused.status, "use --overwrite\n" in refused.err, "=True" in refused.err) == (2, True, False)
     assert command(*run, "--seed", "2", "--overwrite").status == 0
     assert json.loads((tmp_path / "out" / "run.json").read_text())["seed"] == 2
 

@@ -114,6 +114,7 @@ def test_titles_of_axes_beside_long_names_stay_in_a_narrow_figure(tmp_path: Path
         page.wait_for("matchMedia('(max-width: 30rem)').matches")
         page.wait_for(f"document.documentElement.dataset.drawn === '{panels}'")
         page.wait_for(f"{OUT_OF_THEIR_PANEL}.length === 0")
+        assert page.evaluate("document.querySelectorAll('.modebar').length") == 0  # it would cover what is drawn
 
 
 def test_the_page_of_a_study_fits_a_narrow_screen(tmp_path: Path) -> None:

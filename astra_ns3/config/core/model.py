@@ -63,7 +63,7 @@ class ConfigModel(BaseModel):
         if unknown:
             known = [*allowed, *cls.also_read]
             others = f", so {'is' if len(unknown) == 2 else 'are'} {_listed(unknown[1:])}" if unknown[1:] else ""
-            words = f"unknown key{others}; allowed: {', '.join(known)}{cls._nearest_of(unknown, known)}"
+            words = f"unknown key{others}; allowed: {', '.join(known)}{cls._nearest_of(unknown, known, prepared)}"
             context = {"key": unknown[0], "message": words, UNKNOWN_KEYS: unknown}
             raise PydanticCustomError("key", "{message}", context)
         for key, field in zip(allowed, cls.model_fields.values(), strict=True):
@@ -72,9 +72,9 @@ class ConfigModel(BaseModel):
         return prepared
 
     @classmethod
-    def _nearest_of(cls, unknown: Sequence[str], allowed: Sequence[str]) -> str:
+    def _nearest_of(cls, unknown: Sequence[str], allowed: Sequence[str], data: Mapping[str, object]) -> str:
         """``nearest`` of one key, or the same key of a group inside; of several what is meant by each."""
-        known = sorted(cls._keys_inside(_DEEPEST), key=lambda name: name.count("."))
+        known = sorted(cls._keys_inside(_DEEPEST, data), key=lambda name: name.count("."))
         inside = {name.rpartition(".")[2]: name for name in reversed(known)}
         meant = {
             key: f"'{inside[key]}'" if key in inside else nearest(key, allowed)[len(MEANT) : -1]
@@ -84,16 +84,26 @@ class ConfigModel(BaseModel):
         return f"{MEANT}{said}?" if said else ""
 
     @classmethod
-    def _keys_inside(cls, depth: int) -> Iterator[str]:
-        """Yield the keys of the groups in this one by their paths."""
+    def _keys_inside(cls, depth: int, data: Mapping[str, object]) -> Iterator[str]:
+        """Yield the keys of the groups in this one by their paths; where ``data`` names a kind, of its group alone."""
         for name, field in cls.model_fields.items() if depth else ():
+            inside = given if isinstance(given := data.get(field.alias or name), Mapping) else {}
             for kind in _kinds(field.annotation):
-                if isinstance(kind, type) and issubclass(kind, ConfigModel):
+                if isinstance(kind, type) and issubclass(kind, ConfigModel) and kind._may_be(inside.get("kind")):
                     keys = (
                         *(inner.alias or word for word, inner in kind.model_fields.items()),
-                        *kind._keys_inside(depth - 1),
+                        *kind._keys_inside(depth - 1, inside),
                     )
                     yield from (f"{field.alias or name}.{key}" for key in keys)
+
+    @classmethod
+    def _may_be(cls, kind: object) -> bool:
+        """Whether a group whose key ``kind`` has this value, or that hasn't one, may be one of these."""
+        return (
+            kind is None
+            or "kind" not in (known := cls.model_fields)
+            or kind in (get_args(known["kind"].annotation) or [kind])
+        )
 
     def document(self) -> dict[str, Any]:
         """Plain data with the keys and units of a file; reading it back gives an equal model."""

@@ -40,6 +40,8 @@ def parse_yaml(text: str, source: str) -> Document:
         raise wrong("is nested too deeply", source) from error
     if not isinstance(node, yaml.MappingNode):
         raise wrong("expected 'key: value' lines", Where(source, _line(node) if node else 1))
+    if _values(node, {}) > _MOST_VALUES:
+        raise wrong(f"its aliases stand for more than {_MOST_VALUES} values", source)
     reader = _Reader(source)
     return Document(source, reader.value(node, ()), reader.lines)
 
@@ -56,6 +58,17 @@ def _check_depth(text: str, source: str) -> None:
             raise wrong(f"is nested too deeply: more than {_DEEPEST} levels", Where(source, _line(event)))
 
 
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """For how many values ``node`` stands, aliases too; each node is counted once, inside of itself as one value."""
+    if id(node) not in known:
+        known[id(node)] = 1
+        known[id(node)] += sum(
+            _values(part[1] if isinstance(part, tuple) else part, known)
+            for part in (() if isinstance(node, yaml.ScalarNode) else node.value)
+        )
+    return known[id(node)]
+
+
 def _line(node: yaml.Node | yaml.Event) -> int:
     return node.start_mark.line + 1 if node.start_mark else 1
 
@@ -66,14 +79,10 @@ class _Reader:
     def __init__(self, source: str) -> None:
         self.lines: dict[KeyPath, int] = {}
         self._source = source
-        self._values = 0
         self._inside: list[yaml.Node] = []
 
     def value(self, node: yaml.Node, path: KeyPath) -> object:
         """The value of ``node``, which stands at ``path``."""
-        self._values += 1
-        if self._values > _MOST_VALUES:
-            raise wrong(f"its aliases stand for more than {_MOST_VALUES} values", self._source)
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node, self._source, path)
         if any(node is around for around in self._inside):

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -319,8 +320,13 @@ class SessionBackend:
         if self._hook_ended is not None:
             try:
                 self.hook_result = self._hook_ended()
-            except (Exception, SystemExit):
-                _LOG.exception("the function that the hook returned failed")
+            except (Exception, SystemExit) as error:
+                frames = traceback.extract_tb(error.__traceback__)[1:]  # but for this one
+                own = (
+                    f"{each.filename}:{each.lineno}: " for each in frames[::-1] if each.filename == frames[0].filename
+                )
+                words = f"the function that the hook returned failed: {type(error).__name__}: {error}"
+                _LOG.error("%s", next(own, "") + " ".join(words.split()))
 
     # What the native session calls.
 

@@ -44,7 +44,7 @@
     panels.forEach(function (panel, place) {
       next = next.then(function () {
         const figure = figures[place];
-        return Plotly.react(panel, figure.data, layout(figure.layout), { responsive: true, displaylogo: false, displayModeBar: "hover" });
+        return Plotly.react(panel, figure.data, layout(figure.layout), { responsive: true, displaylogo: false, displayModeBar: narrow.matches ? false : "hover" });
       }).then(function () {
         document.documentElement.dataset.drawn = String(place + 1);
       });

@@ -50,6 +50,16 @@ def test_a_link_to_nowhere_takes_a_name_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("report",), ("plot", "layers"), ("timeline",)])
+def test_the_folder_of_a_file_is_made_as_that_of_a_run_is(words: tuple[str, ...], tmp_path: Path) -> None:
+    folder, target = tmp_path / "run", tmp_path / "some" / "where" / "target.svg"
+    assert status_of([words[0], str(folder), *words[1:], "-o", str(target)]) == 2
+    assert list(tmp_path.iterdir()) == []
+    astra_ns3.run(**small_run(), output=folder)
+    assert status_of([words[0], str(folder), *words[1:], "-o", str(target)]) == 0
+    assert target.is_file()
+
+
+@pytest.mark.parametrize("words", [("report",), ("plot", "layers"), ("timeline",)])
 def test_an_existing_file_is_replaced_only_if_asked(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,6 +70,8 @@ def test_an_existing_file_is_replaced_only_if_asked(
     assert status_of(command) == 2
     assert f"{target}: exists already; name another file or use --overwrite" in capsys.readouterr().err
     assert target.read_text(encoding="utf-8") == "mine"
+    assert status_of([words[0], str(tmp_path), *words[1:], "-o", str(target)]) == 2
+    assert f"{tmp_path}: is not the folder of a run" in capsys.readouterr().err  # told before what is in the way
     assert status_of([*command, "--overwrite"]) == 0
     assert target.read_bytes() != b"mine"
 

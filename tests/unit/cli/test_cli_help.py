@@ -126,3 +126,7 @@ def test_run_has_the_headings_that_one_looks_for() -> None:
     headings = [line[:-1] for line in help_of("astra-ns3 run").splitlines() if line.endswith(":") and line[0] != " "]
     expected = ["Inputs", "Size of the run", "Rules", "Seeds", "Output", "Records", "Limits"]
     assert headings == ["Examples", *expected, "Messages and help"]
+
+
+def test_no_word_of_a_list_of_columns_is_broken() -> None:
+    assert "[default: folder, name, workload, npus, backend," in " ".join(help_of("astra-ns3 runs").split())

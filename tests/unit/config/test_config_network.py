@@ -239,6 +239,14 @@ def test_what_costs_nothing_may_be_left_out_of_a_network_of_version_1(tmp_path: 
         read_network_file(tmp_path / "wrong.json")
 
 
+def test_keys_of_groups_of_another_kind_are_not_suggested(tmp_path: Path) -> None:
+    text = NETWORK.replace("topology:", "hosts_per_leaf: 2\nnpus: 4\ntopology:")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    assert "did you mean 'topology.npus' for 'npus'?" in str(caught.value)
+    assert "leaf'," not in str(caught.value).partition("did you mean")[2]
+
+
 def test_all_unknown_keys_are_told_at_once(tmp_path: Path) -> None:
     text = NETWORK.replace("npus: 16", "npus: 16\n  nqus: 16\n  linq: 1").replace("window: 0.5MB", "windov: 0.5MB")
     with pytest.raises(InputError) as caught:

@@ -132,7 +132,7 @@ def test_nothing_is_said_of_what_is_no_model() -> None:
         (Losses(overlap_slowdown=1.189), "computing takes 1.189 times as long beside collectives"),
         (
             Losses(1_600_000, 0.73, 1.5),
-            "1.6 us for each operation; 27% of the lines inside nodes, if the network has nodes; "
+            "1.6 us for each operation; lines inside nodes reach 73% of their rate, if the network has nodes; "
             "computing takes 1.5 times as long beside collectives",
         ),
     ],
@@ -146,7 +146,7 @@ def test_people_are_told_what_the_device_loses(losses: Losses, words: str | None
 @pytest.mark.parametrize(
     ("topology", "told"),
     [
-        ({"kind": "hierarchical", "scale_up": {}}, [("device losses", "27% of the lines inside nodes")]),
+        ({"kind": "hierarchical", "scale_up": {}}, [("device losses", "lines inside nodes reach 73% of their rate")]),
         ({"kind": "leaf-spine"}, []),
     ],
 )

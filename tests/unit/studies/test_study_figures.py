@@ -213,7 +213,17 @@ def test_a_word_that_a_kind_does_not_use_is_refused(words: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("number", "text"), [(0.12345, "0.123"), (12.34, "12.3"), (999.4, "999"), (999.6, "1,000"), (1171.3, "1,171")]
+    ("number", "text"),
+    [
+        (0.12345, "0.123"),
+        (12.34, "12.3"),
+        (52.009, "52.0"),
+        (52, "52"),
+        (0.0, "0"),
+        (999.4, "999"),
+        (999.6, "1,000"),
+        (1171.3, "1,171"),
+    ],
 )
 def test_a_number_in_a_figure_has_three_digits_and_all_before_its_point(number: float, text: str) -> None:
     assert number_text(number) == text

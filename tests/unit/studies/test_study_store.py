@@ -169,11 +169,11 @@ def test_the_journal_tells_what_each_process_tried(tmp_path: Path) -> None:
 def test_a_folder_of_a_run_or_of_another_study_is_refused_and_a_run_refuses_one_of_a_study(tmp_path: Path) -> None:
     with Store(tmp_path / "study", "first").study():
         Store(tmp_path / "study", "first").check_free()
-    with pytest.raises(InputError, match="the folder holds the study 'first'; name another one or use --overwrite"):
+    with pytest.raises(InputError, match="the folder holds the study 'first'; name another one or use overwrite=True"):
         Store(tmp_path / "study", "degrees").check_free()
-    with pytest.raises(InputError, match="the folder holds a study; name another one or use --overwrite"):
+    with pytest.raises(InputError, match="the folder holds a study; name another one or use overwrite=True"):
         RunFolder(tmp_path / "study")
     RunFolder(tmp_path / "study", overwrite=True)
     (tmp_path / "run.json").touch()
-    with pytest.raises(InputError, match="the folder holds a run; name another one or use --overwrite"):
+    with pytest.raises(InputError, match="the folder holds a run; name another one or use overwrite=True"):
         Store(tmp_path, "first").check_free()
