@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from support.small_run import small_system
 import astra_ns3
 from astra_ns3 import Result
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import InputError
 
 CASES = 24
 TABLES = ("flows", "accounts", "account_hops")
@@ -161,3 +163,45 @@ def test_random_runs_that_once_differed(seed: int) -> None:
     outcome = play(replace(random_case(seed), cores=2, record=()))
     assert outcome.numbers is not None
     assert outcome.problems == ()
+
+
+_LEAF_SPINE = {
+    "topology": {
+        "kind": "leaf-spine",
+        "leaves": 4,
+        "hosts_per_leaf": 4,
+        "spines": 3,
+        "link": {"rate": "100Gbps", "delay": "500ns", "error_rate": 1e-3},
+        "switch": {"buffer": "2MB"},
+    },
+    "transport": {"kind": "roce", "congestion_control": "dcqcn"},
+}
+
+
+def _hooked(tmp_path: Path, hook: Callable[[Any], object], cores: int) -> Result:
+    flows = _drawn_flows(random.Random(3), tmp_path / "flows.csv")
+    network = parse_network(_LEAF_SPINE)
+    return astra_ns3.run(network=network, workload=flows, system=small_system(), on_built=hook, cores=cores)
+
+
+def test_a_switch_is_traced_before_several_cores_play_it(tmp_path: Path) -> None:
+    def trace(context: Any) -> None:
+        port = context.port("switch0:0")
+        context.schedule(5_000_000, lambda: context.trace(port, "Queue", "void(ns3::Time, uint64_t)", print))
+
+    with pytest.raises(InputError, match="Queue of a port is traced while several cores play it"):
+        _hooked(tmp_path, trace, 2)
+
+
+def test_what_hosts_lose_is_told_by_the_one_thread_that_plays(tmp_path: Path) -> None:
+    lost: list[int] = []
+    arguments = "Drop", "void(ns3::Time, ns3::Ptr<const ns3::Packet>)", lambda time, _: lost.append(time.GetTimeStep())
+
+    def trace(context: Any) -> None:
+        for host in range(16):
+            context.trace(context.port(f"host{host}"), *arguments)
+
+    result = _hooked(tmp_path, trace, 2)
+    assert lost == sorted(lost)
+    assert lost
+    assert [line for line in result.metadata["warnings"] if "played on one core, not 2: observe.queues" in line]

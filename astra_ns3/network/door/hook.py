@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 
+from astra_ns3.errors import refuse
 from astra_ns3.network.door import hooking
 from astra_ns3.network.door.library import Native
 from astra_ns3.network.door.session import Session
@@ -40,8 +41,11 @@ class HookContext:
         """Call ``function`` whenever the trace source ``name`` of an ns-3 object fires.
 
         ``signature`` is its C++ signature, such as ``"void(uint32_t, uint32_t)"``. Raises InputError if there is no
-        such trace source.
+        such trace source, or if other threads play it already.
         """
+        if self._session.GetCores() > 1 and hasattr(source, "GetFarGroup"):
+            apart = source.GetGroup() or (name == "Drop" and source.GetFarGroup())
+            refuse(bool(apart), f"{name} of a port is traced while several cores play it: trace it before the run")
         self._kept.append(hooking.trace(source, name, signature, partial(self._call, function)))
 
     @cached_property

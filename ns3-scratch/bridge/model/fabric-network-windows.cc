@@ -137,9 +137,11 @@ FabricNetwork::IsTraced(const std::vector<uint32_t>& groups) const
 {
     for (uint32_t node = 0; node < GetNNodes(); ++node)
     {
+        // A frame that is lost on the link from a host is lost where the switch is played.
+        const bool host = groups[node] == 0;
         const auto& ports = m_ports[node];
-        if (groups[node] != 0 && std::any_of(ports.begin(), ports.end(), [](const auto& port) {
-                return port->IsTraced();
+        if (std::any_of(ports.begin(), ports.end(), [host](const auto& port) {
+                return host ? port->IsDropTraced() : port->IsTraced();
             }))
         {
             return true;

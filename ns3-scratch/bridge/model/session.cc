@@ -68,7 +68,6 @@ struct Session::Parts
     std::string portCounterNames;                            //!< of it
     std::string tables;                                      //!< in words
     int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
-    int64_t watchdogPs{0};                                   //!< its limit, if it watches
     uint32_t cores{1};                                       //!< threads that play
     bool begun{false};                                       //!< Run was called
 };
@@ -179,7 +178,8 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
 void
 Session::Watch(int64_t limitPs)
 {
-    m_parts->watchdogPs = limitPs;
+    // A check that is due for a pause is scheduled when a window ends, at the latest.
+    m_parts->shortestPs = std::min(m_parts->shortestPs, limitPs);
     m_parts->watchdog =
         std::make_unique<FabricPauseWatchdog>(limitPs, [this](const std::string& report) {
             m_parts->simulation->Fail(report);
@@ -265,11 +265,6 @@ void
 Session::UseCores(uint32_t cores)
 {
     m_parts->cores = std::max<uint32_t>(cores, 1);
-    // A check that a pause is due for is scheduled between windows, when the pause is told of.
-    if (cores > 1 && m_parts->watchdogPs > 0)
-    {
-        m_parts->shortestPs = std::min(m_parts->shortestPs, m_parts->watchdogPs);
-    }
 }
 
 uint32_t

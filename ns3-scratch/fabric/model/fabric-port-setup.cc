@@ -10,6 +10,8 @@
 #include "ns3/trace-source-accessor.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace ns3
 {
@@ -144,6 +146,13 @@ FabricPort::SetRate(DataRate rate)
 void
 FabricPort::SetDelay(Time delay)
 {
+    const int64_t leastPs = m_group == m_farGroup ? 0 : FabricSimulator::Get().GetLeastDelayPs();
+    if (delay.GetTimeStep() < leastPs)
+    {
+        throw std::invalid_argument(
+            m_name + " gets a delay of " + std::to_string(delay.GetTimeStep()) + " ps, below the " +
+            std::to_string(leastPs) + " ps with which the run began; set it before the run begins");
+    }
     SettleIfUsed();
     m_delay = delay;
 }

@@ -35,8 +35,9 @@ FabricPort::Enqueue(FabricFrame* frame)
     }
     // With nothing on its way the line was idle: there is no departure that could be due just now.
     // There is one if something waits, and what was on the line has been taken by its head.
-    // (With threads what is on its way is not known here, and no head is taken: see SetGroups.)
-    const bool idle = !m_threads && m_wire.IsEmpty() && m_ready == 0 && m_lineFreePs <= nowPs;
+    // (With threads the far end knows what is on its way, but no head is taken.)
+    const bool nothing = m_threads ? m_lastArrivalPs <= nowPs : m_wire.IsEmpty();
+    const bool idle = nothing && m_ready == 0 && m_lineFreePs <= nowPs;
     const bool free = m_lineFreePs <= duePs || idle;
     if (free && (m_paused >> priority & 1) == 0)
     {

@@ -430,6 +430,13 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void CatchUp() const;
     /// \return whether somebody traces it
     bool IsTraced() const;
+
+    /// \return whether somebody traces what it drops, or loses on its link
+    bool IsDropTraced() const
+    {
+        return !m_dropTrace.IsEmpty();
+    }
+
     /// \return who receives
     FabricReceiver* GetReceiver() const;
     /// \return the receiver's number of its port

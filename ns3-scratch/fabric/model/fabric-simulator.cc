@@ -396,7 +396,7 @@ FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
     FabricPort* port = PortOf(due.target);
     if (!port)
     {
-        lane.lastPs = due.timePs;
+        lane.lastPs = std::max(lane.lastPs, due.timePs);
         lane.context = due.rank;
         const Ptr<EventImpl> event(EventOf(due.target), false);
         if (!event->IsCancelled())
@@ -419,7 +419,7 @@ FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
     if (call == Call::ARRIVAL)
     {
         lane.events++;
-        lane.lastPs = due.timePs;
+        lane.lastPs = std::max(lane.lastPs, due.timePs);
         lane.context = port->GetFarContext();
         port->Arrive();
     }
@@ -757,12 +757,18 @@ FabricSimulator::LeaveCrew()
 {
     try
     {
-        FinishTurns();
+        if (std::exchange(m_crewPlays, false))
+        {
+            m_crew->Finish();
+        }
     }
     catch (...)
     {
-        m_active.clear(); // one error is enough to tell
+        m_crewPlays = false; // one error is enough to tell
     }
+    m_active.clear();
+    m_lanes.front()->group = 0;
+    m_lanes.front()->besideOthers = false;
 }
 
 bool

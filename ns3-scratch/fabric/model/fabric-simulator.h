@@ -105,6 +105,12 @@ class FabricSimulator : public SimulatorImpl
         return m_window * m_windowPs - 1;
     }
 
+    /// \return the least delay that a link between groups may have, 0 without windows
+    int64_t GetLeastDelayPs() const
+    {
+        return m_groups.empty() ? 0 : (HasCrew() ? 2 * m_windowPs : m_windowPs);
+    }
+
     /// \return whether the next event is due at the moment of the last one, and does nothing but
     /// tell a listener of something
     bool NextOnlyTells() const;
