@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results, words
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import folder_for, print_json, print_result, show
+from astra_ns3.cli.output import print_json, print_result, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.integrity import blaming_damage
@@ -77,7 +77,7 @@ def plot_command(
         return
     target = output or f"{wanted.name}.png"
     check_target(target)
-    with blaming_damage((folder, *beside)), folder_for(target):
+    with blaming_damage((folder, *beside)):
         result = Result.load(folder)
         others = tuple(Result.load(other) for other in beside)
         check_free(target, overwrite=overwrite)

@@ -8,7 +8,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import folder_for, print_result
+from astra_ns3.cli.output import print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
@@ -38,7 +38,7 @@ def timeline_command(folder: str, output: str | None, messages: int, overwrite: 
 
     It shows what NPUs did, messages with arrows, and links; https://ui.perfetto.dev opens it in a browser.
     """
-    with blaming_damage((folder,)), folder_for(output or "."):
+    with blaming_damage((folder,)):
         result = Result.load(folder)
         if output is not None:  # the file in the run's own folder is this command's
             check_free(output, overwrite=overwrite)

@@ -50,16 +50,6 @@ def test_a_link_to_nowhere_takes_a_name_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("report",), ("plot", "layers"), ("timeline",)])
-def test_the_folder_of_a_file_is_made_as_that_of_a_run_is(words: tuple[str, ...], tmp_path: Path) -> None:
-    folder, target = tmp_path / "run", tmp_path / "some" / "where" / "target.svg"
-    assert status_of([words[0], str(folder), *words[1:], "-o", str(target)]) == 2
-    assert list(tmp_path.iterdir()) == []
-    astra_ns3.run(**small_run(), output=folder)
-    assert status_of([words[0], str(folder), *words[1:], "-o", str(target)]) == 0
-    assert target.is_file()
-
-
-@pytest.mark.parametrize("words", [("report",), ("plot", "layers"), ("timeline",)])
 def test_an_existing_file_is_replaced_only_if_asked(
     words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
