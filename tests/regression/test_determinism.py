@@ -12,6 +12,7 @@ import pytest
 from support.command import NEEDS_HEADERS
 
 import astra_ns3
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.metadata import VARYING_KEYS
 
 TIMEOUT_SECONDS = 120
@@ -120,6 +121,6 @@ def test_a_run_that_failed_leaves_nothing_behind_for_the_next(
     def fail(context: object) -> None:
         raise RuntimeError("a hook that fails")
 
-    with pytest.raises(RuntimeError, match="a hook that fails"):
+    with pytest.raises(InputError, match="RuntimeError: a hook that fails"):
         astra_ns3.run(**files, seed=3, on_built=fail)
     assert differing(fresh, in_this_process(files, tmp_path / "after")) == []
