@@ -243,7 +243,7 @@ class Elements:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What the NPUs of each stage do in one iteration, before it has an order.
+    """Work of the NPUs of each stage in one iteration, before it has an order.
 
     ``chunks``: the model's blocks, cut in as many parts as there are stages, or a multiple; part c is on stage
     ``c % degrees.pipeline``. ``schedule``: one of the registry of ``workload/training/``. ``boundary_bytes``: an NPU's

@@ -1,4 +1,4 @@
-"""What a run takes before its first event, from the inputs alone, and its refusal where memory can't hold that.
+"""Cost of a run before its first event, from the inputs alone, and its refusal where memory can't hold that.
 
 Graph, routes and schedules are refused where they are built (``topology/counts.py``, ``collectives/columns.py``); here
 is what the driver and the backend add, and connections. The estimate leaves out what else grows while the run goes on,

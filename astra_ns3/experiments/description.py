@@ -1,4 +1,4 @@
-"""What a run's three files said, as plain data: all that its results need of them, whatever process makes these."""
+"""The three files of a run as plain data: all that its results need of them, whatever process makes these."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ExpectedPlay:
 
 @dataclass(frozen=True)
 class ExpectedRun:
-    """What a run will play; ``collectives`` counts those with something to do."""
+    """Collectives and messages that a run will play; ``collectives`` counts those with something to do."""
 
     collectives: int
     plays: tuple[ExpectedPlay, ...]
@@ -136,7 +136,7 @@ def expected_plays(
 
 
 def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:
-    """What goes from one NPU to another, and the invitations to it."""
+    """Messages from one NPU to another, and the invitations to them."""
     for messages in counted_messages(programs):
         yield ExpectedPlay(message_schedule(), messages.bytes, messages.pairs, messages.times)
         if messages.rendezvous:

@@ -1,4 +1,4 @@
-"""What came of a list of flows, as tables and as plain data: completion by size, goodput over time."""
+"""Results of a list of flows, as tables and as plain data: completion by size, goodput over time."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def flow_tables(totals: FlowTotals | None) -> list[Table]:
 
 
 def flow_document(totals: FlowTotals | None) -> RunDocument:
-    """What run.json says of a list of flows under ``flows``; nothing for other workloads."""
+    """Part ``flows`` of run.json, of a list of flows; nothing for other workloads."""
     if totals is None:
         return {}
     span_ps = totals.last_end_ps - totals.first_start_ps

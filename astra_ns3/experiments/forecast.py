@@ -1,4 +1,4 @@
-"""What a run will send, known before it runs: collectives, messages, packets; and a guess of its time and memory.
+"""Forecast of what a run will send, before it runs: collectives, messages, packets; and a guess of its time and memory.
 
 The guesses are sums of what the parts cost on one machine (``costs.py``); congestion and retransmissions move them.
 Model limits: every message goes over the mean number of links of its transport's pairs.
@@ -28,7 +28,7 @@ from astra_ns3.transport.transport import TransportCosts
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run will come to, over all NPUs, passes and tenants.
+    """Totals of a run to come, over all NPUs, passes and tenants.
 
     ``launches``: how often an NPU starts a phase of a chunk. ``packets``: those with data that enter the network, when
     every message begins a new one; acknowledgements are not counted.

@@ -1,4 +1,4 @@
-"""What is known of a model's run before it is played, as tables and data: memory by stage, how experts are chosen."""
+"""Facts of a model's run known before it is played, as tables and data: memory by stage, how experts are chosen."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def foreseen_tables(foreseen: Foreseen) -> list[Table]:
 
 
 def foreseen_document(foreseen: Foreseen) -> ForeseenDocument:
-    """What run.json says of it; nothing where nothing is foreseen."""
+    """Part of run.json about it; empty where nothing is foreseen."""
     found: ForeseenDocument = {}
     if foreseen.memory:
         stages = [_stage_document(stage) for stage in foreseen.memory]

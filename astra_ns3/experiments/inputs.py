@@ -59,7 +59,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run is made of; ``job``, its workload, is already scaled."""
+    """Inputs of a run; ``job``, its workload, is already scaled."""
 
     job: Job
     system: SystemConfig

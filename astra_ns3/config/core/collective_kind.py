@@ -8,7 +8,7 @@ from astra_ns3.errors import unknown
 
 
 class CollectiveKind(str, Enum):
-    """What a collective does to the data of its ranks; broadcast, reduce and point-to-point start or end at rank 0."""
+    """Effect of a collective on the data of its ranks; broadcast, reduce and point-to-point start or end at rank 0."""
 
     ALL_REDUCE = "ALLREDUCE"
     ALL_TO_ALL = "ALLTOALL"
