@@ -8,6 +8,9 @@
 namespace ns3
 {
 
+class EventImpl;
+class FabricPort;
+
 /// Something that is due.
 struct FabricDue
 {
@@ -15,6 +18,28 @@ struct FabricDue
     uint64_t order;   //!< smaller comes first at that time
     uintptr_t target; //!< an EventImpl, or a FabricPort with a mark in the lowest bits
     uint32_t rank;    //!< of a port: smaller comes first at that time; of an event: its node
+
+    static constexpr uintptr_t ARRIVAL_MARK = 1; //!< in the address of a port at which it arrives
+    static constexpr uintptr_t WAKE_MARK = 2;    //!< of a port that wakes
+    static constexpr uintptr_t MARKS = 3;        //!< both
+
+    /// \return the port that is due, or none: it is an event of ns-3
+    FabricPort* GetPort() const
+    {
+        return (target & MARKS) == 0 ? nullptr : reinterpret_cast<FabricPort*>(target & ~MARKS);
+    }
+
+    /// \return whether a port is due because something arrives
+    bool IsArrival() const
+    {
+        return (target & MARKS) == ARRIVAL_MARK;
+    }
+
+    /// \return the event that is due; it must be one
+    EventImpl* GetEvent() const
+    {
+        return reinterpret_cast<EventImpl*>(target);
+    }
 
     /// \return whether this is due before another
     bool IsBefore(const FabricDue& other) const

@@ -23,33 +23,6 @@ NS_OBJECT_ENSURE_REGISTERED(FabricSimulator);
 namespace
 {
 FabricSimulator* g_simulator = nullptr; //!< the one in use: ns-3 has one simulator per process
-
-constexpr uintptr_t ARRIVAL_MARK = 1; // in the address of a port
-constexpr uintptr_t WAKE_MARK = 2;
-constexpr uintptr_t MARKS = 3;
-constexpr uint32_t SPARE_FRAMES = 64; // of a thread that plays switches
-
-/// \return the port that is due, or none: it is an event of ns-3
-FabricPort*
-PortOf(uintptr_t target)
-{
-    return (target & MARKS) == 0 ? nullptr : reinterpret_cast<FabricPort*>(target & ~MARKS);
-}
-
-/// \return what the port is due for
-FabricSimulator::Call
-CallOf(uintptr_t target)
-{
-    return (target & MARKS) == ARRIVAL_MARK ? FabricSimulator::Call::ARRIVAL
-                                            : FabricSimulator::Call::WAKE;
-}
-
-/// \return the event that is due; it must be one
-EventImpl*
-EventOf(uintptr_t target)
-{
-    return reinterpret_cast<EventImpl*>(target);
-}
 } // namespace
 
 TypeId
@@ -102,11 +75,17 @@ FabricSimulator::Find()
     return g_simulator;
 }
 
+FabricSimulator::Call
+FabricSimulator::CallOf(const FabricDue& due)
+{
+    return due.IsArrival() ? Call::ARRIVAL : Call::WAKE;
+}
+
 bool
 FabricSimulator::IsStale(const FabricDue& due)
 {
-    const FabricPort* port = PortOf(due.target);
-    return port ? !port->IsDue(CallOf(due.target), due.timePs) : EventOf(due.target)->IsCancelled();
+    const FabricPort* port = due.GetPort();
+    return port ? !port->IsDue(CallOf(due), due.timePs) : due.GetEvent()->IsCancelled();
 }
 
 void
@@ -116,7 +95,8 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
     const uint32_t number = arrives ? port->GetFarGroup() : port->GetGroup();
     const FabricDue due{timePs,
                         arrives ? ARRIVALS + static_cast<uint64_t>(port->GetFirstSentPs()) : WAKES,
-                        reinterpret_cast<uintptr_t>(port) | (arrives ? ARRIVAL_MARK : WAKE_MARK),
+                        reinterpret_cast<uintptr_t>(port) |
+                            (arrives ? FabricDue::ARRIVAL_MARK : FabricDue::WAKE_MARK),
                         arrives ? port->GetArrivalRank(timePs) : port->GetWakeRank()};
     if (number == 0 || m_groups.empty())
     {
@@ -146,25 +126,9 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
 }
 
 void
-FabricSimulator::NoteEmptied(FabricPort* port)
-{
-    m_emptied.push_back(port);
-}
-
-void
-FabricSimulator::NoteBusy(FabricPort* port)
-{
-    m_groups[port->GetGroup()].busy.push_back(port);
-    if (port->GetGroup() != FabricLane::Here().group)
-    {
-        ListFor(port->GetGroup(), m_windowEndPs);
-    }
-}
-
-void
 FabricSimulator::Forget(const FabricPort* port)
 {
-    const auto isOfPort = [port](const FabricDue& due) { return PortOf(due.target) == port; };
+    const auto isOfPort = [port](const FabricDue& due) { return due.GetPort() == port; };
     m_first.EraseIf(isOfPort);
     for (Group& group : m_groups)
     {
@@ -177,68 +141,6 @@ FabricSimulator::Forget(const FabricPort* port)
         std::erase(lane->grown, port);
     }
     std::erase(m_emptied, port);
-}
-
-void
-FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
-{
-    m_groups = std::vector<Group>(groups);
-    m_windowPs = windowPs;
-    m_windowEndPs = 0;
-    if (cores > 1)
-    {
-        for (uint32_t core = 1; core < cores; ++core)
-        {
-            m_lanes.push_back(std::make_unique<FabricLane>());
-        }
-        m_crew = std::make_unique<FabricCrew>(cores - 1, [this](uint32_t worker, uint32_t piece) {
-            FabricLane& lane = *m_lanes[worker];
-            if (worker > 0) // the simulation's thread has its lane whatever it does
-            {
-                FabricLane::Enter(&lane);
-            }
-            PlayTurn(lane, m_active[piece]);
-        });
-    }
-    // What is due already was put where it would wait without windows.
-    std::vector<FabricDue> posted;
-    m_first.EraseIf([&posted](const FabricDue& due) {
-        if (PortOf(due.target))
-        {
-            posted.push_back(due);
-        }
-        return PortOf(due.target) != nullptr;
-    });
-    for (const FabricDue& due : posted)
-    {
-        Post(PortOf(due.target), CallOf(due.target), due.timePs);
-    }
-}
-
-void
-FabricSimulator::CatchUp()
-{
-    FabricLane& lane = FabricLane::Here();
-    if (!m_inWindow || lane.group != 0)
-    {
-        return;
-    }
-    const int64_t nowPs = lane.nowPs;
-    const uint32_t context = lane.context;
-    if (m_switchWindow < m_window)
-    {
-        FinishTurns();
-        m_switchWindow = m_window;
-        HandOver();
-        FindActive();
-    }
-    PlayOtherGroups({nowPs, m_order, 0, m_rank});
-    if (m_crew)
-    {
-        HandOver();
-    }
-    lane.nowPs = nowPs;
-    lane.context = context;
 }
 
 bool
@@ -262,12 +164,11 @@ FabricSimulator::HasLiveEvents() const
 bool
 FabricSimulator::NextOnlyTells() const
 {
-    if (m_first.IsEmpty() || m_first.Front().timePs != FabricNowPs() ||
-        PortOf(m_first.Front().target))
+    if (m_first.IsEmpty() || m_first.Front().timePs != FabricNowPs() || m_first.Front().GetPort())
     {
         return false;
     }
-    EventImpl* event = EventOf(m_first.Front().target);
+    EventImpl* event = m_first.Front().GetEvent();
     const auto* next = dynamic_cast<const FabricTellingEvent*>(event);
     return next && !event->IsCancelled() && next->OnlyTells();
 }
@@ -380,9 +281,9 @@ FabricSimulator::Sweep()
 {
     m_first.EraseIf([](const FabricDue& due) {
         const bool stale = IsStale(due);
-        if (stale && !PortOf(due.target))
+        if (stale && !due.GetPort())
         {
-            EventOf(due.target)->Unref();
+            due.GetEvent()->Unref();
         }
         return stale;
     });
@@ -393,12 +294,12 @@ void
 FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
 {
     lane.nowPs = due.timePs;
-    FabricPort* port = PortOf(due.target);
+    FabricPort* port = due.GetPort();
     if (!port)
     {
         lane.lastPs = std::max(lane.lastPs, due.timePs);
         lane.context = due.rank;
-        const Ptr<EventImpl> event(EventOf(due.target), false);
+        const Ptr<EventImpl> event(due.GetEvent(), false);
         if (!event->IsCancelled())
         {
             lane.events++;
@@ -407,7 +308,7 @@ FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
         }
         return;
     }
-    const Call call = CallOf(due.target);
+    const Call call = CallOf(due);
     if (!port->IsDue(call, due.timePs))
     {
         return;
@@ -451,330 +352,6 @@ FabricSimulator::PlayFirstGroup(int64_t endPs)
         Play(lane, due);
     }
     return false;
-}
-
-void
-FabricSimulator::PlayOtherGroups(const FabricDue& end)
-{
-    FabricLane& lane = *m_lanes.front();
-    lane.besideOthers = HasCrew();
-    for (std::size_t place = 0; place < m_active.size(); ++place)
-    {
-        lane.group = m_active[place];
-        PlayGroup(lane, m_groups[lane.group], end);
-    }
-    lane.group = 0;
-    lane.besideOthers = false;
-}
-
-void
-FabricSimulator::PlayGroup(FabricLane& lane, Group& group, const FabricDue& end)
-{
-    const auto& dues = group.dues.GetAll();
-    for (const FabricDue& due : dues)
-    {
-        if (due.timePs < end.timePs)
-        {
-            PortOf(due.target)->PrefetchLink();
-        }
-    }
-    for (const FabricDue& due : dues)
-    {
-        if (due.timePs < end.timePs && CallOf(due.target) == Call::ARRIVAL)
-        {
-            PortOf(due.target)->PrefetchFrames();
-        }
-    }
-    while (!group.dues.IsEmpty() && group.dues.Front().IsBefore(end))
-    {
-        // What comes next on the same link takes its place, as a rule.
-        lane.frontPlayed = true;
-        const FabricDue due = group.dues.Front();
-        Play(lane, due);
-        if (lane.frontPlayed)
-        {
-            group.dues.Erase(0);
-        }
-    }
-    lane.frontPlayed = false;
-    group.playedPs = end.timePs;
-}
-
-void
-FabricSimulator::PlayTurn(FabricLane& lane, uint32_t number)
-{
-    Group& group = m_groups[number];
-    const int64_t endPs = EndOf(m_switchWindow);
-    lane.group = number;
-    lane.besideOthers = HasCrew();
-    PlayGroup(lane, group, {endPs, 0, 0, 0});
-    SettleBusy(lane, group, endPs);
-    ListNext(lane, number);
-    lane.group = 0;
-    lane.besideOthers = false;
-}
-
-void
-FabricSimulator::SettleBusy(FabricLane& lane, Group& group, int64_t endPs)
-{
-    const int64_t nowPs = lane.nowPs;
-    lane.nowPs = endPs - 1;
-    std::size_t kept = 0;
-    for (std::size_t place = 0; place < group.busy.size(); ++place)
-    {
-        FabricPort* port = group.busy[place];
-        if (port->EndTurn(endPs - 1, endPs > NEVER - m_windowPs ? NEVER : endPs + m_windowPs))
-        {
-            group.busy[kept++] = port;
-        }
-    }
-    group.busy.resize(kept);
-    lane.nowPs = nowPs;
-}
-
-void
-FabricSimulator::ListNext(FabricLane& lane, uint32_t number)
-{
-    Group& group = m_groups[number];
-    group.active = false;
-    group.listedFor = group.dues.IsEmpty() ? NEVER : group.dues.Front().timePs / m_windowPs;
-    if (!group.busy.empty())
-    {
-        group.listedFor = std::min(group.listedFor, m_switchWindow + 1);
-    }
-    if (group.listedFor != NEVER)
-    {
-        lane.listed[group.listedFor].push_back(number);
-    }
-}
-
-void
-FabricSimulator::ListFor(uint32_t number, int64_t timePs)
-{
-    Group& group = m_groups[number];
-    const int64_t window = timePs / m_windowPs;
-    if (number == 0 || group.active)
-    {
-        return;
-    }
-    if (m_inWindow && window <= m_switchWindow)
-    {
-        group.active = true;
-        m_active.push_back(number);
-    }
-    else if (window < group.listedFor)
-    {
-        group.listedFor = window;
-        m_lanes.front()->listed[window].push_back(number);
-    }
-}
-
-int64_t
-FabricSimulator::EndOf(int64_t window) const
-{
-    return window * m_windowPs > NEVER - m_windowPs ? NEVER : (window + 1) * m_windowPs;
-}
-
-int64_t
-FabricSimulator::FindFirstWindow() const
-{
-    if (!m_groups.front().busy.empty())
-    {
-        return m_window + 1;
-    }
-    return m_first.IsEmpty() ? NEVER : m_first.Front().timePs / m_windowPs;
-}
-
-int64_t
-FabricSimulator::FindOtherWindow() const
-{
-    if (!m_active.empty())
-    {
-        return m_switchWindow; // played in part
-    }
-    int64_t first = NEVER;
-    for (const auto& lane : m_lanes)
-    {
-        first = lane->listed.empty() ? first : std::min(first, lane->listed.begin()->first);
-    }
-    return first;
-}
-
-void
-FabricSimulator::FindActive()
-{
-    for (const auto& lane : m_lanes)
-    {
-        while (!lane->listed.empty() && lane->listed.begin()->first <= m_switchWindow)
-        {
-            for (const uint32_t number : lane->listed.begin()->second)
-            {
-                Group& group = m_groups[number];
-                if (!group.active && group.listedFor <= m_switchWindow)
-                {
-                    group.active = true;
-                    m_active.push_back(number);
-                }
-            }
-            lane->listed.erase(lane->listed.begin());
-        }
-    }
-    std::sort(m_active.begin(), m_active.end()); // so that a thread has what it had, as a rule
-}
-
-bool
-FabricSimulator::BeginWindow()
-{
-    const int64_t first = FindFirstWindow();
-    const int64_t other = FindOtherWindow();
-    const int64_t behind = HasCrew() ? 1 : 0;
-    if (first == NEVER && other == NEVER)
-    {
-        return false;
-    }
-    m_window = other == NEVER ? first : std::min(first, other + behind);
-    m_switchWindow = m_window - behind;
-    m_windowEndPs = EndOf(m_window);
-    m_inWindow = true;
-    FindActive();
-    if (!HasCrew())
-    {
-        FabricLane& lane = *m_lanes.front();
-        lane.nowPs = std::max(lane.nowPs, m_window * m_windowPs);
-    }
-    else if (m_active.size() > 1 || (!m_active.empty() && first <= m_window))
-    {
-        m_crewPlays = true;
-        m_crew->Begin(static_cast<uint32_t>(m_active.size()));
-    }
-    return true;
-}
-
-void
-FabricSimulator::FinishTurns()
-{
-    FabricLane& lane = *m_lanes.front();
-    const int64_t nowPs = lane.nowPs;
-    if (std::exchange(m_crewPlays, false))
-    {
-        m_crew->Finish();
-    }
-    else
-    {
-        for (std::size_t place = 0; place < m_active.size(); ++place)
-        {
-            PlayTurn(lane, m_active[place]);
-        }
-    }
-    lane.nowPs = HasCrew() ? nowPs : std::max(nowPs, lane.nowPs);
-    m_active.clear();
-}
-
-void
-FabricSimulator::EndWindow()
-{
-    FabricLane& lane = *m_lanes.front();
-    if (HasCrew())
-    {
-        SettleBusy(lane, m_groups.front(), m_windowEndPs);
-        if (m_switchWindow < m_window)
-        {
-            FinishTurns();
-        }
-        m_inWindow = false;
-        HandOver();
-        return;
-    }
-    FinishTurns();
-    m_inWindow = false;
-    const int64_t nowPs = std::exchange(lane.nowPs, m_windowEndPs - 1);
-    for (FabricPort* port : m_emptied)
-    {
-        port->WindowEnded(lane.nowPs);
-    }
-    m_emptied.clear();
-    lane.nowPs = nowPs;
-}
-
-void
-FabricSimulator::HandOver()
-{
-    for (const auto& lane : m_lanes)
-    {
-        for (FabricPort* port : lane->grown)
-        {
-            port->MergeLink();
-        }
-        lane->grown.clear();
-    }
-    for (const auto& lane : m_lanes)
-    {
-        for (FabricPort* port : lane->onTheWay)
-        {
-            port->HandOver();
-        }
-        lane->onTheWay.clear();
-        if (lane != m_lanes.front())
-        {
-            m_lanes.front()->events += std::exchange(lane->events, 0);
-            FabricFramePool::Balance(*lane, SPARE_FRAMES);
-        }
-    }
-    TellNotes();
-}
-
-void
-FabricSimulator::TellNotes()
-{
-    std::vector<FabricNote> notes;
-    for (const auto& lane : m_lanes)
-    {
-        notes.insert(notes.end(), lane->notes.begin(), lane->notes.end());
-        lane->notes.clear();
-    }
-    std::stable_sort(notes.begin(), notes.end(), [](const FabricNote& a, const FabricNote& b) {
-        return a.timePs != b.timePs ? a.timePs < b.timePs : a.rank < b.rank;
-    });
-    for (const FabricNote& note : notes)
-    {
-        if (note.frame && note.frame->flow)
-        {
-            note.frame->flow->FrameLost(note.frame);
-        }
-        else if (note.frame)
-        {
-            FabricFramePool::Give(note.frame);
-        }
-        else
-        {
-            note.port->TellPaused(note.timePs, note.priorities);
-        }
-    }
-}
-
-void
-FabricSimulator::LeaveCrew()
-{
-    try
-    {
-        if (std::exchange(m_crewPlays, false))
-        {
-            m_crew->Finish();
-        }
-    }
-    catch (...)
-    {
-        m_crewPlays = false; // one error is enough to tell
-    }
-    m_active.clear();
-    m_lanes.front()->group = 0;
-    m_lanes.front()->besideOthers = false;
-}
-
-bool
-FabricSimulator::HasCrew() const
-{
-    return m_crew != nullptr;
 }
 
 void
@@ -859,9 +436,9 @@ FabricSimulator::ReleaseDues()
     LeaveCrew();
     m_crew.reset();
     m_first.EraseIf([](const FabricDue& due) {
-        if (!PortOf(due.target))
+        if (!due.GetPort())
         {
-            EventOf(due.target)->Unref();
+            due.GetEvent()->Unref();
         }
         return true;
     });

@@ -168,6 +168,8 @@ class FabricSimulator : public SimulatorImpl
     static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
     static constexpr std::size_t SMALLEST_SWEEP = 4096;
 
+    /// \return what a port is due for
+    static Call CallOf(const FabricDue& due);
     /// \return whether something is due no more: cancelled, or a port that has changed its mind
     static bool IsStale(const FabricDue& due);
     /// \return time after a delay \throw std::overflow_error if there is no such time
