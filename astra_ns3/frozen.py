@@ -22,7 +22,7 @@ def _light(kind: type | None = None, /, *, frozen: bool = False, eq: bool = True
     if not frozen or how.keys() - {"kw_only"} or any(map(dataclasses.is_dataclass, kind.__bases__)):
         return dataclasses.dataclass(frozen=frozen, eq=eq, **how)(kind)
     dataclasses.dataclass(init=False, repr=False, eq=False, **how)(kind)
-    kind.__dataclass_params__.frozen = True  # type: ignore[attr-defined]
+    vars(kind)["__dataclass_params__"].frozen = True
     for name, method in {**_GUARDS, "__init__": _init(kind), **_methods(kind, eq)}.items():
         if vars(kind).get(name) is None:
             setattr(kind, name, method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import parse_network
@@ -25,7 +26,7 @@ def network_of(metadata: RunDocument) -> AnyNetwork | None:
         return None
 
 
-def _kinds(group: object) -> Iterator[str]:
+def _kinds(group: Json) -> Iterator[str]:
     """Every ``kind`` of a group and of those in it."""
     if isinstance(group, Mapping):
         for key, value in group.items():

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, refuse, wrong
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import RunDocument
@@ -120,7 +121,7 @@ def could_record(records: Told, table: str) -> bool:
     return table != "pauses" or _has_pfc(records.metadata["network"])
 
 
-def _has_pfc(group: object) -> bool:
+def _has_pfc(group: Json) -> bool:
     if isinstance(group, Mapping):
         return group.get("pfc") is not None or any(_has_pfc(value) for value in group.values())
     return isinstance(group, list) and any(_has_pfc(value) for value in group)

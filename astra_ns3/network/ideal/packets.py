@@ -7,6 +7,8 @@ segments at full rate, without handshake, slow start or windows.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -217,7 +219,7 @@ def _line_ps(size: Numbers, rate_bps: int) -> Numbers:
 
 def _classes(graph: Graph) -> tuple[Numbers, list[list[int]]]:
     """The class of each host, and its first and last member: hosts with like links to the same switches are alike."""
-    numbers: dict[object, int] = {}
+    numbers: dict[Hashable, int] = {}
     members: list[list[int]] = []
     class_of = np.full(graph.hosts, _NONE, dtype=np.int64)
     for host in dict.fromkeys(graph.npu_host):
@@ -230,7 +232,7 @@ def _classes(graph: Graph) -> tuple[Numbers, list[list[int]]]:
     return class_of, members
 
 
-def _surroundings(graph: Graph, host: int) -> object:
+def _surroundings(graph: Graph, host: int) -> Hashable:
     links = [(port.peer, graph.links[port.link]) for port in graph.ports[host]]
     if any(peer < graph.hosts for peer, _ in links):
         return host

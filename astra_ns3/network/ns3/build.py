@@ -95,7 +95,7 @@ def _describe_switch(description: Description, config: SwitchConfig, at_enqueue:
 def _links(description: Description, graph: Graph, largest_wire_bytes: int) -> _Numbers:
     """Describe each kind of link once; the nodes and the kind of each link, shape ``(links, 3)``."""
     pfc_of = [None] * graph.hosts + [config.pfc for config in graph.switch_configs]
-    kinds: dict[tuple[object, ...], int] = {}
+    kinds: dict[tuple[float, ...], int] = {}
     found = []
     for link in graph.links:
         near, far = pfc_of[link.a], pfc_of[link.b]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -56,7 +56,7 @@ class Requests:
         key = None if self._by_number else (kind, bytes, dimensions)
         return CollectiveRequest(kind, bytes, label, policy, dimensions, communicator, key)
 
-    def message(self, npu: int, node: GraphNode, apart: object = None) -> MessageRequest:
+    def message(self, npu: int, node: GraphNode, apart: Hashable = None) -> MessageRequest:
         """The end of a message that a node of ``npu`` is; ``apart``: part of its tag. Raises InputError."""
         peer = node.peer
         if peer is None or not 0 <= peer < self._npus:

@@ -8,7 +8,7 @@ and none may ask for a collective, which would be a collective of a collective.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -28,8 +28,8 @@ from astra_ns3.workload.graphs.checks.location import and_more, location
 
 _WINDOW = 1 << 16
 
-BeginPart = Callable[[NpuPlayer, GraphNode, object], bool | None]
-"""Begins a node of a custom collective whose messages' tags are told apart by an object."""
+BeginPart = Callable[[NpuPlayer, GraphNode, Hashable], bool | None]
+"""Begins a node of a custom collective whose messages' tags are told apart by an object that can be a key."""
 
 
 def check_custom(system: SystemConfig, compatibility: Compatibility = OURS) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -259,7 +259,7 @@ class GraphDriver(SystemDriver):
         part.start(self._network.now_ps())
         return part.done
 
-    def _begin_part(self, player: NpuPlayer, node: GraphNode, apart: object) -> bool | None:
+    def _begin_part(self, player: NpuPlayer, node: GraphNode, apart: Hashable) -> bool | None:
         """A node of such a collective."""
         if node.kind not in _MESSAGES:
             return self._last(player, node, self._durations.said(node))
@@ -278,7 +278,7 @@ class GraphDriver(SystemDriver):
         if self._journal is not None and node.kind not in _MESSAGES and begin_ps < time_ps:
             write_work(self._journal, npu, node, begin_ps, time_ps)
 
-    def _begin_own_message(self, player: NpuPlayer, node: GraphNode, apart: object = None) -> bool:
+    def _begin_own_message(self, player: NpuPlayer, node: GraphNode, apart: Hashable = None) -> bool:
         if node.kind is NodeKind.RECEIVE:
             return self._own_messages.receive(player.npu, node, apart)
         receiver = self._own_messages.send(player.npu, node, apart)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Hashable
 
 from astra_ns3.config.graph_workload import GraphNode
 
-_Key = tuple[int, int, object]
+_Key = tuple[int, int, Hashable]
 
 
 class OwnMessages:
@@ -16,7 +17,7 @@ class OwnMessages:
         self._sent: Counter[_Key] = Counter()
         self._awaited: dict[_Key, deque[GraphNode]] = {}
 
-    def send(self, npu: int, node: GraphNode, apart: object = None) -> GraphNode | None:
+    def send(self, npu: int, node: GraphNode, apart: Hashable = None) -> GraphNode | None:
         """A message is sent; the node that waited for it, if there is one."""
         key = npu, node.tag, apart
         if self._awaited.get(key):
@@ -24,7 +25,7 @@ class OwnMessages:
         self._sent[key] += 1
         return None
 
-    def receive(self, npu: int, node: GraphNode, apart: object = None) -> bool:
+    def receive(self, npu: int, node: GraphNode, apart: Hashable = None) -> bool:
         """Whether the message is there; otherwise :meth:`send` returns ``node`` when it is."""
         key = npu, node.tag, apart
         if self._sent[key]:
