@@ -221,6 +221,7 @@ class Tcp(Transport):
     )
     marks_at_enqueue: ClassVar[bool] = True
     pauses_watched: ClassVar[bool] = False
+    has_part_of_its_own: ClassVar[bool] = True
 
     keys: TcpTransport
     parameters: TcpParameters

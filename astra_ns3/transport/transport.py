@@ -79,6 +79,8 @@ class Transport(ABC):
     marks_at_enqueue: ClassVar[bool] = False
     """When frames are marked unless the file says."""
     pauses_watched: ClassVar[bool] = True
+    has_part_of_its_own: ClassVar[bool] = False
+    """A part of a message's time is neither its line's nor its window's but the transport's own, a stream's say."""
 
     keys: TransportKeys
     outline: NetworkOutline
@@ -133,6 +135,10 @@ class Transport(ABC):
     @abstractmethod
     def told(numbers: Mapping[str, Json]) -> Told:
         """Return what people are told of numbers as :meth:`in_force` gives them."""
+
+    def numbers_of_control(self) -> Mapping[str, float]:
+        """Return the numbers of a congestion control of the user's, by name."""
+        return {}
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return what flows of two NPUs share; None if nothing."""

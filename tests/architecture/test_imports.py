@@ -206,6 +206,18 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert list(graphlib.TopologicalSorter(internal_imports(package_sources())).static_order())
 
 
+def test_only_the_list_of_transports_imports_one() -> None:
+    """Nobody else asks which transport it is."""
+    found = internal_imports(package_sources())
+    asks = {
+        module
+        for module, imported in found.items()
+        if not module.startswith("astra_ns3.transport.")
+        and any(name.startswith(("astra_ns3.transport.tcp", "astra_ns3.transport.roce")) for name in imported)
+    }
+    assert asks == set()
+
+
 def test_only_the_door_imports_cppyy() -> None:
     doors = {
         room_of(module)

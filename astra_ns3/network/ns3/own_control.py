@@ -11,7 +11,6 @@ from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.door.compiled_control import compiled_control_factory
 from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.python_control import control_functions, python_control_factory
-from astra_ns3.transport.roce.roce import Roce
 from astra_ns3.transport.transport import Transport
 from astra_ns3.user_code import UserPart, guarded, load_part
 
@@ -34,11 +33,11 @@ def use_own_control(description: Description, transports: Iterable[Transport], c
     ``call(function, *arguments)`` calls Python from the simulation. Raises InputError for a file that can't be read or
     compiled, and for a class that is not in it.
     """
-    roce = next((each for each in transports if isinstance(each, Roce)), None)
-    control = None if roce is None else roce.keys.own_control
-    if roce is None or control is None:
+    own = next((each for each in transports if each.keys.own_control is not None), None)
+    control = None if own is None else own.keys.own_control
+    if own is None or control is None:
         return None
-    path, numbers = Path(control.path), roce.parameters.control_parameters
+    path, numbers = Path(control.path), own.numbers_of_control()
     if path.suffix == ".py":
         made = control_class(path, control.class_name)
         methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))
@@ -48,7 +47,7 @@ def use_own_control(description: Description, transports: Iterable[Transport], c
         )
     else:
         factory, kept = compiled_control_factory(path, control.class_name), None
-    description.transport(roce.kind, {"control_factory": factory})
+    description.transport(own.kind, {"control_factory": factory})
     return kept
 
 

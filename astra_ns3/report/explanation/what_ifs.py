@@ -23,6 +23,7 @@ from astra_ns3.report.explanation.parts import (
     Segment,
 )
 from astra_ns3.report.explanation.run_tables import Columns, has_accounts
+from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"
 OTHERS = "without waiting in the NIC for other collectives"
@@ -42,13 +43,13 @@ class Lines:
     """How a network's lines bound a run, and what else of a run's network decides what would help.
 
     ``least_ps``: what they need for its bytes (0: not known). ``windows_grow``: a window is bandwidth times delay of
-    its path, so it grows with the lines. ``tcp``: messages go over TCP. ``losses``: what ends them; packets that come
-    out of order are taken for lost, too.
+    its path, so it grows with the lines. ``own_part``: a transport has a part of its own in a message's time.
+    ``losses``: what ends them; packets that come out of order are taken for lost, too.
     """
 
     least_ps: int
     windows_grow: bool = False
-    tcp: bool = False
+    own_part: bool = False
     losses: str = LOSSES
 
     @classmethod
@@ -56,11 +57,13 @@ class Lines:
         """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``)."""
         floor = metadata.get("floor") if whole and metadata["stopped"] is None else None
         in_force = metadata.get("in_force") or {}
-        grow = bool(in_force.get("roce", {}).get("window_of_path"))
+        used = [kind for kind in TRANSPORTS if kind in in_force]
+        grow = any(in_force[kind].get("window_of_path") for kind in used)
+        own_part = any(TRANSPORTS[kind].has_part_of_its_own for kind in used)
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
-        return cls(0 if floor is None else floor["time_ps"], grow, "tcp" in in_force, losses)
+        return cls(0 if floor is None else floor["time_ps"], grow, own_part, losses)
 
 
 def what_ifs(
@@ -73,7 +76,7 @@ def what_ifs(
     """
     found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
-    found[OTHERS] = 0 if lines.tcp else others_ps
+    found[OTHERS] = 0 if lines.own_part else others_ps
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
     # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.
@@ -139,7 +142,7 @@ def _paced_by_lines_ps(parts: Mapping[str, int], lines: Lines) -> int:
     window, transport = parts.get("window_ps", 0), parts.get("transport_ps", 0)
     if lines.windows_grow:
         paced, window = paced + window, 0
-    if lines.tcp:
+    if lines.own_part:
         paced, transport = paced - parts.get("turn_ps", 0), transport + parts.get("turn_ps", 0)
     queues, both_ways = sum(parts.get(name, 0) for name in QUEUES), 2 * parts.get("propagation_ps", 0)
     hidden = paced * window / max(window + parts.get("serialisation_ps", 0), 1)

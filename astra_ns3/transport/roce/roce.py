@@ -127,6 +127,10 @@ class Roce(Transport):
         name = "own" if self.keys.own_control else self.keys.congestion_control.set_name
         return {**numbers, "parameters": name, "control": self._control()}
 
+    def numbers_of_control(self) -> Mapping[str, float]:
+        """Return the numbers of the congestion control, by name."""
+        return self.parameters.control_parameters
+
     def _control(self) -> dict[str, float | int]:
         """The control's numbers, with the unit in the name; whole ones as integers."""
         names = self.keys.congestion_control.names_with_units()

@@ -28,8 +28,8 @@ def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() 
 
 def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_of_the_time() -> None:
     parts = {"transport_ps": 80, "propagation_ps": 20}
-    assert what_ifs({}, parts, 0, Lines(60, tcp=True), 100) == (WhatIf(LINES, 30),)
-    assert what_ifs({}, parts, 0, Lines(50, tcp=True), 100) == ()  # round trips may hide all of it
+    assert what_ifs({}, parts, 0, Lines(60, own_part=True), 100) == (WhatIf(LINES, 30),)
+    assert what_ifs({}, parts, 0, Lines(50, own_part=True), 100) == ()  # round trips may hide all of it
 
 
 def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:
@@ -61,7 +61,7 @@ def test_packets_out_of_order_are_not_called_losses(out_of_order: int, lost: int
 
 
 def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() -> None:
-    assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, tcp=True), 100) == ()
+    assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, own_part=True), 100) == ()
 
 
 def test_only_other_collectives_are_others() -> None:
