@@ -15,13 +15,13 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 from soak.case import Case, network_of
 from soak.jobs import read_text
 
-_SYSTEM = {
+SYSTEM_OF_FLOWS = {
     "scheduling-policy": "LIFO",
     "preferred-dataset-splits": 1,
     **{f"{kind}-implementation": ["oneRing"] for kind in ("all-reduce", "reduce-scatter", "all-gather")},
     "all-to-all-implementation": ["oneDirect"],
 }
-"""Of a list of flows, for which none of it counts but the endpoint delay."""
+"""None of it counts for a list of flows but the endpoint delay."""
 
 
 def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
@@ -31,8 +31,8 @@ def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
     """
     network = network_of(case, folder)
     if case.job["kind"] == "flows":
-        system, options = _SYSTEM, {}
-        workload: AnyWorkload = _list(case, folder)
+        system, options = SYSTEM_OF_FLOWS, {}
+        workload: AnyWorkload = read_workload(write_list(case, folder))
     else:
         system, options = case.job["system"], dict(case.job["options"])
         workload = read_text(case.job["text"])
@@ -46,13 +46,21 @@ def request_of(case: Case, folder: Path, *, share: float = 1.0) -> RunRequest:
 
 def _as_traces(workload: AnyWorkload, dimensions: tuple[int, ...], options: Any, folder: Path) -> AnyWorkload:
     """The loop as Chakra's traces, written and read again."""
-    write_chakra(as_graphs(workload, Unrolling(dimensions, options["passes"])), folder / "job")
+    return read_chakra(*write_traces(workload, dimensions, options["passes"], folder))
+
+
+def write_traces(
+    workload: AnyWorkload, dimensions: tuple[int, ...], passes: int, folder: Path
+) -> tuple[Path, Path | None]:
+    """Write a loop as Chakra's traces into ``folder``; return their prefix and the file of their groups, if any."""
+    write_chakra(as_graphs(workload, Unrolling(dimensions, passes)), folder / "job")
     groups = folder / "job.groups.json"
-    return read_chakra(folder / "job", groups if groups.exists() else None)
+    return folder / "job", groups if groups.exists() else None
 
 
-def _list(case: Case, folder: Path) -> AnyWorkload:
+def write_list(case: Case, folder: Path) -> Path:
+    """Write the flows of a case as a list into ``folder``."""
     rows = [f"{sender},{receiver},{size},{start_ps}ps" for sender, receiver, size, start_ps in case.job["flows"]]
     path = folder / "flows.csv"
     path.write_text("\n".join(["source,destination,bytes,start", *rows, ""]), encoding="utf-8")
-    return read_workload(path)
+    return path
