@@ -67,11 +67,8 @@ class Ring(RouterTopology):
         return True
 
 
-Shape = Annotated[tuple[Some, ...], Field(min_length=1, max_length=6)]
-
-
 class _Grid(RouterTopology):
-    shape: Shape
+    shape: Annotated[tuple[Some, ...], Field(min_length=1, max_length=6)]
     """Routers along each axis; NPUs are numbered along the first axis first."""
 
     def grid(self) -> tuple[int, ...]:

@@ -10,19 +10,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from astra_ns3.config.core.model import shown
-from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.formats.hugging_face.keys import Keys
 
-Shape = dict[str, Json]
 _QUERY_KEY_VALUE = "query_key_value"
 # What Qwen3's configuration has where ``head_dim`` is absent.
 _ROTARY_HEAD_SIZE = 128
 
 
-def _rotary(keys: Keys, kv_heads: int | None = None) -> Shape:
+def _rotary(keys: Keys, kv_heads: int | None = None) -> JsonObject:
     """Return the keys that all models built like Llama have."""
     heads = keys.count("num_attention_heads")
-    shape: Shape = {
+    shape: JsonObject = {
         "layers": keys.count("num_hidden_layers"),
         "hidden": keys.count("hidden_size"),
         "heads": heads,
@@ -35,7 +34,7 @@ def _rotary(keys: Keys, kv_heads: int | None = None) -> Shape:
     return shape | ({"head_size": keys.count("head_dim")} if keys.has("head_dim") else {})
 
 
-def _llama(keys: Keys) -> Shape:
+def _llama(keys: Keys) -> JsonObject:
     shape = _rotary(keys)
     attention, network = keys.switch("attention_bias", False), keys.switch("mlp_bias", False)
     if attention != network:
@@ -44,9 +43,9 @@ def _llama(keys: Keys) -> Shape:
     return shape | ({"biases": True} if attention else {})
 
 
-def _mixtral(keys: Keys) -> Shape:
+def _mixtral(keys: Keys) -> JsonObject:
     width = keys.count("intermediate_size")
-    experts: Shape = {
+    experts: JsonObject = {
         "count": keys.count("num_local_experts", 8),
         "active": keys.count("num_experts_per_tok", 2),
         "feed_forward": width,
@@ -54,11 +53,11 @@ def _mixtral(keys: Keys) -> Shape:
     return {**_rotary(keys, kv_heads=8), "experts": experts}
 
 
-def _qwen2(keys: Keys) -> Shape:
+def _qwen2(keys: Keys) -> JsonObject:
     return {**_rotary(keys), "biases": _QUERY_KEY_VALUE}
 
 
-def _qwen3(keys: Keys) -> Shape:
+def _qwen3(keys: Keys) -> JsonObject:
     keys.refuse(
         keys.switch("attention_bias", False),
         "attention_bias",
@@ -68,21 +67,21 @@ def _qwen3(keys: Keys) -> Shape:
     return {**shape, "head_size": shape.get("head_size", _ROTARY_HEAD_SIZE), "query_key_norm": True}
 
 
-def _qwen2_experts(keys: Keys) -> Shape:
+def _qwen2_experts(keys: Keys) -> JsonObject:
     biased = keys.switch("qkv_bias", True)
     width, shared = keys.count("moe_intermediate_size"), keys.number("shared_expert_intermediate_size")
     if shared % width:
         words = f"found {shared}, which is no multiple of moe_intermediate_size, {width}, as a model file needs"
         raise keys.error("shared_expert_intermediate_size", words)
-    experts: Shape = {**_chosen(keys, width), "shared": shared // width, "shared_gate": shared > 0}
+    experts: JsonObject = {**_chosen(keys, width), "shared": shared // width, "shared_gate": shared > 0}
     return {**_rotary(keys), "biases": _QUERY_KEY_VALUE if biased else False, "experts": experts}
 
 
-def _qwen3_experts(keys: Keys) -> Shape:
+def _qwen3_experts(keys: Keys) -> JsonObject:
     return {**_qwen3(keys), "experts": _chosen(keys, keys.count("moe_intermediate_size"))}
 
 
-def _chosen(keys: Keys, width: int) -> Shape:
+def _chosen(keys: Keys, width: int) -> JsonObject:
     """Qwen's experts: of each so many layers, but for some at the beginning."""
     every, dense = keys.count("decoder_sparse_step", 1), keys.data.get("mlp_only_layers") or []
     if not isinstance(dense, list) or dense != list(range(len(dense))) or (dense and every > 1):
@@ -96,7 +95,7 @@ def _chosen(keys: Keys, width: int) -> Shape:
     }
 
 
-def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
+def _deepseek(keys: Keys, *, router_biases: bool) -> JsonObject:
     keys.refuse(
         keys.switch("attention_bias", False),
         "attention_bias",
@@ -108,14 +107,14 @@ def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
     shape = _rotary(keys)
     for replaced in ("kv_heads", "head_size"):
         shape.pop(replaced, None)
-    latent: Shape = {
+    latent: JsonObject = {
         "query_rank": keys.number("q_lora_rank", 0),
         "key_value_rank": keys.count("kv_lora_rank"),
         "plain_size": keys.count("qk_nope_head_dim"),
         "rotary_size": keys.count("qk_rope_head_dim"),
         "value_size": keys.count("v_head_dim"),
     }
-    experts: Shape = {
+    experts: JsonObject = {
         "count": keys.count("n_routed_experts"),
         "active": keys.count("num_experts_per_tok"),
         "feed_forward": keys.count("moe_intermediate_size"),
@@ -126,11 +125,11 @@ def _deepseek(keys: Keys, *, router_biases: bool) -> Shape:
     return {**shape, "latent": latent, "experts": experts}
 
 
-def _deepseek_v3(keys: Keys) -> Shape:
+def _deepseek_v3(keys: Keys) -> JsonObject:
     return _deepseek(keys, router_biases=keys.data.get("topk_method", "noaux_tc") == "noaux_tc")
 
 
-def _gpt2(keys: Keys) -> Shape:
+def _gpt2(keys: Keys) -> JsonObject:
     keys.refuse(
         keys.switch("add_cross_attention", False), "add_cross_attention", "is true, which a model file can't say"
     )
@@ -149,7 +148,7 @@ def _gpt2(keys: Keys) -> Shape:
     }
 
 
-def _bert(keys: Keys) -> Shape:
+def _bert(keys: Keys) -> JsonObject:
     for key in ("is_decoder", "add_cross_attention"):
         keys.refuse(keys.switch(key, False), key, "is true, which a model file can't say")
     keys.refuse(
@@ -175,7 +174,7 @@ def _bert(keys: Keys) -> Shape:
     }
 
 
-FAMILIES: Mapping[str, Callable[[Keys], Shape]] = {
+FAMILIES: Mapping[str, Callable[[Keys], JsonObject]] = {
     "llama": _llama,
     "mistral": partial(_rotary, kv_heads=8),
     "mixtral": _mixtral,
