@@ -71,7 +71,9 @@ class Transport(ABC):
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``pfc.watchdog``
     holds for it.
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
-    for ECN marks; ``marks_at_a_step``: whose thresholds are equal.
+    for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
+    of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
+    transport itself.
     """
 
     kind: ClassVar[str]
@@ -80,7 +82,6 @@ class Transport(ABC):
     """When frames are marked unless the file says."""
     pauses_watched: ClassVar[bool] = True
     has_part_of_its_own: ClassVar[bool] = False
-    """A part of a message's time is neither its line's nor its window's but the transport's own, a stream's say."""
 
     keys: TransportKeys
     outline: NetworkOutline
@@ -100,6 +101,7 @@ class Transport(ABC):
     port_of_message: bool = False
     needs_marks: bool = False
     marks_at_a_step: bool = False
+    control_numbers: Mapping[str, float] | None = None
 
     @classmethod
     @abstractmethod
@@ -135,10 +137,6 @@ class Transport(ABC):
     @abstractmethod
     def told(numbers: Mapping[str, Json]) -> Told:
         """Return what people are told of numbers as :meth:`in_force` gives them."""
-
-    def numbers_of_control(self) -> Mapping[str, float]:
-        """Return the numbers of a congestion control of the user's, by name."""
-        return {}
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return what flows of two NPUs share; None if nothing."""

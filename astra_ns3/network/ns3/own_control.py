@@ -37,7 +37,7 @@ def use_own_control(description: Description, transports: Iterable[Transport], c
     control = None if own is None else own.keys.own_control
     if own is None or control is None:
         return None
-    path, numbers = Path(control.path), own.numbers_of_control()
+    path, numbers = Path(control.path), own.control_numbers or {}
     if path.suffix == ".py":
         made = control_class(path, control.class_name)
         methods = frozenset(name for name in METHODS if callable(getattr(made, name, None)))

@@ -83,6 +83,7 @@ class Roce(Transport):
             port_of_message=parameters.port_of_message,
             needs_marks=keys.congestion_control.needs_ecn,
             marks_at_a_step=keys.congestion_control.kind == "dctcp",
+            control_numbers=parameters.control_parameters,
         )
 
     @property
@@ -126,10 +127,6 @@ class Roce(Transport):
         del numbers["control_parameters"], numbers["own_file"], numbers["own_class"]
         name = "own" if self.keys.own_control else self.keys.congestion_control.set_name
         return {**numbers, "parameters": name, "control": self._control()}
-
-    def numbers_of_control(self) -> Mapping[str, float]:
-        """Return the numbers of the congestion control, by name."""
-        return self.parameters.control_parameters
 
     def _control(self) -> dict[str, float | int]:
         """The control's numbers, with the unit in the name; whole ones as integers."""
