@@ -1,8 +1,9 @@
 """Whether another tree of the program writes the same files, for rebuilds that are to change nothing.
 
 ``python -m soak.against TREE`` asks for random runs by files and a command, in that tree and in this one. Each has its
-native library. Files, columns and keys that only this tree has are new and don't count. All others are the same, byte
-for byte, but for what ``--but`` names because the changelog does.
+native library. Tables are compared by the values of each column, run.json by key, other files byte for byte. Files,
+columns and keys that only this tree has are new and don't count. Neither does what ``--but`` names because the
+changelog does.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def main(tree: Path, this: Path, first: int, runs: int, but: tuple[str, ...], wa
                 found = [name for name in found if not name.startswith(but)]
             compared += 1
             equal += not found and not any(said)
-            differing.update(found)
+            differing.update([*found, *(["one tree alone ends the run"] if any(said) else [])])
             for fault in (*found, *filter(None, said)):
                 click.echo(f"{way}, seed {seed}: {fault}")
         click.echo(f"{way}: {compared} runs, {equal} with the same files; both trees refuse {refused} others")
