@@ -115,10 +115,13 @@ def _unlike(own: Sequence[tuple[Point, Row]]) -> list[str]:
     for point, row in own:
         workload = point.request.workload
         found["compute_slowdown"].add(repr(point.request.compute_slowdown))
+        found["compat"].add(point.request.compat)
         if isinstance(workload, ModelWorkload):
             file = workload.file
             found["model or sequence"].add(f"{workload.totals()} {file.model.model_dump(exclude=_HOW)}")
             found["datatype"].add(file.training.datatype)
+            found["datatype of gradients"].add(file.training.gradients or file.training.datatype)
+            found["asynchronous"].add(str(file.parallel.asynchronous))
             found["optimizer"].add(file.training.optimizer)
         if row["status"] == DONE:
             for name in ("samples_per_iteration", "dropped_share"):
