@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,8 @@ class ExpectedPlay:
     groups: tuple[tuple[int, ...], ...] | npt.NDArray[np.int32]
     """NPUs of each group; or as an array of shape ``(groups, ranks)``."""
     count: int
+    invites: bool = False
+    """Whether a message only asks for another one."""
 
     @property
     def largest_bytes(self) -> int:
@@ -54,6 +56,8 @@ class ExpectedRun:
     plays: tuple[ExpectedPlay, ...]
     cuts: Mapping[RequestKind, tuple[int, int]] = field(default_factory=dict)
     """Of each kind of collective, how many chunks it is cut in and how many phases they have; (0, 0): none."""
+    alone: int = 0
+    """Messages from one NPU to another that are no part of a collective; a run counts each as one."""
 
     @property
     def messages(self) -> int:
@@ -94,12 +98,12 @@ def expected_run(
     check_programs(programs)
     config = programs.cut.system(system)
     world = Grid(programs.cut.dimensions, None if bandwidths is None else programs.cut.of_each(bandwidths))
-    return expected_plays(counted_requests(programs), _message_plays(programs), config, world, compatibility, tell)
+    return expected_plays(counted_requests(programs), [*_message_plays(programs)], config, world, compatibility, tell)
 
 
 def expected_plays(
     requests: Counts,
-    messages: Iterable[ExpectedPlay],
+    messages: Sequence[ExpectedPlay],
     config: SystemConfig,
     world: Grid,
     compatibility: Compatibility,
@@ -132,6 +136,7 @@ def expected_plays(
             *messages,
         ),
         cuts,
+        sum(play.count * len(play.groups) for play in messages if not play.invites),
     )
 
 
@@ -141,7 +146,7 @@ def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:
         yield ExpectedPlay(message_schedule(), messages.bytes, messages.pairs, messages.times)
         if messages.rendezvous:
             back = tuple((destination, source) for source, destination in messages.pairs)
-            yield ExpectedPlay(message_schedule(), INVITATION_BYTES, back, messages.times)
+            yield ExpectedPlay(message_schedule(), INVITATION_BYTES, back, messages.times, invites=True)
 
 
 def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:

@@ -30,8 +30,9 @@ from astra_ns3.transport.transport import TransportCosts
 class Forecast:
     """Totals of a run to come, over all NPUs, passes and tenants.
 
-    ``launches``: how often an NPU starts a phase of a chunk. ``packets``: those with data that enter the network, when
-    every message begins a new one; acknowledgements are not counted.
+    ``collectives``: with messages from one NPU to another, as run.json counts them. ``launches``: how often an NPU
+    starts a phase of a chunk. ``packets``: those with data that enter the network, when every message begins a new
+    one; acknowledgements are not counted.
     """
 
     collectives: int
@@ -71,7 +72,7 @@ def forecast(parts: Parts) -> Forecast:
         for each in own
     )
     return Forecast(
-        collectives=sum(each.collectives for each in expected),
+        collectives=sum(each.collectives + each.alone for each in expected),
         launches=sum(_launches(each) for each in expected),
         messages=sum(each.messages for each in expected),
         bytes=sum(each.bytes for each in expected),

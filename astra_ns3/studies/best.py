@@ -114,13 +114,18 @@ def _unlike(own: Sequence[tuple[Point, Row]]) -> list[str]:
     found: dict[str, set[str]] = defaultdict(set)
     for point, row in own:
         workload = point.request.workload
-        found["compute_slowdown"].add(repr(point.request.compute_slowdown))
+        work = {"compute_slowdown": repr(point.request.compute_slowdown), "compat": point.request.compat}
         if isinstance(workload, ModelWorkload):
             file = workload.file
-            found["model or sequence"].add(f"{workload.totals()} {file.model.model_dump(exclude=_HOW)}")
-            found["datatype"].add(file.training.datatype)
-            found["optimizer"].add(file.training.optimizer)
+            work |= {
+                "model or sequence": f"{workload.totals()} {file.model.model_dump(exclude=_HOW)}",
+                "datatype": file.training.datatype,
+                "datatype of gradients": file.training.gradients or file.training.datatype,
+                "optimizer": file.training.optimizer,
+                "asynchronous": str(file.parallel.asynchronous),
+            }
         if row["status"] == DONE:
-            for name in ("samples_per_iteration", "dropped_share"):
-                found[name].add(repr(row.get(name)))
+            work |= {name: repr(row.get(name)) for name in ("samples_per_iteration", "dropped_share")}
+        for name, value in work.items():
+            found[name].add(value)
     return [name for name, values in found.items() if len(values) > 1]

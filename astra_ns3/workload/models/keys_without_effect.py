@@ -44,8 +44,10 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
         and f"zero is {parallel.zero}",
     }
     if isinstance(file, TransformerFile):
-        if file.training.recompute == "selective" and file.model.fused_attention:
-            reasons[_RECOMPUTE] = "with fused_attention no scores are kept"
+        ring = degrees.context > 1 and parallel.context_by == "ring" and "a ring's attention keeps no scores"
+        reasons["model.fused_attention"] = not file.model.fused_attention and ring
+        if file.training.recompute == "selective":
+            reasons[_RECOMPUTE] = ring or (file.model.fused_attention and "with fused_attention no scores are kept")
         if file.model.experts is not None:
             reasons |= {f"model.experts.{key}": why for key, why in _of_experts(file.model.experts, degrees).items()}
     return {key: str(reason) for key, reason in reasons.items() if reason}

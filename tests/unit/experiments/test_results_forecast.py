@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.fake_backend import FakeBackend
 from support.many_networks import leaf_spine
+from support.models import small_gpt
 from support.small_run import NPUS, small_network, small_run, small_system, small_workload, write_inputs
 
 import astra_ns3
@@ -32,6 +33,14 @@ def test_ring_all_reduce_is_counted_by_its_closed_form() -> None:
     assert found.bytes == 3 * 2 * (NPUS - 1) * (4000 + 8000)
     assert found.connections == NPUS
     assert found.launches == 3 * 2 * 2 * NPUS
+
+
+def test_messages_between_stages_count_as_collectives_as_in_the_run() -> None:
+    # Four stages of one NPU: three micro-batches cross three borders forward and back, and nobody has the same weights.
+    model = small_gpt({"layers": 4, "tied_embeddings": False}, {"pipeline": 4}, micro_batches=3)
+    found = validate(model, small_system(), small_network()).forecast
+    assert NPUS == 4
+    assert (found.collectives, found.messages) == (2 * 3 * 3, 2 * 3 * 3)
 
 
 def test_packets_are_whole_segments_and_messages_inside_a_host_make_none() -> None:

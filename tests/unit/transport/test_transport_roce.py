@@ -13,6 +13,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.graph_outline import network_outline_of
+from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.transport.lossless import headroom_bytes, largest_wire_bytes, lossless_bytes, port_headroom_bytes
 from astra_ns3.transport.marking import queue_before_pause, with_marking
@@ -59,6 +60,26 @@ def parameters(transport: dict[str, Any] | None = None) -> RoceParameters:
 def warnings(transport: dict[str, Any] | None = None, switch: dict[str, Any] | None = None) -> list[str]:
     network = config(transport, switch)
     return checked(network, star(network))
+
+
+@pytest.mark.parametrize(
+    ("control", "inside", "told"),
+    [("dcqcn", "900Gbps", True), ("timely", "400Gbps", True), ("dcqcn", "300Gbps", False), ("swift", "900Gbps", False)],
+)
+def test_numbers_that_go_with_a_line_far_slower_than_that_inside_a_node_are_warned_of(
+    control: str, inside: str, told: bool
+) -> None:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    scale_up = {"kind": "switch", "link": {**link, "rate": inside}, "switch": LOSSLESS}
+    nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": scale_up}
+    topology = {**nodes, "scale_out": {"link": link, "switch": LOSSLESS}}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
+    assert (
+        any(
+            "one set of numbers" in each for each in checked(network, network_outline_of(build_graph(network.topology)))
+        )
+        == told
+    )
 
 
 def test_the_defaults_on_a_lossless_switch_give_no_warning() -> None:

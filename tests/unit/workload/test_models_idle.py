@@ -10,7 +10,7 @@ from support.models import BATCH, SEQUENCE, small_gpt
 
 def told(parallel: dict[str, Any], npus: int = 1) -> str:
     """The warning, without the keys' file."""
-    found = [each for each in small_gpt({}, parallel).warnings(npus) if "without effect" in each]
+    found = [each for each in small_gpt({"fused_attention": True}, parallel).warnings(npus) if "without effect" in each]
     assert len(found) <= 1
     return found[0].split("without effect: ")[1] if found else ""
 
@@ -36,6 +36,14 @@ def test_keys_that_count_and_keys_that_nobody_gave_are_not_told() -> None:
     assert told({"tensor": 2, "sequence": True, "gather_inputs_again": False, "overlap_tensor": True}, 2) == ""
     assert told({"bucket": "1MB", "overlap": False, "zero": 3, "prefetch": 2, "keep_gathered": True}, 2) == ""
     assert told({"context": 2, "context_by": "ring"}, 2) == ""
+
+
+@pytest.mark.parametrize(("by", "expected"), [("ring", True), ("all-gather", False)])
+def test_attention_of_a_ring_is_fused_whatever_the_file_says_and_keeps_no_scores(by: str, expected: bool) -> None:
+    found = small_gpt({"fused_attention": False}, {"context": 2, "context_by": by}, recompute="selective").warnings(2)
+    reason = "a ring's attention keeps no scores"
+    told_of = [f"training.recompute: selective ({reason})", f"model.fused_attention ({reason})"]
+    assert [any(key in each for each in found) for key in told_of] == [expected, expected]
 
 
 ROUTED = {"count": 8, "active": 2, "feed_forward": 256}
