@@ -125,6 +125,12 @@ CollectiveExecutor::Tell(const Due& due)
     }
 }
 
+bool
+CollectiveExecutor::MayEndWith(uint32_t npu, uint32_t messages)
+{
+    return m_applications[npu]->MayEndWith(messages);
+}
+
 uint32_t
 CollectiveExecutor::RegisterSchedule(const CollectiveScheduleColumns& columns)
 {

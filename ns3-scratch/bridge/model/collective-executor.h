@@ -42,6 +42,10 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
 
+    /// \param npu an NPU \param messages how many may arrive there \return whether one of its
+    /// phases may end when so many have
+    bool MayEndWith(uint32_t npu, uint32_t messages);
+
     /// \return number of a schedule. \param columns see Session::RegisterSchedule
     uint32_t RegisterSchedule(const ns3::CollectiveScheduleColumns& columns);
     /// \return number of a group. \param npus, delayPs see Session::RegisterGroup
