@@ -125,10 +125,10 @@ CollectiveExecutor::Tell(const Due& due)
     }
 }
 
-bool
-CollectiveExecutor::MayEndWith(uint32_t npu, uint32_t messages)
+const CollectiveApplication&
+CollectiveExecutor::GetApplication(uint32_t npu) const
 {
-    return m_applications[npu]->MayEndWith(messages);
+    return *m_applications[npu];
 }
 
 uint32_t
@@ -170,6 +170,7 @@ CollectiveExecutor::Launch(uint32_t npu,
         throw std::invalid_argument("launch: the group has not the schedule's ranks, or NPU " +
                                     std::to_string(npu) + " is not in it");
     }
+    m_launches++;
     ElementOf(m_applications, npu, "NPU")->Launch(instance, played, players, bytes);
 }
 

@@ -15,112 +15,138 @@ using namespace ns3;
 class HostGroups::Group : public FabricHostGroup
 {
   public:
-    Group(CollectiveExecutor& executor, const MessageRouter& router)
+    /// A host.
+    struct Host
+    {
+        uint32_t number{0};                        //!< its number
+        const CollectiveApplication* npu{nullptr}; //!< its NPU, if it has one
+        uint32_t mostFrames{0};                    //!< that can arrive in a window
+        uint32_t mostWithin{0};                    //!< those of them sent in that window
+        std::vector<FabricPort*> ports;            //!< from which the others come
+    };
+
+    Group(const CollectiveExecutor& executor, const MessageRouter& router, int64_t windowPs)
         : m_executor(executor),
-          m_router(router)
+          m_router(router),
+          m_windowPs(windowPs)
     {
     }
 
-    /// \return the same host, or a new one
-    void AddHost(uint32_t host)
+    /// \return a new host
+    Host& AddHost(uint32_t number)
     {
-        m_hosts.emplace_back().number = host;
+        m_hosts.emplace_back().number = number;
+        return m_hosts.back();
     }
 
-    /// \param npu is at the host that was added last
-    void SetNpu(uint32_t host, uint32_t npu)
+    /// \return a host by its number
+    Host& Find(uint32_t number)
     {
-        Find(host).npu = npu;
-    }
-
-    /// \param port leads to a host \param most frames that may arrive by it in a window from
-    /// within the group; 0: it leads from another group
-    void AddPort(uint32_t host, FabricPort* port, uint32_t most)
-    {
-        if (most == 0)
-        {
-            Find(host).ports.push_back(port);
-        }
-        Find(host).fromWithin += most;
+        return *std::find_if(m_hosts.begin(), m_hosts.end(), [number](const Host& host) {
+            return host.number == number;
+        });
     }
 
     bool MayTell(int64_t endPs) override
     {
-        const int64_t settledPs = FabricSimulator::Get().GetSettledPs();
-        return std::any_of(m_hosts.begin(), m_hosts.end(), [=, this](const Host& host) {
-            if (m_router.MayFail(host.number, endPs))
+        if (endPs <= m_quietUntilPs && m_launches == m_executor.GetLaunches())
+        {
+            return false;
+        }
+        m_launches = m_executor.GetLaunches();
+        m_quietUntilPs = 0;
+        int64_t quiet = MOST_QUIET;
+        for (Host& host : m_hosts)
+        {
+            const int64_t windows = CountQuiet(host, endPs);
+            if (windows == 0)
             {
                 return true;
             }
-            uint32_t frames = host.fromWithin;
-            for (FabricPort* port : host.ports)
-            {
-                frames += port->CountOnLink(settledPs);
-            }
-            return host.npu != NONE && m_executor.MayEndWith(host.npu, frames);
-        });
+            quiet = std::min(quiet, windows);
+        }
+        m_quietUntilPs = endPs + (quiet - 1) * m_windowPs;
+        return false;
     }
 
   private:
-    static constexpr uint32_t NONE = ~uint32_t{0}; //!< no NPU
+    static constexpr int64_t MOST_QUIET = 64; //!< windows
 
-    /// A host.
-    struct Host
+    /// \return in how many windows from now on nothing has to be told, at least. \param endPs end
+    /// of the first
+    int64_t CountQuiet(const Host& host, int64_t endPs) const
     {
-        uint32_t number{0};             //!< its number
-        uint32_t npu{NONE};             //!< its NPU
-        uint32_t fromWithin{0};         //!< frames that may arrive in a window from the group
-        std::vector<FabricPort*> ports; //!< that lead to it from other groups
-    };
-
-    Host& Find(uint32_t host)
-    {
-        return *std::find_if(m_hosts.begin(), m_hosts.end(), [host](const Host& each) {
-            return each.number == host;
-        });
+        const uint32_t awaited = host.npu ? host.npu->CountAwaited() : MOST_QUIET * host.mostFrames;
+        int64_t quiet = host.mostFrames > 0
+                            ? std::min(MOST_QUIET, (int64_t{awaited} - 1) / host.mostFrames)
+                            : MOST_QUIET;
+        quiet = awaited == 0 ? 0 : quiet;
+        if (quiet < 1)
+        {
+            uint32_t frames = host.mostWithin;
+            for (FabricPort* port : host.ports)
+            {
+                frames += port->CountOnLink(FabricSimulator::Get().GetSettledPs());
+            }
+            quiet = awaited > frames ? 1 : 0;
+        }
+        if (quiet > 1 && m_router.MayFail(host.number, endPs + (quiet - 1) * m_windowPs))
+        {
+            quiet = 1;
+        }
+        return m_router.MayFail(host.number, endPs) ? 0 : quiet;
     }
 
-    CollectiveExecutor& m_executor; //!< plays the phases
-    const MessageRouter& m_router;  //!< has the transports
-    std::vector<Host> m_hosts;      //!< its hosts
+    const CollectiveExecutor& m_executor; //!< plays the phases
+    const MessageRouter& m_router;        //!< has the transports
+    int64_t m_windowPs;                   //!< length of a window
+    int64_t m_quietUntilPs{0};            //!< until then nothing has to be told
+    uint64_t m_launches{0};               //!< if no phase has begun since so many had
+    std::vector<Host> m_hosts;            //!< its hosts
 };
 
 HostGroups::HostGroups(const FabricNetwork::Windows& windows,
                        const std::vector<uint32_t>& hostOfNpu,
                        const FabricNetwork& fabric,
-                       CollectiveExecutor& executor,
+                       const CollectiveExecutor& executor,
                        const MessageRouter& router)
 {
-    const auto hosts = fabric.GetNHosts();
-    const auto groupOf = [&](uint32_t host) -> Group& {
-        return *m_groups[windows.groups[host] - 1];
+    const uint32_t hosts = fabric.GetNHosts();
+    const auto find = [&](uint32_t host) -> Group::Host& {
+        return m_groups[windows.groups[host] - 1]->Find(host);
     };
     for (uint32_t host = 0; host < hosts; ++host)
     {
         if (windows.groups[host] > m_groups.size())
         {
-            m_groups.push_back(std::make_unique<Group>(executor, router));
+            m_groups.push_back(std::make_unique<Group>(executor, router, windows.lengthPs));
         }
-        groupOf(host).AddHost(host);
+        m_groups[windows.groups[host] - 1]->AddHost(host);
     }
     for (uint32_t npu = 0; npu < hostOfNpu.size(); ++npu)
     {
-        groupOf(hostOfNpu[npu]).SetNpu(hostOfNpu[npu], npu);
+        find(hostOfNpu[npu]).npu = &executor.GetApplication(npu);
     }
     for (const auto& link : fabric.GetLinks())
     {
         for (const auto& port : link)
         {
-            const uint32_t host = port->GetFarContext();
-            if (host < hosts)
+            if (port->GetFarContext() >= hosts)
             {
-                const int64_t leastPs =
-                    port->TransmissionPs(FABRIC_MINIMUM_FRAME_BYTES + FABRIC_LINE_GAP_BYTES);
-                const bool within = port->GetGroup() == port->GetFarGroup();
-                groupOf(host).AddPort(host,
-                                      PeekPointer(port),
-                                      within ? static_cast<uint32_t>(windows.lengthPs / leastPs) + 2
-                                             : 0);
+                continue;
+            }
+            Group::Host& host = find(port->GetFarContext());
+            const int64_t leastPs =
+                port->TransmissionPs(FABRIC_MINIMUM_FRAME_BYTES + FABRIC_LINE_GAP_BYTES);
+            const auto most = static_cast<uint32_t>(windows.lengthPs / leastPs) + 2;
+            host.mostFrames += most;
+            if (port->GetGroup() == port->GetFarGroup())
+            {
+                host.mostWithin += most;
+            }
+            else
+            {
+                host.ports.push_back(PeekPointer(port));
             }
         }
     }

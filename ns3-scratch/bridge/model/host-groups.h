@@ -28,7 +28,7 @@ class HostGroups
     HostGroups(const FabricNetwork::Windows& windows,
                const std::vector<uint32_t>& hostOfNpu,
                const FabricNetwork& fabric,
-               CollectiveExecutor& executor,
+               const CollectiveExecutor& executor,
                const MessageRouter& router);
     ~HostGroups();
     /// \return the groups, by number from 1 on

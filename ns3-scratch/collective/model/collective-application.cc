@@ -134,7 +134,6 @@ CollectiveApplication::Launch(uint64_t instance,
     GetClock().Schedule(EndpointDelayPs(phase),
                         "an NPU",
                         MakeEvent(&CollectiveApplication::Start, this, instance));
-    m_awaited = 0;
     HandleEarly(instance, phase);
 }
 
@@ -152,7 +151,6 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
 {
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
-    m_awaited -= m_awaited > 0 ? 1 : 0;
     Phase& phase = m_phases[message.instance];
     if (phase.schedule)
     {
@@ -195,7 +193,8 @@ CollectiveApplication::HandledLater(int64_t delayPs, uint64_t instance)
 FabricClock
 CollectiveApplication::GetClock() const
 {
-    return FabricClock(GetNode()->GetId());
+    const Ptr<Node> node = GetNode();
+    return FabricClock(node ? node->GetId() : 0);
 }
 
 uint32_t
@@ -212,22 +211,18 @@ CollectiveApplication::CountAwaited(const Phase& phase)
     return static_cast<uint32_t>(all > here ? all - here : 0);
 }
 
-bool
-CollectiveApplication::MayEndWith(uint32_t messages)
+uint32_t
+CollectiveApplication::CountAwaited() const
 {
-    if (m_awaited > messages)
-    {
-        return false;
-    }
-    m_awaited = std::numeric_limits<uint32_t>::max();
+    uint32_t awaited = std::numeric_limits<uint32_t>::max();
     for (const auto& [instance, phase] : m_phases)
     {
         if (phase.schedule)
         {
-            m_awaited = std::min(m_awaited, CountAwaited(phase));
+            awaited = std::min(awaited, CountAwaited(phase));
         }
     }
-    return m_awaited <= messages;
+    return awaited;
 }
 
 bool

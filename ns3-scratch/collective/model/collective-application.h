@@ -100,11 +100,8 @@ class CollectiveApplication : public Application
         bool sent;         //!< false: this NPU has not sent it; true: it has not arrived here
     };
 
-    /**
-     * \param messages how many may arrive
-     * \return whether a phase may end when so many have
-     */
-    bool MayEndWith(uint32_t messages);
+    /// \return messages that have to arrive here before a phase can end, at least
+    uint32_t CountAwaited() const;
 
     /// \return what is still to do in a phase; nothing if it is done or was not launched
     std::vector<Pending> GetPending(uint64_t instance) const;
@@ -159,7 +156,7 @@ class CollectiveApplication : public Application
     int64_t EndpointDelayPs(const Phase& phase) const;
     /// \return the time of its host
     FabricClock GetClock() const;
-    /// \return messages that have to arrive before a phase can end, at least
+    /// \return the same for one of them
     static uint32_t CountAwaited(const Phase& phase);
 
     uint32_t m_npu{0};                            //!< number of this NPU
@@ -167,7 +164,6 @@ class CollectiveApplication : public Application
     MessageTransport* m_transport{nullptr};       //!< carries messages
     PhaseListener* m_listener{nullptr};           //!< is told of finished phases
     std::unordered_map<uint64_t, Phase> m_phases; //!< launched and not done, or with early messages
-    uint32_t m_awaited{0};                        //!< no phase ends with so many messages, or fewer
     uint64_t m_sentBytes{0};                      //!< bytes handed to the transport
     uint64_t m_sentMessages{0};                   //!< messages handed to the transport
     uint64_t m_receivedBytes{0};                  //!< bytes of messages that have arrived

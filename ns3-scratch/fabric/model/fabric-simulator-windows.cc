@@ -247,9 +247,14 @@ FabricSimulator::ListNext(FabricLane& lane, uint32_t number)
     {
         group.listedFor = std::min(group.listedFor, m_switchWindow + 1);
     }
-    if (group.listedFor != NEVER)
+    if (group.listedFor == NEVER || group.listedFor == group.listedFar)
     {
-        lane.listed[group.listedFor].push_back(number);
+        return; // a timer that is far away is in the list once, however many turns come before
+    }
+    lane.listed[group.listedFor].push_back(number);
+    if (group.listedFor > m_switchWindow + 1)
+    {
+        group.listedFar = group.listedFor;
     }
 }
 

@@ -186,6 +186,7 @@ class FabricSimulator : public SimulatorImpl
         std::vector<FabricPort*> busy; //!< see NoteBusy
         int64_t playedPs{0};           //!< it has been played up to this time
         int64_t listedFor{NEVER};      //!< the earliest window for which it is in a lane's list
+        int64_t listedFar{NEVER};      //!< the last one of these that was not the next one
         std::size_t sweepAt{FEW_DUES}; //!< size of dues at which to sweep
         bool active{false};            //!< it is in m_active
     };
