@@ -2,7 +2,6 @@
 #include "roce-queue-pair.h"
 
 #include "fabric-lane.h"
-
 #include "roce-packet.h"
 
 #include <algorithm>
@@ -354,8 +353,7 @@ RoceQueuePair::Acknowledged(uint64_t position)
         if (m_context.accountant && m_context.parameters.acknowledged) [[unlikely]]
         {
             RoceMessageTimes& times = *m_messages.GetFirst()->times;
-            times.account.Add(AccountPart::ACKNOWLEDGEMENT,
-                              FabricNowPs() - times.deliveredPs);
+            times.account.Add(AccountPart::ACKNOWLEDGEMENT, FabricNowPs() - times.deliveredPs);
             m_context.accountant->MessageAccounted(message, times.account);
         }
         m_messages.DropFirst();
