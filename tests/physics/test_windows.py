@@ -22,6 +22,7 @@ import astra_ns3
 from astra_ns3 import Result
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 CASES = 24
 TABLES = ("flows", "accounts", "account_hops")
@@ -123,6 +124,48 @@ def test_windows_and_cores_change_nothing(seed: int, tmp_path: Path) -> None:
         )
         assert one_run == other_run
         assert results["windows"].finish_ps == results[way].finish_ps
+
+
+_LINK = {"rate": "100Gbps", "delay": "500ns"}
+_SWITCH = {"buffer": "2MB", "pfc": {"priorities": [3], "alpha": 0.03}, "ecn": {"kmin": "20KB", "kmax": "80KB"}}
+_TOPOLOGIES = {
+    "fat tree": {"kind": "fat-tree", "k": 4, "link": _LINK, "switch": _SWITCH},
+    "one switch": {"kind": "single-switch", "npus": 16, "link": _LINK, "switch": _SWITCH},
+    "losses": {"kind": "fat-tree", "k": 4, "link": {**_LINK, "error_rate": 1e-4}, "switch": _SWITCH},
+}
+_COLLECTIVES = {
+    "ring": ("ALLREDUCE", "dcqcn"),
+    "halvingDoubling": ("ALLREDUCE", "timely"),
+    "direct": ("ALLTOALL", "hpcc"),
+}
+"""By algorithm; under a congestion control."""
+
+
+@pytest.mark.parametrize("algorithm", _COLLECTIVES)
+@pytest.mark.parametrize("topology", _TOPOLOGIES)
+def test_hosts_by_themselves_change_nothing(topology: str, algorithm: str, tmp_path: Path) -> None:
+    """On one core hosts are played by themselves while no phase may end; on two they aren't, nor from one list."""
+    kind, control = _COLLECTIVES[algorithm]
+    network = {"topology": _TOPOLOGIES[topology], "transport": {"kind": "roce", "congestion_control": control}}
+    workload = parse_workload(
+        f"DATA\n2\na -1 10 NONE 0 10 NONE 0 3000 {kind} 1600000 10\nb -1 10 NONE 0 10 NONE 0 70 {kind} 40000 10\n",
+        "two.txt",
+    )
+    names = {"all-reduce-implementation": algorithm} if kind == "ALLREDUCE" else {}
+    files = {}
+    for way, observe, cores in (("apart", {}, 1), ("threads", {}, 2), ("list", {"queues": ["switch0:0"]}, 1)):
+        astra_ns3.run(
+            network=parse_network({**network, "observe": observe}),
+            workload=workload,
+            system=small_system(**names),
+            output=tmp_path / way,
+            record=("flows",),
+            cores=cores,
+        )
+        written = [path for path in (tmp_path / way).iterdir() if path.suffix in (".csv", ".parquet")]
+        files[way] = {path.name: path.read_bytes() for path in written if path.stem != "queues"}
+    assert {"flows.parquet", "switch.csv"} <= files["apart"].keys()
+    assert files["apart"] == files["threads"] == files["list"]
 
 
 def test_all_files_are_equal_on_any_number_of_cores(tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ class SessionBackend:
             raise
 
     def _run_hook(self, on_built: Callable[[HookContext], object]) -> None:
+        self._session.KeepHostsTogether()
         self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
         ended = on_built(self._hook)
         self._hook_ended = ended if callable(ended) else None

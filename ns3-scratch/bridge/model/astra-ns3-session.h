@@ -128,6 +128,8 @@ class Session
     void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
     /// \param cores threads to play switches with, before the first Run
     void UseCores(uint32_t cores);
+    /// Somebody may look at any host at any time: before Run.
+    void KeepHostsTogether();
     /// \return how many threads play, once Run was called: one where the network allows no more
     uint32_t GetCores() const;
     /// \return why one thread plays where more were asked for

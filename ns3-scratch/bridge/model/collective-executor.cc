@@ -125,6 +125,12 @@ CollectiveExecutor::Tell(const Due& due)
     }
 }
 
+const CollectiveApplication&
+CollectiveExecutor::GetApplication(uint32_t npu) const
+{
+    return *m_applications[npu];
+}
+
 uint32_t
 CollectiveExecutor::RegisterSchedule(const CollectiveScheduleColumns& columns)
 {
@@ -164,6 +170,7 @@ CollectiveExecutor::Launch(uint32_t npu,
         throw std::invalid_argument("launch: the group has not the schedule's ranks, or NPU " +
                                     std::to_string(npu) + " is not in it");
     }
+    m_launches++;
     ElementOf(m_applications, npu, "NPU")->Launch(instance, played, players, bytes);
 }
 

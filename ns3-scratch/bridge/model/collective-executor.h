@@ -42,6 +42,15 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
 
+    /// \return an NPU's application
+    const ns3::CollectiveApplication& GetApplication(uint32_t npu) const;
+
+    /// \return how often a part of a phase has begun so far
+    uint64_t GetLaunches() const
+    {
+        return m_launches;
+    }
+
     /// \return number of a schedule. \param columns see Session::RegisterSchedule
     uint32_t RegisterSchedule(const ns3::CollectiveScheduleColumns& columns);
     /// \return number of a group. \param npus, delayPs see Session::RegisterGroup
@@ -76,6 +85,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
     std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
+    uint64_t m_launches{0};                                                  //!< so far
     std::vector<Due> m_dues;                                                 //!< not told yet
     std::vector<Due> m_told;                                                 //!< told last
     std::vector<int64_t> m_deliveredBytes;                                   //!< by NPU

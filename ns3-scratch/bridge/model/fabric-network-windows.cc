@@ -22,6 +22,7 @@ namespace
 {
 constexpr uint32_t FEWEST_GROUPS = 4;            // with fewer switches one event list is as fast
 constexpr uint32_t FEWEST_GROUPS_OF_THREADS = 2; // hosts and a switch
+constexpr uint32_t FEWEST_GROUPS_WITH_HOSTS = 16;
 
 /// Sets of nodes that grow together.
 class Unions
@@ -57,10 +58,10 @@ class Unions
 } // namespace
 
 std::vector<uint32_t>
-FabricNetwork::GroupNodes(int64_t windowPs, int64_t shortestPs) const
+FabricNetwork::GroupNodes(int64_t windowPs, int64_t shortestPs, bool hostsApart) const
 {
     Unions unions(GetNNodes());
-    for (uint32_t host = 1; host < m_hosts; ++host)
+    for (uint32_t host = 1; host < m_hosts && !hostsApart; ++host)
     {
         unions.Join(0, host);
     }
@@ -72,13 +73,14 @@ FabricNetwork::GroupNodes(int64_t windowPs, int64_t shortestPs) const
             unions.Join(forth->GetPlace().node, back->GetPlace().node);
         }
     }
+    // The lowest number of a node comes first, so groups of hosts come before those of switches.
     std::vector<uint32_t> groups(GetNNodes());
     std::vector<uint32_t> numbers(GetNNodes());
-    uint32_t next = 1;
+    uint32_t next = hostsApart ? 1 : 0;
     for (uint32_t node = 0; node < GetNNodes(); ++node)
     {
         const uint32_t lowest = unions.Find(node);
-        if (lowest == node && node > 0)
+        if (lowest == node)
         {
             numbers[node] = next++;
         }
@@ -87,49 +89,91 @@ FabricNetwork::GroupNodes(int64_t windowPs, int64_t shortestPs) const
     return groups;
 }
 
-uint32_t
-FabricNetwork::PlayInWindows(FabricSimulator& simulator, int64_t shortestPs, uint32_t cores) const
+FabricNetwork::Windows
+FabricNetwork::PlanWindows(int64_t shortestPs, bool hostsApart) const
 {
-    cores = MayUseThreads() ? cores : 1;
     std::set<int64_t> delays;
     for (const auto& [forth, back] : m_links)
     {
         delays.insert(std::min({forth->GetDelayPs(), back->GetDelayPs(), shortestPs}));
     }
     delays.erase(0);
-    // Longer windows are better, unless they join most of the switches to the hosts.
-    std::vector<uint32_t> groups;
-    int64_t windowPs = 0;
+    // Longer windows are better, unless they join most of the nodes.
+    Windows windows;
     uint32_t most = 0;
     for (const int64_t delayPs : delays)
     {
-        std::vector<uint32_t> found = GroupNodes(delayPs, shortestPs);
+        std::vector<uint32_t> found = GroupNodes(delayPs, shortestPs, hostsApart);
         const uint32_t count = *std::max_element(found.begin(), found.end()) + 1;
         most = std::max(most, count);
         if (2 * count > most)
         {
-            groups = std::move(found);
-            windowPs = delayPs;
+            windows.groups = std::move(found);
+            windows.lengthPs = delayPs;
         }
     }
-    if (most < (cores > 1 ? FEWEST_GROUPS_OF_THREADS : FEWEST_GROUPS) || windowPs < 2)
+    const uint32_t fewest = hostsApart ? FEWEST_GROUPS_WITH_HOSTS : FEWEST_GROUPS_OF_THREADS;
+    return most < fewest || windows.lengthPs < 2 ? Windows() : windows;
+}
+
+FabricNetwork::Windows
+FabricNetwork::PlayInWindows(FabricSimulator& simulator,
+                             int64_t shortestPs,
+                             uint32_t cores,
+                             bool hostsApart) const
+{
+    cores = MayUseThreads() ? cores : 1;
+    hostsApart = hostsApart && cores == 1 && MayPlayHostsApart();
+    Windows windows = PlanWindows(shortestPs, false);
+    const auto count = [](const Windows& planned) {
+        return planned.groups.empty()
+                   ? 0
+                   : *std::max_element(planned.groups.begin(), planned.groups.end()) + 1;
+    };
+    if (cores == 1 && count(windows) < FEWEST_GROUPS)
     {
-        return 1;
+        windows = hostsApart ? PlanWindows(shortestPs, true) : Windows();
     }
-    if (IsTraced(groups))
+    if (hostsApart && !windows.groups.empty())
     {
-        return 1; // who listens is told in order of time
+        windows.groups = GroupNodes(windows.lengthPs, shortestPs, true);
+        windows.hostsApart = true;
     }
+    if (windows.groups.empty() || IsTraced(windows.groups))
+    {
+        return {}; // who listens is told in order of time
+    }
+    windows.cores = cores;
     for (const auto& [forth, back] : m_links)
     {
-        const uint32_t a = groups[forth->GetPlace().node];
-        const uint32_t b = groups[back->GetPlace().node];
+        const uint32_t a = windows.groups[forth->GetPlace().node];
+        const uint32_t b = windows.groups[back->GetPlace().node];
         forth->SetGroups(a, b, cores > 1);
         back->SetGroups(b, a, cores > 1);
     }
-    const uint32_t count = *std::max_element(groups.begin(), groups.end()) + 1;
-    simulator.UseWindows(count, cores > 1 ? windowPs / 2 : windowPs, cores);
-    return cores;
+    simulator.UseWindows(count(windows),
+                         cores > 1 ? windows.lengthPs / 2 : windows.lengthPs,
+                         cores);
+    return windows;
+}
+
+bool
+FabricNetwork::MayPlayHostsApart() const
+{
+    for (uint32_t node = 0; node < GetNNodes(); ++node)
+    {
+        const auto& ports = m_ports[node];
+        const bool isTraced =
+            node < m_hosts && std::any_of(
+                                  ports.begin(),
+                                  ports.end(),
+                                  [](const auto& port) { return port->IsTraced(); });
+        if (isTraced || m_nodes[node]->GetId() != node)
+        {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool

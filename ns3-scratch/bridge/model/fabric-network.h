@@ -71,16 +71,35 @@ class FabricNetwork
     void RequireLinks() const;
     /// \return number of hosts
     uint32_t GetNHosts() const;
+
+    /// Which nodes are played together, and in how long windows.
+    struct Windows
+    {
+        std::vector<uint32_t> groups; //!< of each node, see FabricSimulator; none: one list
+        int64_t lengthPs{0};          //!< of a window
+        uint32_t cores{1};            //!< threads that play
+        bool hostsApart{false};       //!< no host is in group 0
+    };
+
     /**
-     * Have switches played in windows, each by itself, where that pays and nobody traces one.
+     * Have nodes played in windows, each by itself, where that pays and nobody traces one.
      * \param simulator plays them; nothing has been played yet
      * \param shortestPs no link is ever shorter than it is now, or than this
      * \param cores threads to play them, if that is possible
-     * \return how many threads play
+     * \param hostsApart hosts may be played by themselves, too, if one thread plays
+     * \return what is played how
      */
-    uint32_t PlayInWindows(ns3::FabricSimulator& simulator,
-                           int64_t shortestPs,
-                           uint32_t cores = 1) const;
+    Windows PlayInWindows(ns3::FabricSimulator& simulator,
+                          int64_t shortestPs,
+                          uint32_t cores,
+                          bool hostsApart) const;
+
+    /// \return both ends of each link
+    const std::vector<std::array<ns3::Ptr<ns3::FabricPort>, 2>>& GetLinks() const
+    {
+        return m_links;
+    }
+
     /// \return number of nodes
     uint32_t GetNNodes() const;
     /// \return a node
@@ -106,6 +125,8 @@ class FabricNetwork
   private:
     /// \param groups of each node \return whether a port outside group 0 is traced
     bool IsTraced(const std::vector<uint32_t>& groups) const;
+    /// \return whether hosts may be played by themselves, as far as the network is concerned
+    bool MayPlayHostsApart() const;
     /// \return whether several threads may play the switches
     bool MayUseThreads() const;
 
@@ -118,8 +139,10 @@ class FabricNetwork
     };
 
     /// \return group of each node if windows are so long: 0 for the hosts and what is nearer to
-    /// them, numbers for all others; \param shortestPs see PlayInWindows
-    std::vector<uint32_t> GroupNodes(int64_t windowPs, int64_t shortestPs) const;
+    /// them, numbers for all others; \param shortestPs, hostsApart see PlayInWindows
+    std::vector<uint32_t> GroupNodes(int64_t windowPs, int64_t shortestPs, bool hostsApart) const;
+    /// \return the longest windows that leave most nodes apart, and these
+    Windows PlanWindows(int64_t shortestPs, bool hostsApart) const;
     /// Let a port tell a switch at its far end of heads, if that cuts through.
     void AnnounceHeads(ns3::FabricPort& port, uint32_t farNode) const;
     /// Make a port on a node.

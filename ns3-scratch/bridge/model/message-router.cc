@@ -92,6 +92,22 @@ MessageRouter::Send(const CollectiveMessage& message)
     ChooseRemote(message.sender, message.receiver).Send(message);
 }
 
+bool
+MessageRouter::MayPlayHostsApart() const
+{
+    return std::all_of(m_transports.begin(), m_transports.end(), [](const auto& transport) {
+        return transport->MayPlayHostsApart();
+    });
+}
+
+bool
+MessageRouter::MayFail(uint32_t host, int64_t beforePs) const
+{
+    return std::any_of(m_transports.begin(), m_transports.end(), [=](const auto& transport) {
+        return transport->MayFail(host, beforePs);
+    });
+}
+
 void
 MessageRouter::AddTo(SessionStatistics& statistics) const
 {

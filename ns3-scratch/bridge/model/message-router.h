@@ -22,6 +22,10 @@ class MessageRouter : public ns3::MessageTransport
     /// \param context names the transports, which are made from it
     explicit MessageRouter(const TransportContext& context);
     void Send(const ns3::CollectiveMessage& message) override;
+    /// \return whether hosts may be played by themselves, see SessionTransport
+    bool MayPlayHostsApart() const;
+    /// \return whether a transport may fail at a host before a time
+    bool MayFail(uint32_t host, int64_t beforePs) const;
     /// \param statistics to which the transports add what they have done
     void AddTo(SessionStatistics& statistics) const;
     /// \return what else the transports count

@@ -2,10 +2,13 @@
 #include "recorder.h"
 
 #include "element-of.h"
+#include "fabric-lane.h"
 
 #include "ns3/boolean.h"
 #include "ns3/simulator.h"
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 namespace astra_ns3
@@ -139,10 +142,33 @@ Recorder::Capture(const CaptureDescription& capture, bool ethernet)
 void
 Recorder::MessageArrived(const CollectiveMessage& message)
 {
-    if (m_recordsFlows)
+    if (!m_recordsFlows)
     {
-        m_flows.Append({message, Simulator::Now().GetTimeStep()});
+        return;
     }
+    // Hosts that are played apart tell of a window host by host.
+    const FabricSimulator& simulator = FabricSimulator::Get();
+    const int64_t nowPs = FabricNowPs();
+    const int64_t playedPs = simulator.IsApart() ? simulator.GetWindowBeginPs() : nowPs;
+    if (!m_arrived.empty() && m_arrived.front().endPs < playedPs)
+    {
+        PutArrived(playedPs);
+    }
+    m_arrived.push_back({message, nowPs});
+}
+
+void
+Recorder::PutArrived(int64_t beforePs)
+{
+    std::stable_sort(m_arrived.begin(), m_arrived.end(), [](const Arrived& a, const Arrived& b) {
+        return a.endPs != b.endPs ? a.endPs < b.endPs : a.message.receiver < b.message.receiver;
+    });
+    auto next = m_arrived.begin();
+    for (; next != m_arrived.end() && next->endPs < beforePs; ++next)
+    {
+        m_flows.Append({next->message, next->endPs});
+    }
+    m_arrived.erase(m_arrived.begin(), next);
 }
 
 void
@@ -243,6 +269,7 @@ Recorder::Flush()
 void
 Recorder::HandOver()
 {
+    PutArrived(std::numeric_limits<int64_t>::max());
     for (RecordTable* table : m_tables)
     {
         table->Flush();

@@ -89,13 +89,26 @@ class Recorder : public ns3::MessageAccountant
     /// Write the packets of a port.
     void Capture(const CaptureDescription& capture, bool ethernet);
 
-    FabricNetwork& m_fabric;                                            //!< what is looked at
-    bool m_recordsFlows;                                                //!< messages are recorded
-    bool m_recordsAccounts;                                             //!< so are their accounts
-    Ready m_ready;                                                      //!< has rows fetched
-    FlowTable m_flows{"flows", FlowColumns()};                          //!< messages
-    int64_t m_accountRows{0};                                           //!< accounts so far
-    AccountTable m_accounts{"accounts", AccountColumns()};              //!< of messages
+    FabricNetwork& m_fabric; //!< what is looked at
+    bool m_recordsFlows;     //!< messages are recorded
+    bool m_recordsAccounts;  //!< so are their accounts
+    Ready m_ready;           //!< has rows fetched
+
+    /// A message that is not in the table yet.
+    struct Arrived
+    {
+        ns3::CollectiveMessage message; //!< the message
+        int64_t endPs;                  //!< when it arrived
+    };
+
+    /// Put messages into the table, in order of time and receiver. \param beforePs those that
+    /// arrived before
+    void PutArrived(int64_t beforePs);
+
+    std::vector<Arrived> m_arrived;                        //!< of this moment or window
+    FlowTable m_flows{"flows", FlowColumns()};             //!< messages
+    int64_t m_accountRows{0};                              //!< accounts so far
+    AccountTable m_accounts{"accounts", AccountColumns()}; //!< of messages
     AccountHopTable m_accountHops{"account_hops", AccountHopColumns()}; //!< of messages
     PortTable m_queues{"queues", PortColumns("queue_bytes")};           //!< of ports
     PortTable m_pauses{"pauses", PortColumns("paused_priorities")};     //!< of ports

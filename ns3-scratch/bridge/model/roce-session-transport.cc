@@ -62,8 +62,15 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     RoceContext shared;
     shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
+    const bool isForeign = part.Has("control_factory");
     shared.makeControl = ReadControl(part);
     shared.idealTimes = context.description.observation.flows; // nobody else asks for them
+    // A message that completes where it was sent, several that one packet completes, a control in
+    // Python, and who watches would all act on more than one host.
+    m_mayPlayHostsApart = !shared.parameters.acknowledged &&
+                          shared.parameters.reliability != RoceReliability::SELECTIVE_REPEAT &&
+                          !isForeign && !shared.listener->GetAccountant() &&
+                          context.description.observation.FindTable("queue_pairs").quantities == 0;
     const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(
         std::move(shared),
@@ -97,6 +104,18 @@ MessageTransport&
 RoceSessionTransport::GetMessages()
 {
     return *m_transport;
+}
+
+bool
+RoceSessionTransport::MayPlayHostsApart() const
+{
+    return m_mayPlayHostsApart;
+}
+
+bool
+RoceSessionTransport::MayFail(uint32_t host, int64_t beforePs) const
+{
+    return m_transport->MayGiveUp(host, beforePs);
 }
 
 void

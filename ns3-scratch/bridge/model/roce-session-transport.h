@@ -17,6 +17,8 @@ class RoceSessionTransport : public SessionTransport
     /// \param context what it is made from \param part its numbers
     RoceSessionTransport(const TransportContext& context, PartReader& part);
     ns3::MessageTransport& GetMessages() override;
+    bool MayPlayHostsApart() const override;
+    bool MayFail(uint32_t host, int64_t beforePs) const override;
     void AddTo(SessionStatistics& statistics) const override;
     std::vector<TransportCounter> GetCounters() const override;
 
@@ -24,6 +26,7 @@ class RoceSessionTransport : public SessionTransport
     /// Record what queue pairs do.
     void Observe(const TransportContext& context);
 
+    bool m_mayPlayHostsApart{false};                        //!< see there
     std::unique_ptr<QueuePairProbe> m_probe;                //!< of all queue pairs, or none
     std::unique_ptr<ns3::RoceMessageTransport> m_transport; //!< carries the messages
 };

@@ -41,6 +41,21 @@ class SessionTransport
     /// \return what carries the messages
     virtual ns3::MessageTransport& GetMessages() = 0;
 
+    /// \return whether hosts may be played by themselves (FabricSimulator::PlayHostsApart): what it
+    /// does for one of them touches no other, and nobody has to hear of it in order of time
+    virtual bool MayPlayHostsApart() const
+    {
+        return false;
+    }
+
+    /// \param host a host \param beforePs a time \return whether it may fail there before that
+    virtual bool MayFail(uint32_t host, int64_t beforePs) const
+    {
+        (void)host;
+        (void)beforePs;
+        return false;
+    }
+
     /// \param statistics to which it adds what it has done
     virtual void AddTo(SessionStatistics& statistics) const
     {

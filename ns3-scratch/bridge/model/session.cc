@@ -4,6 +4,7 @@
 #include "description-reader.h"
 #include "fabric-builder.h"
 #include "fabric-pause-watchdog.h"
+#include "host-groups.h"
 #include "message-router.h"
 #include "recorder.h"
 #include "simulation.h"
@@ -69,6 +70,9 @@ struct Session::Parts
     std::string tables;                                      //!< in words
     int64_t shortestPs{std::numeric_limits<int64_t>::max()}; //!< delay that links will have
     uint32_t cores{1};                                       //!< threads that play
+    bool hostsApart{true};                                   //!< hosts may be played by themselves
+    std::vector<uint32_t> hostOfNpu;                         //!< host of each NPU
+    std::unique_ptr<HostGroups> hosts;                       //!< that are, if any
     bool begun{false};                                       //!< Run was called
 };
 
@@ -168,6 +172,11 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
                                                                        *m_parts->recorder,
                                                                        *m_parts->executor,
                                                                        m_parts->changes.get()});
+    m_parts->hostOfNpu.assign(description.hostOfNpu.begin(), description.hostOfNpu.end());
+    std::vector<uint32_t> hosts = m_parts->hostOfNpu;
+    std::sort(hosts.begin(), hosts.end());
+    const bool several = std::adjacent_find(hosts.begin(), hosts.end()) != hosts.end();
+    m_parts->hostsApart = !several && !m_parts->changes && m_parts->router->MayPlayHostsApart();
     if (description.pauseWatchdogPs > 0 && m_parts->fabric->HasPfc())
     {
         Watch(description.pauseWatchdogPs);
@@ -267,6 +276,12 @@ Session::UseCores(uint32_t cores)
     m_parts->cores = std::max<uint32_t>(cores, 1);
 }
 
+void
+Session::KeepHostsTogether()
+{
+    m_parts->hostsApart = false;
+}
+
 uint32_t
 Session::GetCores() const
 {
@@ -284,9 +299,21 @@ Session::Run(int64_t limitPs)
 {
     if (!m_parts->begun)
     {
-        m_parts->cores = m_parts->fabric->PlayInWindows(m_parts->simulation->GetSimulator(),
-                                                        m_parts->shortestPs,
-                                                        m_parts->cores);
+        FabricSimulator& simulator = m_parts->simulation->GetSimulator();
+        const FabricNetwork::Windows windows = m_parts->fabric->PlayInWindows(simulator,
+                                                                              m_parts->shortestPs,
+                                                                              m_parts->cores,
+                                                                              m_parts->hostsApart);
+        m_parts->cores = windows.cores;
+        if (windows.hostsApart)
+        {
+            m_parts->hosts = std::make_unique<HostGroups>(windows,
+                                                          m_parts->hostOfNpu,
+                                                          *m_parts->fabric,
+                                                          *m_parts->executor,
+                                                          *m_parts->router);
+            simulator.PlayHostsApart(windows.groups, m_parts->hosts->GetAll());
+        }
     }
     m_parts->begun = true;
     return m_parts->simulation->Run(limitPs);

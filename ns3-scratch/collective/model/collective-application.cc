@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "collective-application.h"
 
-#include "fabric-delay.h"
 #include "fabric-telling-event.h"
 
 #include "ns3/abort.h"
-#include "ns3/simulator.h"
+#include "ns3/make-event.h"
+#include "ns3/node.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ns3
 {
@@ -130,7 +131,9 @@ CollectiveApplication::Launch(uint64_t instance,
     phase.bytes = bytes;
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
-    Simulator::Schedule(EndpointDelay(phase), &CollectiveApplication::Start, this, instance);
+    GetClock().Schedule(EndpointDelayPs(phase),
+                        "an NPU",
+                        MakeEvent(&CollectiveApplication::Start, this, instance));
     HandleEarly(instance, phase);
 }
 
@@ -165,10 +168,10 @@ void
 CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces)
 {
     phase.arrived.push_back(row);
-    const Time delay = EndpointDelay(phase);
+    const int64_t delayPs = EndpointDelayPs(phase);
     if (!reduces)
     {
-        HandledLater(delay, instance);
+        HandledLater(delayPs, instance);
         return;
     }
     const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
@@ -176,15 +179,50 @@ CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, boo
     const int64_t costPs = REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
     // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
     // decides ties.
-    Simulator::Schedule(delay, [this, instance, costPs]() {
-        HandledLater(FabricDelay(costPs, "a reduction"), instance);
-    });
+    GetClock().Schedule(delayPs, "an NPU", MakeEvent([this, instance, costPs]() {
+                            HandledLater(costPs, instance);
+                        }));
 }
 
 void
-CollectiveApplication::HandledLater(const Time& delay, uint64_t instance)
+CollectiveApplication::HandledLater(int64_t delayPs, uint64_t instance)
 {
-    Simulator::Schedule(delay, Ptr<EventImpl>(new HandledEvent(*this, instance), false));
+    GetClock().Schedule(delayPs, "a reduction", new HandledEvent(*this, instance));
+}
+
+FabricClock
+CollectiveApplication::GetClock() const
+{
+    const Ptr<Node> node = GetNode();
+    return FabricClock(node ? node->GetId() : 0);
+}
+
+uint32_t
+CollectiveApplication::CountAwaited(const Phase& phase)
+{
+    const uint32_t slots = phase.schedule->GetSlots(phase.rank);
+    if (phase.slot == slots)
+    {
+        return 0;
+    }
+    const uint64_t all =
+        phase.schedule->GetExpected(phase.rank, phase.slot) + slots - phase.slot - 1;
+    const uint64_t here = phase.arrived.size() + phase.early.size();
+    return static_cast<uint32_t>(all > here ? all - here : 0);
+}
+
+uint32_t
+CollectiveApplication::CountAwaited() const
+{
+    uint32_t awaited = std::numeric_limits<uint32_t>::max();
+    for (const auto& [instance, phase] : m_phases)
+    {
+        if (phase.schedule)
+        {
+            awaited = std::min(awaited, CountAwaited(phase));
+        }
+    }
+    return awaited;
 }
 
 bool
@@ -261,7 +299,7 @@ CollectiveApplication::SendReady(uint64_t instance, Phase& phase)
         CollectiveMessage message;
         message.instance = instance;
         message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
-        message.startPs = Simulator::Now().GetTimeStep();
+        message.startPs = FabricNowPs();
         message.row = send.row;
         message.sender = m_npu;
         message.receiver = phase.group->members[send.receiver];
@@ -282,11 +320,11 @@ CollectiveApplication::FinishIfDone(uint64_t instance, Phase& phase)
     }
 }
 
-Time
-CollectiveApplication::EndpointDelay(const Phase& phase) const
+int64_t
+CollectiveApplication::EndpointDelayPs(const Phase& phase) const
 {
     const int64_t ofGroup = phase.group->delayPs;
-    return FabricDelay(ofGroup < 0 ? m_costs.delayPs : ofGroup, "an NPU");
+    return ofGroup < 0 ? m_costs.delayPs : ofGroup;
 }
 
 std::vector<CollectiveApplication::Pending>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collective-schedule.h"
+#include "fabric-clock.h"
 #include "message-transport.h"
 
 #include "ns3/application.h"
@@ -99,6 +100,9 @@ class CollectiveApplication : public Application
         bool sent;         //!< false: this NPU has not sent it; true: it has not arrived here
     };
 
+    /// \return messages that have to arrive here before a phase can end, at least
+    uint32_t CountAwaited() const;
+
     /// \return what is still to do in a phase; nothing if it is done or was not launched
     std::vector<Pending> GetPending(uint64_t instance) const;
     /// \return bytes handed to the transport so far
@@ -137,7 +141,7 @@ class CollectiveApplication : public Application
     /// Begin to handle a row whose turn has come. \param reduces whether it is reduced
     void Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces);
     /// Have a reception handled after a while.
-    void HandledLater(const Time& delay, uint64_t instance);
+    void HandledLater(int64_t delayPs, uint64_t instance);
     /// A reception is handled: go on.
     void Handled(uint64_t instance);
     /// \return whether the next reception that is handled ends a phase, and nothing is left to send
@@ -149,7 +153,11 @@ class CollectiveApplication : public Application
     /// Tell the listener if nothing is left to do.
     void FinishIfDone(uint64_t instance, Phase& phase);
     /// \return what passes before the first sends of a phase and after each reception
-    Time EndpointDelay(const Phase& phase) const;
+    int64_t EndpointDelayPs(const Phase& phase) const;
+    /// \return the time of its host
+    FabricClock GetClock() const;
+    /// \return the same for one of them
+    static uint32_t CountAwaited(const Phase& phase);
 
     uint32_t m_npu{0};                            //!< number of this NPU
     EndpointCosts m_costs;                        //!< what a message costs here

@@ -14,10 +14,11 @@ class FabricPort;
 /// Something that is due.
 struct FabricDue
 {
-    int64_t timePs;   //!< when
-    uint64_t order;   //!< smaller comes first at that time
-    uintptr_t target; //!< an EventImpl, or a FabricPort with a mark in the lowest bits
-    uint32_t rank;    //!< of a port: smaller comes first at that time; of an event: its node
+    int64_t timePs;       //!< when
+    uint64_t order;       //!< smaller comes first at that time
+    uintptr_t target;     //!< an EventImpl, or a FabricPort with a mark in the lowest bits
+    uint32_t rank;        //!< of a port: smaller comes first at that time; of an event: its node
+    uint32_t sequence{0}; //!< of several events of a host the lowest comes first
 
     static constexpr uintptr_t ARRIVAL_MARK = 1; //!< in the address of a port at which it arrives
     static constexpr uintptr_t WAKE_MARK = 2;    //!< of a port that wakes
@@ -46,7 +47,8 @@ struct FabricDue
     {
         return timePs != other.timePs ? timePs < other.timePs
                : order != other.order ? order < other.order
-                                      : rank < other.rank;
+               : rank != other.rank   ? rank < other.rank
+                                      : sequence < other.sequence;
     }
 };
 

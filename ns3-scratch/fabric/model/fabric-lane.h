@@ -8,6 +8,7 @@
 namespace ns3
 {
 
+class EventImpl;
 class FabricPort;
 struct FabricFrame;
 
@@ -28,6 +29,7 @@ struct alignas(64) FabricLane
     int64_t lastPs{0};                               //!< of the last event, or frame that arrived
     uint32_t context{0xffffffff};                    //!< node of the present event, if one is known
     uint32_t group{0};                               //!< which it plays
+    EventImpl* event{nullptr};                       //!< the present event, if it is one of ns-3
     bool frontPlayed{false};                         //!< the first in the group's list is played
     bool besideOthers{false};                        //!< other threads may play at the same time
     uint64_t events{0};                              //!< played

@@ -383,6 +383,13 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
                              : 0;
     }
 
+    /// \param nowPs play all departures due up to this time \return frames on the line or the way
+    uint32_t CountOnLink(int64_t nowPs)
+    {
+        Settle(nowPs);
+        return m_wire.GetSize();
+    }
+
     /// Have in cache what tells of the link.
     void PrefetchLink() const
     {

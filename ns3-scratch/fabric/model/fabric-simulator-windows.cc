@@ -7,6 +7,7 @@
 #include "fabric-crew.h"
 #include "fabric-delay.h"
 #include "fabric-frame.h"
+#include "fabric-host-group.h"
 #include "fabric-lane.h"
 #include "fabric-port.h"
 #include "fabric-simulator.h"
@@ -100,6 +101,40 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
 }
 
 void
+FabricSimulator::PlayHostsApart(std::vector<uint32_t> groupOfNode,
+                                std::vector<FabricHostGroup*> hosts)
+{
+    m_groupOfNode = std::move(groupOfNode);
+    m_hosts = std::move(hosts);
+}
+
+bool
+FabricSimulator::MustBeInOrder() const
+{
+    if (m_hasForeign.load(std::memory_order_acquire) || m_stop ||
+        (!m_first.IsEmpty() && m_first.Front().timePs < m_windowEndPs))
+    {
+        return true;
+    }
+    return std::any_of(m_active.begin(), m_active.end(), [this](uint32_t number) {
+        return IsOfHosts(number) && m_hosts[number - 1]->MayTell(m_windowEndPs);
+    });
+}
+
+void
+FabricSimulator::PutInOrder()
+{
+    for (const uint32_t number : m_active)
+    {
+        FabricDueList& dues = m_groups[number].dues;
+        while (IsOfHosts(number) && !dues.IsEmpty() && dues.Front().timePs < m_windowEndPs)
+        {
+            m_first.Push(dues.Pop());
+        }
+    }
+}
+
+void
 FabricSimulator::CatchUp()
 {
     FabricLane& lane = FabricLane::Here();
@@ -142,7 +177,7 @@ FabricSimulator::PlayGroup(FabricLane& lane, Group& group, const FabricDue& end)
     const auto& dues = group.dues.GetAll();
     for (const FabricDue& due : dues)
     {
-        if (due.timePs < end.timePs)
+        if (due.timePs < end.timePs && due.GetPort())
         {
             due.GetPort()->PrefetchLink();
         }
@@ -175,6 +210,10 @@ FabricSimulator::PlayTurn(FabricLane& lane, uint32_t number)
     Group& group = m_groups[number];
     const int64_t endPs = EndOf(m_switchWindow);
     const Turn turn(lane, number, HasCrew());
+    if (group.dues.GetSize() >= group.sweepAt)
+    {
+        group.sweepAt = Sweep(group.dues, FEW_DUES);
+    }
     PlayGroup(lane, group, {endPs, 0, 0, 0});
     SettleBusy(lane, group, endPs);
     ListNext(lane, number);
@@ -208,9 +247,14 @@ FabricSimulator::ListNext(FabricLane& lane, uint32_t number)
     {
         group.listedFor = std::min(group.listedFor, m_switchWindow + 1);
     }
-    if (group.listedFor != NEVER)
+    if (group.listedFor == NEVER || group.listedFor == group.listedFar)
     {
-        lane.listed[group.listedFor].push_back(number);
+        return; // a timer that is far away is in the list once, however many turns come before
+    }
+    lane.listed[group.listedFor].push_back(number);
+    if (group.listedFor > m_switchWindow + 1)
+    {
+        group.listedFar = group.listedFor;
     }
 }
 
@@ -303,6 +347,11 @@ FabricSimulator::BeginWindow()
     m_windowEndPs = EndOf(m_window);
     m_inWindow = true;
     FindActive();
+    m_inOrder = !m_hosts.empty() && MustBeInOrder();
+    if (m_inOrder)
+    {
+        PutInOrder();
+    }
     if (!HasCrew())
     {
         FabricLane& lane = *m_lanes.front();

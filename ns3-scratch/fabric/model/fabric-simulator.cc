@@ -37,7 +37,6 @@ FabricSimulator::GetTypeId()
 
 FabricSimulator::FabricSimulator()
     : m_uid(EventId::UID::VALID),
-      m_firstLaterUid(std::numeric_limits<uint32_t>::max()),
       m_thread(std::this_thread::get_id())
 {
     m_lanes.push_back(std::make_unique<FabricLane>());
@@ -98,21 +97,26 @@ FabricSimulator::Post(FabricPort* port, Call call, int64_t timePs)
                         reinterpret_cast<uintptr_t>(port) |
                             (arrives ? FabricDue::ARRIVAL_MARK : FabricDue::WAKE_MARK),
                         arrives ? port->GetArrivalRank(timePs) : port->GetWakeRank()};
-    if (number == 0 || m_groups.empty())
+    if (IsInFirst(number, timePs))
     {
         m_first.Push(due);
         return;
     }
-    Group& group = m_groups[number];
-    if (timePs < group.playedPs) [[unlikely]]
+    if (timePs < m_groups[number].playedPs) [[unlikely]]
     {
-        FabricRefuseThePast(timePs - group.playedPs, port->GetName());
+        FabricRefuseThePast(timePs - m_groups[number].playedPs, port->GetName());
     }
-    FabricLane& lane = FabricLane::Here();
+    Put(FabricLane::Here(), number, due);
+}
+
+void
+FabricSimulator::Put(FabricLane& lane, uint32_t number, const FabricDue& due)
+{
+    Group& group = m_groups[number];
     if (lane.group != number)
     {
         group.dues.Push(due);
-        ListFor(number, timePs);
+        ListFor(number, due.timePs);
     }
     else if (lane.frontPlayed)
     {
@@ -200,7 +204,7 @@ FabricSimulator::Insert(int64_t timePs, uint32_t context, EventImpl* event)
 {
     if (m_first.GetSize() >= m_sweepAt)
     {
-        Sweep();
+        m_sweepAt = Sweep(m_first, SMALLEST_SWEEP);
     }
     const uint64_t number = m_uid++;
     // Another group acts on this one when its window ends.
@@ -276,10 +280,50 @@ FabricSimulator::TakeInForeign()
     }
 }
 
-void
-FabricSimulator::Sweep()
+EventId
+FabricSimulator::ScheduleOn(uint32_t node, int64_t delayPs, EventImpl* event)
 {
-    m_first.EraseIf([](const FabricDue& due) {
+    const Ptr<EventImpl> held(event, false);
+    const int64_t timePs = After(TimeStep(delayPs));
+    event->Ref();
+    const uint32_t group = m_hosts.empty() ? 0 : m_groupOfNode[node];
+    const bool inFirst = IsInFirst(group, timePs);
+    if (inFirst && m_first.GetSize() >= m_sweepAt)
+    {
+        m_sweepAt = Sweep(m_first, SMALLEST_SWEEP);
+    }
+    FabricLane& lane = FabricLane::Here();
+    const uint64_t number = m_uid++;
+    // Another group acts on this one when its turn, or the window, ends.
+    const int64_t playedPs = lane.group == group || lane.group == 0 ? 0
+                             : inFirst                              ? m_windowEndPs
+                                                                    : m_groups[group].playedPs;
+    const FabricDue due{std::max(timePs, playedPs),
+                        m_hasRun ? HOSTS + static_cast<uint64_t>(lane.nowPs) : number,
+                        reinterpret_cast<uintptr_t>(event),
+                        node,
+                        static_cast<uint32_t>(number)};
+    if (inFirst)
+    {
+        m_first.Push(due);
+    }
+    else
+    {
+        Put(lane, group, due);
+    }
+    return {Ptr<EventImpl>(event), static_cast<uint64_t>(due.timePs), node, due.sequence};
+}
+
+bool
+FabricSimulator::IsApart() const
+{
+    return FabricLane::Here().group != 0;
+}
+
+std::size_t
+FabricSimulator::Sweep(FabricDueList& dues, std::size_t smallest)
+{
+    dues.EraseIf([](const FabricDue& due) {
         const bool stale = IsStale(due);
         if (stale && !due.GetPort())
         {
@@ -287,7 +331,7 @@ FabricSimulator::Sweep()
         }
         return stale;
     });
-    m_sweepAt = std::max(SMALLEST_SWEEP, 2 * m_first.GetSize());
+    return std::max(smallest, 2 * dues.GetSize());
 }
 
 void
@@ -297,15 +341,7 @@ FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
     FabricPort* port = due.GetPort();
     if (!port)
     {
-        lane.lastPs = std::max(lane.lastPs, due.timePs);
-        lane.context = due.rank;
-        const Ptr<EventImpl> event(due.GetEvent(), false);
-        if (!event->IsCancelled())
-        {
-            lane.events++;
-            *m_shownPs = due.timePs;
-            event->Invoke();
-        }
+        PlayEvent(lane, due);
         return;
     }
     const Call call = CallOf(due);
@@ -328,6 +364,28 @@ FabricSimulator::Play(FabricLane& lane, const FabricDue& due)
     {
         lane.context = Simulator::NO_CONTEXT;
         port->Wake();
+    }
+}
+
+void
+FabricSimulator::PlayEvent(FabricLane& lane, const FabricDue& due)
+{
+    lane.context = due.rank;
+    const Ptr<EventImpl> event(due.GetEvent(), false);
+    const bool live = !event->IsCancelled();
+    // Which of the cancelled ones of hosts have been swept out depends on windows.
+    if (live || due.order < HOSTS)
+    {
+        lane.lastPs = std::max(lane.lastPs, due.timePs);
+    }
+    if (live)
+    {
+        lane.events++;
+        *m_shownPs = due.timePs;
+        EventImpl* const before = std::exchange(lane.event, PeekPointer(event));
+        event->Invoke();
+        event->Cancel(); // for IsExpired
+        lane.event = before;
     }
 }
 
@@ -358,11 +416,7 @@ void
 FabricSimulator::Run()
 {
     m_stop = false;
-    if (!m_hasRun)
-    {
-        m_hasRun = true;
-        m_firstLaterUid = static_cast<uint32_t>(m_uid);
-    }
+    m_hasRun = true;
     if (m_groups.empty())
     {
         if (PlayFirstGroup(NEVER))
@@ -435,14 +489,24 @@ FabricSimulator::ReleaseDues()
 {
     LeaveCrew();
     m_crew.reset();
-    m_first.EraseIf([](const FabricDue& due) {
-        if (!due.GetPort())
-        {
-            due.GetEvent()->Unref();
-        }
-        return true;
-    });
+    const auto release = [](FabricDueList& dues) {
+        dues.EraseIf([](const FabricDue& due) {
+            if (!due.GetPort())
+            {
+                due.GetEvent()->Unref();
+            }
+            return true;
+        });
+    };
+    release(m_first);
+    for (Group& group : m_groups)
+    {
+        release(group.dues);
+    }
     m_groups.clear();
+    m_hosts.clear();
+    m_groupOfNode.clear();
+    m_inOrder = false;
     for (const auto& lane : m_lanes)
     {
         lane->listed.clear();
@@ -513,21 +577,7 @@ FabricSimulator::IsExpired(const EventId& id) const
         return std::find(m_destroyEvents.begin(), m_destroyEvents.end(), id) ==
                m_destroyEvents.end();
     }
-    const auto timePs = static_cast<int64_t>(id.GetTs());
-    if (timePs != FabricNowPs())
-    {
-        return timePs < FabricNowPs();
-    }
-    // Of this very moment: what the present event comes after has been played.
-    const bool early = id.GetUid() < m_firstLaterUid;
-    if (m_order < ARRIVALS || m_order >= LATER)
-    {
-        const bool isEarly = m_order < ARRIVALS;
-        return early != isEarly
-                   ? early
-                   : static_cast<int32_t>(id.GetUid() - static_cast<uint32_t>(m_order)) <= 0;
-    }
-    return early;
+    return event == FabricLane::Here().event; // it has begun
 }
 
 Time

@@ -19,6 +19,7 @@ namespace ns3
 {
 
 class FabricCrew;
+class FabricHostGroup;
 class FabricPort;
 struct FabricLane;
 struct FabricNote;
@@ -45,6 +46,14 @@ struct FabricNote;
  *
  * Whatever in group 0 looks at a switch or changes it calls CatchUp before: switches are then
  * played up to that event.
+ *
+ * Hosts may be groups of their own, too (PlayHostsApart): what a host does is then asked for with
+ * ScheduleOn. A host may have something to tell at once, such as the end of a collective, and then
+ * anybody may act on any host in the same moment. So a window in which group 0 has an event, or in
+ * which a host may have something to tell, is played *in order*: all hosts from the list of group
+ * 0. In all other windows each host is played by itself, as a switch is. Events of hosts come after
+ * those of ns-3 that are due at the same time, in the order of the moments at which they were
+ * scheduled, then by node.
  *
  * ns-3's TCP cancels and sets its retransmission timer with each acknowledgement, and a cancelled
  * event would stay until its time comes; so the list of group 0 sweeps cancelled events out when it
@@ -93,6 +102,30 @@ class FabricSimulator : public SimulatorImpl
      * \param cores threads that play
      */
     void UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores = 1);
+    /**
+     * Have hosts played apart from group 0; after UseWindows, for one thread.
+     * \param groupOfNode group of each node; those of hosts are 1, 2, ...
+     * \param hosts what is known of each of these
+     */
+    void PlayHostsApart(std::vector<uint32_t> groupOfNode, std::vector<FabricHostGroup*> hosts);
+    /**
+     * Schedule what a host does by itself: it acts on nothing but the host and its ports, unless
+     * the host's FabricHostGroup foresees it.
+     * \param node the host's node
+     * \param delayPs from now, not below 0
+     * \param event what to do, a counted reference
+     * \return its id
+     */
+    EventId ScheduleOn(uint32_t node, int64_t delayPs, EventImpl* event);
+    /// \return whether the present event is one of a group that is played by itself
+    bool IsApart() const;
+
+    /// \return when the present window began, or 0: all before has been played
+    int64_t GetWindowBeginPs() const
+    {
+        return m_groups.empty() ? 0 : m_window * m_windowPs;
+    }
+
     /// Play all groups up to the present event of group 0; in another group, nothing.
     void CatchUp();
 
@@ -144,6 +177,8 @@ class FabricSimulator : public SimulatorImpl
     uint64_t GetEventCount() const override;
 
   private:
+    static constexpr std::size_t FEW_DUES = 64; //!< too few to be swept
+
     /// Nodes that are played together. Of group 0 only `busy` is used.
     struct alignas(64) Group
     {
@@ -151,6 +186,8 @@ class FabricSimulator : public SimulatorImpl
         std::vector<FabricPort*> busy; //!< see NoteBusy
         int64_t playedPs{0};           //!< it has been played up to this time
         int64_t listedFor{NEVER};      //!< the earliest window for which it is in a lane's list
+        int64_t listedFar{NEVER};      //!< the last one of these that was not the next one
+        std::size_t sweepAt{FEW_DUES}; //!< size of dues at which to sweep
         bool active{false};            //!< it is in m_active
     };
 
@@ -165,6 +202,7 @@ class FabricSimulator : public SimulatorImpl
     static constexpr uint64_t ARRIVALS = uint64_t{1} << 60; //!< order of arrivals, from here on
     static constexpr uint64_t WAKES = uint64_t{2} << 60;    //!< of ports that wake
     static constexpr uint64_t LATER = uint64_t{3} << 60;    //!< of events scheduled while it runs
+    static constexpr uint64_t HOSTS = uint64_t{4} << 60;    //!< of those that ScheduleOn schedules
     static constexpr int64_t NEVER = std::numeric_limits<int64_t>::max();
     static constexpr std::size_t SMALLEST_SWEEP = 4096;
 
@@ -180,6 +218,8 @@ class FabricSimulator : public SimulatorImpl
     void TakeInForeign();
     /// Play something.
     void Play(FabricLane& lane, const FabricDue& due);
+    /// Play an event of ns-3, or of a host.
+    void PlayEvent(FabricLane& lane, const FabricDue& due);
     /// Play group 0 until a time. \return whether it got there: nobody said Stop
     bool PlayFirstGroup(int64_t endPs);
     /// Play all other groups up to a moment within the window, which they do not play any more.
@@ -221,25 +261,48 @@ class FabricSimulator : public SimulatorImpl
     bool HasCrew() const;
     /// Forget all that is due.
     void ReleaseDues();
-    /// Sweep out what is cancelled in group 0.
-    void Sweep();
+    /// Sweep out what is cancelled. \return size at which to do so again, at least the smallest
+    static std::size_t Sweep(FabricDueList& dues, std::size_t smallest);
 
-    FabricDueList m_first;              //!< of group 0
-    std::vector<Group> m_groups;        //!< by number; none: no windows
-    std::vector<uint32_t> m_active;     //!< groups that have a turn in the window of switches
-    std::vector<FabricPort*> m_emptied; //!< see NoteEmptied
+    /// \param number of a group \return whether it is one of hosts that are played apart
+    bool IsOfHosts(uint32_t number) const
+    {
+        return number != 0 && number <= m_hosts.size();
+    }
+
+    /// \return whether group 0's list holds what a group has to do then
+    bool IsInFirst(uint32_t number, int64_t timePs) const
+    {
+        return number == 0 || m_groups.empty() ||
+               (m_inOrder && timePs < m_windowEndPs && IsOfHosts(number));
+    }
+
+    /// Put something into the list of a group, whose turn it may be.
+    void Put(FabricLane& lane, uint32_t number, const FabricDue& due);
+    /// \return whether the hosts have to play the window that begins in order
+    bool MustBeInOrder() const;
+    /// What hosts have to do in the window that begins is put into the list of group 0.
+    void PutInOrder();
+
+    FabricDueList m_first;                 //!< of group 0
+    std::vector<Group> m_groups;           //!< by number; none: no windows
+    std::vector<FabricHostGroup*> m_hosts; //!< of groups 1, 2, ...; none: hosts are in group 0
+    std::vector<uint32_t> m_groupOfNode;   //!< with m_hosts: of each node
+    bool m_inOrder{false};                 //!< hosts play the present window from m_first
+    std::vector<uint32_t> m_active;        //!< groups that have a turn in the window of switches
+    std::vector<FabricPort*> m_emptied;    //!< see NoteEmptied
     std::vector<std::unique_ptr<FabricLane>> m_lanes; //!< of each thread; first this simulation's
     std::unique_ptr<FabricCrew> m_crew;               //!< the other threads, or none
     int64_t m_windowPs{NEVER};                        //!< length of a window
-    int64_t m_window{-1};                  //!< number of the present window, or of the last
-    int64_t m_switchWindow{-1};            //!< that of the switches: with threads one behind
-    int64_t m_windowEndPs{NEVER};          //!< end of the present window; NEVER without windows
-    bool m_inWindow{false};                //!< a window is under way
-    bool m_crewPlays{false};               //!< other threads are playing m_active
-    uint64_t m_order{0};                   //!< order of the present event of group 0
-    uint32_t m_rank{0};                    //!< its rank
-    uint64_t m_uid;                        //!< number of the next event of ns-3
-    uint32_t m_firstLaterUid;              //!< of the first that was scheduled while it ran
+    int64_t m_window{-1};         //!< number of the present window, or of the last
+    int64_t m_switchWindow{-1};   //!< that of the switches: with threads one behind
+    int64_t m_windowEndPs{NEVER}; //!< end of the present window; NEVER without windows
+    bool m_inWindow{false};       //!< a window is under way
+    bool m_crewPlays{false};      //!< other threads are playing m_active
+    uint64_t m_order{0};          //!< order of the present event of group 0
+    uint32_t m_rank{0};           //!< its rank
+    uint64_t m_uid;               //!< number of the next event of ns-3
+
     bool m_hasRun{false};                  //!< Run was called
     bool m_stop{false};                    //!< Stop was called
     std::size_t m_sweepAt{SMALLEST_SWEEP}; //!< size of m_first at which to sweep

@@ -59,6 +59,15 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
 
 RoceMessageTransport::~RoceMessageTransport() = default;
 
+bool
+RoceMessageTransport::MayGiveUp(uint32_t host, int64_t beforePs) const
+{
+    const auto& ports = m_ports[host];
+    return std::any_of(ports.begin(), ports.end(), [beforePs](const auto& port) {
+        return port->MayGiveUp(beforePs);
+    });
+}
+
 void
 RoceMessageTransport::SetObserver(RoceObserver* observer)
 {

@@ -42,6 +42,10 @@ class RoceMessageTransport : public MessageTransport,
     /// no way is left they keep what they had.
     void RoutesChanged() override;
 
+    /// \param host a host \param beforePs a time \return whether one of its senders may give up
+    /// before it
+    bool MayGiveUp(uint32_t host, int64_t beforePs) const;
+
     /// \param observer watches all queue pairs from now on, or none
     void SetObserver(RoceObserver* observer);
     /// \return what all queue pairs have done

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-nic-port.h"
 
-#include "fabric-delay.h"
 #include "roce-queue-pair.h"
 
-#include "ns3/simulator.h"
+#include "ns3/make-event.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,6 +18,7 @@ constexpr std::size_t FORGET_AT = 1024; // numbers of closed senders, at least
 
 RoceNicPort::RoceNicPort(Ptr<FabricPort> port, int64_t timeoutPs)
     : m_port(port),
+      m_clock(port->GetPlace().node),
       m_timeoutPs(timeoutPs)
 {
     m_port->SetSource(this);
@@ -59,7 +59,7 @@ RoceNicPort::Unwatch(RoceQueuePair& pair)
 void
 RoceNicPort::CheckTimeouts()
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = m_clock.GetNowPs();
     m_port->Settle(nowPs);
     std::vector<RoceQueuePair*> late;
     for (std::size_t place = m_watched.size(); place-- > 0;)
@@ -81,6 +81,22 @@ RoceNicPort::CheckTimeouts()
     ScheduleCheck();
 }
 
+bool
+RoceNicPort::MayGiveUp(int64_t beforePs) const
+{
+    if (m_timeoutPs <= beforePs - FabricNowPs())
+    {
+        return true; // one that begins now may be over
+    }
+    return m_checkPs < beforePs && m_check.IsPending() &&
+           std::any_of(
+               m_watched.begin(),
+               m_watched.end(),
+               [](const RoceQueuePair* pair) {
+                   return pair->HasUnacknowledged() && pair->GetSender().GivesUpNext();
+               });
+}
+
 const RocePauses&
 RoceNicPort::KeepPauses()
 {
@@ -94,7 +110,7 @@ RoceNicPort::KeepPauses()
 int64_t
 RoceNicPort::FindLongestHeldPs() const
 {
-    int64_t longestPs = Simulator::Now().GetTimeStep();
+    int64_t longestPs = m_clock.GetNowPs();
     for (RoceQueuePair* pair : m_pairs)
     {
         if (pair && pair->GetTurn().state != RoceTurn::IDLE)
@@ -108,7 +124,7 @@ RoceNicPort::FindLongestHeldPs() const
 void
 RoceNicPort::LineChanged()
 {
-    m_port->Settle(Simulator::Now().GetTimeStep());
+    m_port->Settle(m_clock.GetNowPs());
     ScheduleCheck();
 }
 
@@ -121,7 +137,7 @@ RoceNicPort::MayHearLate() const
 void
 RoceNicPort::ScheduleCheck()
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = m_clock.GetNowPs();
     const bool maySend = (m_waiting | m_pacing) != 0;
     int64_t firstPs = MayHearLate() && maySend ? nowPs : NEVER;
     for (const RoceQueuePair* pair : m_watched)
@@ -133,9 +149,10 @@ RoceNicPort::ScheduleCheck()
         return;
     }
     m_check.Cancel();
-    m_check = Simulator::Schedule(FabricDelay(firstPs + m_timeoutPs - nowPs, m_port->GetName()),
-                                  &RoceNicPort::CheckTimeouts,
-                                  this);
+    m_checkPs = firstPs + m_timeoutPs;
+    m_check = m_clock.Schedule(m_checkPs - nowPs,
+                               m_port->GetName(),
+                               MakeEvent(&RoceNicPort::CheckTimeouts, this));
 }
 
 void

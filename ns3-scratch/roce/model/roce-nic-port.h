@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-clock.h"
 #include "fabric-port.h"
 #include "roce-pauses.h"
 #include "roce-turns.h"
@@ -58,6 +59,15 @@ class RoceNicPort : public FabricFrameSource
     {
         return *m_port;
     }
+
+    /// \return the time of its host
+    const FabricClock& GetClock() const
+    {
+        return m_clock;
+    }
+
+    /// \param beforePs a time \return whether a sender may give up before it
+    bool MayGiveUp(int64_t beforePs) const;
 
     /// \param pair a new queue pair, which comes behind all others in the round
     void Open(RoceQueuePair& pair);
@@ -117,6 +127,7 @@ class RoceNicPort : public FabricFrameSource
     static void Sift(Level& level, std::size_t place);
 
     Ptr<FabricPort> m_port;                        //!< the port
+    FabricClock m_clock;                           //!< of its host
     uint32_t m_waiting{0};                         //!< bit p: priority p has senders in turn
     uint32_t m_pacing{0};                          //!< bit p: priority p has paced senders
     std::array<Level, FABRIC_PRIORITIES> m_levels; //!< by priority
@@ -126,6 +137,7 @@ class RoceNicPort : public FabricFrameSource
     int64_t m_timeoutPs;                           //!< without progress for so long
     std::vector<RoceQueuePair*> m_watched; //!< those with unacknowledged data, and some without
     EventId m_check;                       //!< looks at them
+    int64_t m_checkPs{NEVER};              //!< when
     std::unique_ptr<RocePauses> m_pauses;  //!< kept for accounts
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-queue-pair.h"
 
+#include "fabric-lane.h"
 #include "roce-packet.h"
-
-#include "ns3/simulator.h"
 
 #include <algorithm>
 #include <sstream>
@@ -25,7 +24,7 @@ RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
     m_way = m_context.ways.NumberOf({path, address.senderPort->GetPort().GetRateBps()});
     m_messages.Clear();
     m_context.statistics.queuePairs++;
-    m_openedPs = Simulator::Now().GetTimeStep();
+    m_openedPs = FabricNowPs();
     m_lastStartPs = 0;
     m_lastWireBytes = 0;
     m_turn = RoceTurn();
@@ -86,7 +85,7 @@ RoceQueuePair::Wake()
 void
 RoceQueuePair::Rest()
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     const RoceQueueSender& sender = m_halves->GetSender();
     if (!sender.MayRest(nowPs) || !m_halves->GetReceiver().MayRest(nowPs))
     {
@@ -119,7 +118,7 @@ void
 RoceQueuePair::Post(const CollectiveMessage& message)
 {
     FabricPort& port = m_address.senderPort->GetPort();
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     // What has left before leaves first.
     port.Settle(port.GetDuePs(nowPs, nowPs - m_context.parameters.postingPs));
     RoceMessage* posted = m_messages.Append(message);
@@ -336,7 +335,7 @@ RoceQueuePair::Delivered(RoceMessage& message, const FabricTrail* trail)
         }
         else
         {
-            message.times->deliveredPs = Simulator::Now().GetTimeStep();
+            message.times->deliveredPs = FabricNowPs();
         }
     }
     if (arrived)
@@ -354,8 +353,7 @@ RoceQueuePair::Acknowledged(uint64_t position)
         if (m_context.accountant && m_context.parameters.acknowledged) [[unlikely]]
         {
             RoceMessageTimes& times = *m_messages.GetFirst()->times;
-            times.account.Add(AccountPart::ACKNOWLEDGEMENT,
-                              Simulator::Now().GetTimeStep() - times.deliveredPs);
+            times.account.Add(AccountPart::ACKNOWLEDGEMENT, FabricNowPs() - times.deliveredPs);
             m_context.accountant->MessageAccounted(message, times.account);
         }
         m_messages.DropFirst();

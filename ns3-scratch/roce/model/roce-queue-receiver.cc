@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-queue-receiver.h"
 
+#include "fabric-lane.h"
 #include "roce-queue-pair.h"
-
-#include "ns3/simulator.h"
 
 namespace ns3
 {
@@ -131,7 +130,7 @@ RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
         Answer(frame, ROCE_NACK);
         return;
     }
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     const int64_t intervalPs = m_context.parameters.nackIntervalPs;
     const bool again = intervalPs > 0 && nowPs >= m_gap->reportedPs + intervalPs;
     if (m_gap->reported == m_expected && !again)
@@ -151,7 +150,7 @@ RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
 void
 RoceQueueReceiver::Notify(const FabricFrame&)
 {
-    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const int64_t nowPs = FabricNowPs();
     if (nowPs >= m_nextCnpPs)
     {
         m_nextCnpPs = nowPs + m_context.parameters.cnpIntervalPs;

@@ -3,11 +3,10 @@
  * \file
  * What the congestion control sees and sets of a RoceQueueSender.
  */
-#include "fabric-delay.h"
 #include "roce-queue-pair.h"
 #include "roce-queue-sender.h"
 
-#include "ns3/simulator.h"
+#include "ns3/make-event.h"
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +57,7 @@ RoceQueueSender::GetNowPs() const
 {
     // A control begins when the queue pair is opened, though it is made when there is something to
     // send, which is settled at any time later.
-    return m_starting ? m_pair.GetOpenedPs() : Simulator::Now().GetTimeStep();
+    return m_starting ? m_pair.GetOpenedPs() : FabricNowPs();
 }
 
 uint64_t
@@ -161,10 +160,10 @@ RoceQueueSender::StartTimer(uint32_t timer, int64_t delayPs)
         m_timers = std::make_unique<std::array<EventId, TIMERS>>();
     }
     (*m_timers)[timer].Cancel();
-    (*m_timers)[timer] = Simulator::Schedule(FabricDelay(delayPs, "a timer of a queue pair"),
-                                             &RoceQueueSender::TimerDue,
-                                             this,
-                                             timer);
+    (*m_timers)[timer] =
+        m_port->GetClock().Schedule(delayPs,
+                                    "a timer of a queue pair",
+                                    MakeEvent(&RoceQueueSender::TimerDue, this, timer));
 }
 
 void

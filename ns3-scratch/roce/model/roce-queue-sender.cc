@@ -3,8 +3,6 @@
 
 #include "roce-queue-pair.h"
 
-#include "ns3/simulator.h"
-
 #include <algorithm>
 #include <cmath>
 
@@ -357,8 +355,9 @@ RoceQueueSender::TimedOut(int64_t nowPs)
 {
     m_context.statistics.timeouts++;
     m_pair.SetProgressPs(nowPs);
-    const uint32_t retries = m_context.parameters.retries;
-    if (++m_timeouts > retries && retries > 0)
+    const bool givesUp = GivesUpNext();
+    m_timeouts++;
+    if (givesUp)
     {
         m_pair.GiveUp(m_timeouts);
         return;

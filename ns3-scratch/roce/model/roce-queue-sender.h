@@ -119,6 +119,13 @@ class RoceQueueSender : public RoceSender
     /// There was no progress for too long. \param nowPs the time
     void TimedOut(int64_t nowPs);
 
+    /// \return whether its next timeout in a row is one too many
+    bool GivesUpNext() const
+    {
+        const uint32_t retries = m_context.parameters.retries;
+        return retries > 0 && m_timeouts >= retries;
+    }
+
     /// \return its congestion control
     const RoceCongestionControl& GetControl() const
     {
