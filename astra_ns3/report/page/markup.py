@@ -35,11 +35,24 @@ def joined(parts: Iterable[object]) -> Markup:
     return Markup("".join(escaped(part) for part in parts))
 
 
+def unbroken(text: str) -> str:
+    """Text that stays in one line, such as a number with its unit."""
+    return text.replace(" ", "\u00a0")
+
+
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
-    """A table; the columns whose places are in ``numbers`` are set right. It scrolls by itself where it is too wide."""
+    """A table; the columns whose places are in ``numbers`` are set right, and text in them stays in one line.
+
+    It scrolls by itself where it is too wide.
+    """
+
+    def cell(kind: str, content: object, *, number: bool) -> Markup:
+        if number and kind == "td" and not isinstance(content, Markup):
+            content = unbroken(str(content))
+        return tag(kind, content, class_="number" if number else None)
 
     def cells(kind: str, row: Sequence[object]) -> Markup:
-        return joined(tag(kind, cell, class_="number" if index in numbers else None) for index, cell in enumerate(row))
+        return joined(cell(kind, content, number=index in numbers) for index, content in enumerate(row))
 
     body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))
     return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")

@@ -15,7 +15,7 @@ from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import flow_numbers
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
-from astra_ns3.report.page.markup import Markup, joined, table, tag
+from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
@@ -44,7 +44,7 @@ def numbers_on_top(runs: Sequence[Shown]) -> Markup:
 
 
 def _cell(value: str, more: str) -> Markup:
-    return joined([value, tag("small", more) if more else ""])
+    return joined([unbroken(value), tag("small", more) if more else ""])
 
 
 def _numbers(run: Records) -> list[tuple[str, str, str]]:
@@ -87,9 +87,16 @@ def words(runs: Sequence[Shown]) -> Markup:
             title, _, rest = paragraph.partition("\n")
             is_open = "open" if rest.count("\n") < _OPEN_LINES else None
             parts.append(
-                tag("details", tag("summary", title), tag("pre", rest), open=is_open) if rest else tag("p", title)
+                tag("details", tag("summary", title), _hanging(rest), open=is_open) if rest else tag("p", title)
             )
     return joined(parts)
+
+
+def _hanging(text: str) -> Markup:
+    """Lines as they are, of which each goes on two letters behind its own beginning where it is too long."""
+    lines = text.splitlines(keepends=True)
+    indents = (len(line) - len(line.lstrip(" ")) + 2 for line in lines)
+    return tag("pre", *(tag("span", line, style=f"--in:{n}ch") for line, n in zip(lines, indents, strict=True)))
 
 
 def warnings(runs: Sequence[Shown]) -> Markup:
@@ -112,7 +119,10 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
             continue
         head = ("", runs[0].name, other.name)
         parts: list[object] = [tag("p", note) for note in comparison.notes]
-        keys = [(each.key, value_text(each.key, each.a), value_text(each.key, each.b)) for each in comparison.settings]
+        keys = [
+            (each.key, *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))
+            for each in comparison.settings
+        ]
         parts.append(_cut("settings", head, keys, ()))
         for group in comparison.groups:
             rows = [difference_row(one) for one in group.differences]
