@@ -253,5 +253,7 @@ def slowest_messages(run: Records) -> Found | None:
                 *alone,
             )
         )
-    head = ("NPUs", "collective", "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
+    # A flow is no part of a collective.
+    kind = "flow" if is_of_flows(run) else "collective"
+    head = ("NPUs", kind, "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
     return head, rows, (2, 3, 4, 5, 6, 7)
