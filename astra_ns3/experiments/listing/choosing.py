@@ -43,8 +43,10 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
             kept = _ordered(kept, column, compared, value)
         else:
             a_word = column.in_units and _number(value, column) is None and not _FITS_WORDS.search(value)
-            where = f"--where {column.heading}{compared}{value}"
-            refuse(bool(a_word), f"{where}: '{value}' is no number with a unit, such as {column.in_units}")
+            refuse(
+                bool(a_word),
+                f"--where {match[0].strip()}: '{value}' is no number with a unit, such as {column.in_units}",
+            )
             kept = [run for run in kept if _equal(column, run, value) != (compared == "!=")]
     return kept
 

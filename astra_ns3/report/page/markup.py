@@ -35,9 +35,9 @@ def joined(parts: Iterable[object]) -> Markup:
     return Markup("".join(escaped(part) for part in parts))
 
 
-def unbroken(text: str) -> str:
-    """Text that stays in one line, such as a number with its unit."""
-    return text.replace(" ", "\u00a0")
+def unbroken(content: object) -> str:
+    """Text that stays in one line, such as a number with its unit; markup as it is."""
+    return content if isinstance(content, Markup) else str(content).replace(" ", "\u00a0")
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
@@ -46,13 +46,9 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Seq
     It scrolls by itself where it is too wide.
     """
 
-    def cell(kind: str, content: object, *, number: bool) -> Markup:
-        if number and kind == "td" and not isinstance(content, Markup):
-            content = unbroken(str(content))
-        return tag(kind, content, class_="number" if number else None)
-
     def cells(kind: str, row: Sequence[object]) -> Markup:
-        return joined(cell(kind, content, number=index in numbers) for index, content in enumerate(row))
+        told = [unbroken(cell) if kind == "td" and index in numbers else cell for index, cell in enumerate(row)]
+        return joined(tag(kind, cell, class_="number" if index in numbers else None) for index, cell in enumerate(told))
 
     body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))
     return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")

@@ -95,8 +95,7 @@ def words(runs: Sequence[Shown]) -> Markup:
 def _hanging(text: str) -> Markup:
     """Lines as they are, of which each goes on two letters behind its own beginning where it is too long."""
     lines = text.splitlines(keepends=True)
-    indents = (len(line) - len(line.lstrip(" ")) + 2 for line in lines)
-    return tag("pre", *(tag("span", line, style=f"--in:{n}ch") for line, n in zip(lines, indents, strict=True)))
+    return tag("pre", *(tag("span", line, style=f"--in:{len(line) - len(line.lstrip(' ')) + 2}ch") for line in lines))
 
 
 def warnings(runs: Sequence[Shown]) -> Markup:
@@ -253,7 +252,6 @@ def slowest_messages(run: Records) -> Found | None:
                 *alone,
             )
         )
-    # A flow is no part of a collective.
-    kind = "flow" if is_of_flows(run) else "collective"
-    head = ("NPUs", kind, "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
+    what = ("NPUs", "flow" if is_of_flows(run) else "collective")
+    head = (*what, "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
     return head, rows, (2, 3, 4, 5, 6, 7)

@@ -54,8 +54,8 @@ def _exposed(metadata: RunDocument) -> tuple[Markup, Markup]:
 
 
 def _cell(time_ps: int, whole_ps: int) -> Markup:
-    share = tag("small", percent(time_ps, whole_ps))
-    return joined([unbroken(format_time(time_ps)), " ", share]) if time_ps else Markup("-")
+    told = unbroken(format_time(time_ps))
+    return joined([told, " ", tag("small", percent(time_ps, whole_ps))]) if time_ps else Markup("-")
 
 
 def _named(shown: Shown, runs: Sequence[Shown], *content: object) -> Markup:

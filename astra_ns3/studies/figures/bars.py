@@ -34,15 +34,14 @@ def make(view: View, figure: FigureConfig) -> Figure:
     data = figure_data(view, figure)
     place_of = places_of(data)
     most = max((len(panel.places) * len(panel.series) for panel in data.panels), default=0)
-    columns = 2 if most > 12 else 3
-    room = _MOST_LETTERS[max(1, min(columns, len(data.panels)))]
+    columns = max(1, min(len(data.panels), 2 if most > 12 else 3))
+    room = _MOST_LETTERS[columns]
 
     def panel_of(panel: Panel) -> tuple[Axis, Axis, list[Series]]:
         unit = Unit(panel.series, figure)
         values = [cell.mean / unit.factor for series in panel.series for cell in series.cells if cell is not None]
         letters = 0.5 + max((len(number_text(value)) for value in values), default=0)
-        bars = len(panel.series) * len(panel.places)
-        few = bars <= _MOST_VALUES and bars * letters <= room
+        few = len(panel.series) * len(panel.places) <= min(_MOST_VALUES, room / letters)
         drawn: list[Series] = []
         for number, series in enumerate(panel.series):
             colour, again = nth_colour(place_of[series.label])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import inf, log10, nan
+from math import log10, nan
 
 from astra_ns3.report.figures.figure import CROSS, Axis, Curve, Figure, Series
 from astra_ns3.studies.figures import data
@@ -67,12 +67,11 @@ def _apart(names: Sequence[str], at: Sequence[float], panels: int, *, log: bool)
     """Return names without those that would stand on the one before, which are empty."""
     places = [log10(each) if log else each for each in at]
     letter = _LETTER * min(panels, MOST_COLUMNS) * (places[-1] - places[0])
-    kept, end = [], -inf
-    for name, place in zip(names, places, strict=True):
-        half = len(name) * letter / 2
-        kept.append(name if place - half >= end else "")
-        end = place + half if kept[-1] else end
-    return kept
+    kept = [0]
+    for index in range(1, len(places)):
+        if places[index] - places[kept[-1]] >= letter * (len(names[index]) + len(names[kept[-1]])) / 2:
+            kept.append(index)
+    return [name if index in kept else "" for index, name in enumerate(names)]
 
 
 def _line(series: data.Series, places: Sequence[float], factor: float, where: int, name: str) -> list[Series]:
