@@ -39,7 +39,7 @@ def numbers_on_top(runs: Sequence[Shown]) -> Markup:
     columns = [_numbers(shown.run) for shown in runs]
     names = list(dict.fromkeys(name for column in columns for name, _, _ in column))
     by_name = [{name: (value, more) for name, value, more in column} for column in columns]
-    rows = [[name, *(_cell(*column.get(name, ("-", ""))) for column in by_name)] for name in names]
+    rows = [[tag("div", name), *(_cell(*column.get(name, ("-", ""))) for column in by_name)] for name in names]
     return table(["", *(shown.name for shown in runs)], rows, range(1, len(runs) + 1))
 
 
