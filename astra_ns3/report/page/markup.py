@@ -36,12 +36,13 @@ def joined(parts: Iterable[object]) -> Markup:
 
 
 def unbroken(content: object) -> str:
-    """Text that stays in one line, such as a number with its unit; markup as it is."""
-    return content if isinstance(content, Markup) else str(content).replace(" ", "\u00a0")
+    """Two words that stay in one line, as a number and its unit do; markup and longer text as they are."""
+    text = str(content)
+    return content if isinstance(content, Markup) else text.replace(" ", "\u00a0") if text.count(" ") == 1 else text
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
-    """A table; the columns whose places are in ``numbers`` are set right, and text in them stays in one line.
+    """A table; the columns whose places are in ``numbers`` are set right, a number and its unit in one line.
 
     It scrolls by itself where it is too wide.
     """
