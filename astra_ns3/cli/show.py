@@ -19,7 +19,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.schedule_files import load_schedule, save_schedule
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.collective_kind import CollectiveKind, parse_kind
-from astra_ns3.errors import InputError, wrong
+from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.report.saving_figure import SUFFIXES
 from astra_ns3.report.schedule_figure import draw_schedule
 from astra_ns3.report.schedule_text import schedule_counts, schedule_text
@@ -127,7 +127,8 @@ def _first_kind(name: str) -> CollectiveKind:
         except InputError:
             continue
         return kind
-    raise wrong(f"no algorithm '{name}'; there are {', '.join(dict.fromkeys(able for _, able in pairs()))}")
+    known = list(dict.fromkeys(able for _, able in pairs()))
+    raise wrong(f"no algorithm '{name}'; there are {', '.join(known)}{nearest(name, known)}")
 
 
 def _default_output(name: str, kind: CollectiveKind, ranks: int) -> str:

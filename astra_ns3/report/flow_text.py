@@ -31,7 +31,7 @@ def flow_numbers(flows: FlowsDocument) -> list[tuple[str, str, str]]:
     if sizes is None:
         return numbers
     for name in _SHOWN:
-        slowdown = f"slowdown {sizes['slowdowns'][name]:.4g}" if sizes["slowdowns"] else ""
+        slowdown = f"{name} of slowdowns {sizes['slowdowns'][name]:.4g}" if sizes["slowdowns"] else ""
         numbers.append((f"completion {name}", format_time(sizes["times_ps"][name]), slowdown))
     return numbers
 

@@ -79,7 +79,7 @@ def _label(axes: Axes, schedule: Schedule, last: int) -> None:
         for reduces, color, label in ((True, _REDUCED, "with a reduction delay"), (False, _COPIED, "without"))
         if reduces in drawn
     ]
-    if handles:
+    if _REDUCED in {handle.get_color() for handle in handles}:
         axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, frameon=False, fontsize=8)
 
 

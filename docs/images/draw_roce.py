@@ -51,7 +51,9 @@ class Setting:
     keys: Mapping[str, object] = field(default_factory=dict)
 
     def network(self) -> dict[str, object]:
-        """The network file."""
+        """The network file; the control has its paper's numbers where nothing else is said."""
+        control = {"kind": self.control} if isinstance(self.control, str) else self.control
+        numbers = {} if self.control == "none" else {"parameters": "paper"}
         switch: dict[str, object] = {"buffer": "32MiB", "pfc": {"priorities": [3]}}
         return {
             "topology": {
@@ -60,7 +62,7 @@ class Setting:
                 "link": {"rate": f"{self.gbps}Gbps", "delay": "1us"},
                 "switch": switch if self.ecn is None else {**switch, "ecn": self.ecn},
             },
-            "transport": {"kind": "roce", "congestion_control": self.control, **self.keys},
+            "transport": {"kind": "roce", "congestion_control": {**numbers, **control}, **self.keys},
             "observe": {"queues": [PORT], "queue_interval": self.queue_interval, "queue_pairs": ["rate"]},
         }
 

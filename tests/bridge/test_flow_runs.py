@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from astra_ns3.config.formats.analytical import AnalyticalDimension, TopologyNam
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError, LimitReached
+from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.api import Limits
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.page.page import report_page
 from astra_ns3.report.pictures.kind import Choice
 from astra_ns3.report.pictures.kinds import IN_FILES, kind_of
 from astra_ns3.report.timeline.timeline import left_out
@@ -286,6 +289,14 @@ def test_two_runs_of_flows_are_compared_by_slowdown_and_completion(tmp_path: Pat
     assert changes["slowdown max"][0] == pytest.approx(2, rel=0.1)  # both through the receiver's line
     assert {"completion p99", "goodput"} <= set(changes)
     assert [group for group in compared.groups if group.name == "flows by size"]
+
+
+def test_a_page_about_flows_names_them_and_says_whose_percentile_a_slowdown_is(tmp_path: Path) -> None:
+    flows = FlowList.of([0, 2, 0], [1, 1, 3], [100_000, 200_000, 100], [0, 0, 0])
+    text = report_page([played(flows, star(), output=tmp_path / "run")], usual_options())
+    assert re.search(r"<dt>completion p99</dt><dd>[^<]*<small>p99 of slowdowns [0-9.]+</small>", text)
+    assert "<th>flow</th>" in text
+    assert "<th>collective</th>" not in text
 
 
 def test_the_accounts_of_flows_are_drawn_of_all_and_of_the_slowest(tmp_path: Path) -> None:

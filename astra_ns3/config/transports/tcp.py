@@ -51,7 +51,7 @@ LARGEST_WINDOW_BYTES = 65_535 << 14
 def _congestion_control(value: object) -> str:
     by_lower = {name.lower(): name for name in CONGESTION_CONTROLS}
     if not isinstance(value, str) or value.lower() not in by_lower:
-        of_roce = ", a control of 'kind: roce'" if value in KINDS else ""
+        of_roce = ", a control of 'kind: roce'" if str(value).lower() in KINDS else ""
         hint = "" if of_roce else nearest(str(value), CONGESTION_CONTROLS)
         raise ValueError(f"found {value!r}{of_roce}, allowed: {', '.join(CONGESTION_CONTROLS)}{hint}")
     return by_lower[value.lower()]

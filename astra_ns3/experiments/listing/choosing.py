@@ -21,13 +21,16 @@ _ORDERS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 _LONGEST_NUMBER = 40
+# What numbers with units are compared to as words: patterns, and nothing.
+_FITS_WORDS = re.compile(r"[*?]|^(none|null)?$", re.IGNORECASE)
 
 
 def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun]:
     """Return the runs for which all ``COLUMN=VALUE`` hold, with ``!=``, ``<``, ``<=``, ``>`` and ``>=`` besides.
 
-    Values take units (``finish<2ms``); ``=`` and ``!=`` of words take ``*`` and ``?``. A run that hasn't the key
-    fits ``!=`` alone. Raises InputError for a condition of another form, and an order of what is no number.
+    Values take units (``finish<2ms``), and ``=`` takes what the table shows; ``=`` and ``!=`` of words take ``*`` and
+    ``?``. A run that hasn't the key fits ``!=`` alone. Raises InputError for a condition of another form, and where a
+    number is needed and there is none.
     """
     kept = list(runs)
     for condition in conditions:
@@ -39,6 +42,11 @@ def wanted(runs: Sequence[FoundRun], conditions: Iterable[str]) -> list[FoundRun
         if compared in _ORDERS:
             kept = _ordered(kept, column, compared, value)
         else:
+            a_word = column.in_units and _number(value, column) is None and not _FITS_WORDS.search(value)
+            refuse(
+                bool(a_word),
+                f"--where {match[0].strip()}: '{value}' is no number with a unit, such as {column.in_units}",
+            )
             kept = [run for run in kept if _equal(column, run, value) != (compared == "!=")]
     return kept
 
@@ -72,13 +80,13 @@ def _ordered(runs: Iterable[FoundRun], column: Column, compared: str, value: str
 
 
 def _equal(column: Column, run: FoundRun, value: str) -> bool:
-    """As numbers if both are, else as words."""
+    """As numbers if both are, exactly or as the table shows them, else as words."""
     found = column.value(run)
     if isinstance(found, bool):
         return value.lower() in (("on", "true", "yes") if found else ("off", "false", "no"))
     number, other = _number(found, column), _number(value, column)
     if number is not None and other is not None:
-        return number == other
+        return number == other or column.shown(run).replace(" ", "") == value.replace(" ", "")
     if found is None:
         return value.lower() in ("", "none", "null")
     return fnmatchcase(plain(found), value)

@@ -41,9 +41,10 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
                 notes.append(f"only {names[lacks_a]} recorded {name}: run {names[not lacks_a]} again with {how}")
             continue
         groups.append(Group(name, by_importance(list(_differences(found_a, found_b)))))
+    both = a.folder is b.folder is None and place_of(a) == place_of(b)
     return Comparison(
-        place_of(a),
-        place_of(b),
+        place_of(a) + both * " (1)",
+        place_of(b) + both * " (2)",
         tuple(differing),
         tuple(groups),
         tuple(notes),

@@ -35,11 +35,21 @@ def joined(parts: Iterable[object]) -> Markup:
     return Markup("".join(escaped(part) for part in parts))
 
 
+def unbroken(content: object) -> str:
+    """Two words that stay in one line, as a number and its unit do; markup and longer text as they are."""
+    text = str(content)
+    return content if isinstance(content, Markup) else text.replace(" ", "\u00a0") if text.count(" ") == 1 else text
+
+
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
-    """A table; the columns whose places are in ``numbers`` are set right. It scrolls by itself where it is too wide."""
+    """A table; the columns whose places are in ``numbers`` are set right, a number and its unit in one line.
+
+    It scrolls by itself where it is too wide.
+    """
 
     def cells(kind: str, row: Sequence[object]) -> Markup:
-        return joined(tag(kind, cell, class_="number" if index in numbers else None) for index, cell in enumerate(row))
+        told = [unbroken(cell) if kind == "td" and index in numbers else cell for index, cell in enumerate(row)]
+        return joined(tag(kind, cell, class_="number" if index in numbers else None) for index, cell in enumerate(told))
 
     body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))
     return tag("div", tag("table", tag("thead", tag("tr", cells("th", head))), body), class_="scrolls")

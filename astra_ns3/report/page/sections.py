@@ -15,7 +15,7 @@ from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import flow_numbers
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
-from astra_ns3.report.page.markup import Markup, joined, table, tag
+from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
@@ -39,12 +39,12 @@ def numbers_on_top(runs: Sequence[Shown]) -> Markup:
     columns = [_numbers(shown.run) for shown in runs]
     names = list(dict.fromkeys(name for column in columns for name, _, _ in column))
     by_name = [{name: (value, more) for name, value, more in column} for column in columns]
-    rows = [[name, *(_cell(*column.get(name, ("-", ""))) for column in by_name)] for name in names]
+    rows = [[tag("div", name), *(_cell(*column.get(name, ("-", ""))) for column in by_name)] for name in names]
     return table(["", *(shown.name for shown in runs)], rows, range(1, len(runs) + 1))
 
 
 def _cell(value: str, more: str) -> Markup:
-    return joined([value, tag("small", more) if more else ""])
+    return joined([unbroken(value), tag("small", more) if more else ""])
 
 
 def _numbers(run: Records) -> list[tuple[str, str, str]]:
@@ -87,9 +87,15 @@ def words(runs: Sequence[Shown]) -> Markup:
             title, _, rest = paragraph.partition("\n")
             is_open = "open" if rest.count("\n") < _OPEN_LINES else None
             parts.append(
-                tag("details", tag("summary", title), tag("pre", rest), open=is_open) if rest else tag("p", title)
+                tag("details", tag("summary", title), _hanging(rest), open=is_open) if rest else tag("p", title)
             )
     return joined(parts)
+
+
+def _hanging(text: str) -> Markup:
+    """Lines as they are, of which each goes on two letters behind its own beginning where it is too long."""
+    lines = text.splitlines(keepends=True)
+    return tag("pre", *(tag("span", line, style=f"--in:{len(line) - len(line.lstrip(' ')) + 2}ch") for line in lines))
 
 
 def warnings(runs: Sequence[Shown]) -> Markup:
@@ -112,7 +118,10 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
             continue
         head = ("", runs[0].name, other.name)
         parts: list[object] = [tag("p", note) for note in comparison.notes]
-        keys = [(each.key, value_text(each.key, each.a), value_text(each.key, each.b)) for each in comparison.settings]
+        keys = [
+            (each.key, *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))
+            for each in comparison.settings
+        ]
         parts.append(_cut("settings", head, keys, ()))
         for group in comparison.groups:
             rows = [difference_row(one) for one in group.differences]
@@ -243,5 +252,6 @@ def slowest_messages(run: Records) -> Found | None:
                 *alone,
             )
         )
-    head = ("NPUs", "collective", "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
+    what = ("NPUs", "flow" if is_of_flows(run) else "collective")
+    head = (*what, "chunk", "phase", "bytes", "start", "time", *(("slowdown",) if ideal else ()))
     return head, rows, (2, 3, 4, 5, 6, 7)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from astra_ns3.network.run_document import ExposedDocument, RoleDocument, RunDocument
 from astra_ns3.report.alignment import percent
 from astra_ns3.report.foreseen_text import stage_rows
-from astra_ns3.report.page.markup import Markup, joined, table, tag
+from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.units import format_time
 
@@ -54,7 +54,8 @@ def _exposed(metadata: RunDocument) -> tuple[Markup, Markup]:
 
 
 def _cell(time_ps: int, whole_ps: int) -> Markup:
-    return joined([format_time(time_ps), " ", tag("small", percent(time_ps, whole_ps))]) if time_ps else Markup("-")
+    told = unbroken(format_time(time_ps))
+    return joined([told, " ", tag("small", percent(time_ps, whole_ps))]) if time_ps else Markup("-")
 
 
 def _named(shown: Shown, runs: Sequence[Shown], *content: object) -> Markup:

@@ -83,7 +83,7 @@ def _means(bars: Sequence[Spent]) -> Panel:
     for index, each in enumerate(whole):
         share = 100 * spent[index, 1] / each if each else 0.0
         series.append(Words(float(each), index, f" {share:.1f}% exposed", "left", letters=6))
-    x = Axis("time", unit, 0, 1.32 * float(whole.max() or 1.0), grid=True)
+    x = Axis("time", unit, 0, 1.5 * float(whole.max() or 1.0), grid=True)
     y = Axis(names=tails([bar[0] for bar in bars], 18), letters=6.5)
     return Panel(x, y, series, stacked=True, height=0.6 + 0.17 * len(bars))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from astra_ns3.report.alignment import number_text
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Series, Whiskers
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Cell, Panel, View, figure_data
@@ -22,18 +23,25 @@ from astra_ns3.studies.figures.panels import (
 )
 
 _WIDTH = 0.8
-# Bars in a panel that have their number written above them.
+# Bars in a panel that have their number written above them, and how many letters these have room for, gaps included, by
+# the number of panels side by side.
 _MOST_VALUES = 14
+_MOST_LETTERS = {1: 105, 2: 45, 3: 30}
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
     """Return a panel of bars for each value of ``panels``."""
     data = figure_data(view, figure)
     place_of = places_of(data)
+    most = max((len(panel.places) * len(panel.series) for panel in data.panels), default=0)
+    columns = max(1, min(len(data.panels), 2 if most > 12 else 3))
+    room = _MOST_LETTERS[columns]
 
     def panel_of(panel: Panel) -> tuple[Axis, Axis, list[Series]]:
         unit = Unit(panel.series, figure)
-        few = len(panel.series) * len(panel.places) <= _MOST_VALUES
+        values = [cell.mean / unit.factor for series in panel.series for cell in series.cells if cell is not None]
+        letters = 0.5 + max((len(number_text(value)) for value in values), default=0)
+        few = len(panel.series) * len(panel.places) <= min(_MOST_VALUES, room / letters)
         drawn: list[Series] = []
         for number, series in enumerate(panel.series):
             colour, again = nth_colour(place_of[series.label])
@@ -42,8 +50,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
         log = figure.log and worth_a_log(panel.series)
         return names_axis(panel.places, panel.x), unit.axis(log=log), [*drawn, *rule_of(figure)]
 
-    most = max((len(panel.places) * len(panel.series) for panel in data.panels), default=0)
-    return grid(data, panel_of, columns=2 if most > 12 else 3)
+    return grid(data, panel_of, columns=columns)
 
 
 def bar_places(panel: Panel, number: int) -> tuple[list[float], float]:

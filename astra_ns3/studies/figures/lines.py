@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import nan
+from math import log10, nan
 
 from astra_ns3.report.figures.figure import CROSS, Axis, Curve, Figure, Series
 from astra_ns3.studies.figures import data
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.figures.data import Label, Panel, View, figure_data, label_text
-from astra_ns3.studies.figures.panels import Unit, grid, legend_name, names_axis, nth_colour, places_of, rule_of
+from astra_ns3.studies.figures.panels import (
+    MOST_COLUMNS,
+    Unit,
+    grid,
+    legend_name,
+    names_axis,
+    nth_colour,
+    places_of,
+    rule_of,
+)
 from astra_ns3.units import parse_any
 
 # An x-axis whose last number is so many times its first is logarithmic.
 _WIDE = 20
+# How much of the width of a panel that is alone a letter takes.
+_LETTER = 0.015
 
 
 def make(view: View, figure: FigureConfig) -> Figure:
@@ -32,7 +43,8 @@ def make(view: View, figure: FigureConfig) -> Figure:
         x = names_axis(panel.places, panel.x)
         if numbers is not None:
             log = numbers[0] > 0 and numbers[-1] >= _WIDE * numbers[0]
-            x = Axis(panel.x, names=[label_text(place) for place in panel.places], at=numbers, log=log)
+            names = _apart([label_text(place) for place in panel.places], numbers, len(made.panels), log=log)
+            x = Axis(panel.x, names=names, at=numbers, log=log)
         x = replace(x, grid=True)
         return x, unit.axis(log=figure.log), [*drawn, *rule_of(figure)]
 
@@ -49,6 +61,17 @@ def numbers_of(places: Sequence[Label]) -> list[float] | None:
         found.append(float(number))
     ascending = all(before < after for before, after in pairwise(found))
     return found if ascending and len(found) > 1 else None
+
+
+def _apart(names: Sequence[str], at: Sequence[float], panels: int, *, log: bool) -> list[str]:
+    """Return names without those that would stand on the one before, which are empty."""
+    places = [log10(each) if log else each for each in at]
+    letter = _LETTER * min(panels, MOST_COLUMNS) * (places[-1] - places[0])
+    kept = [0]
+    for index in range(1, len(places)):
+        if places[index] - places[kept[-1]] >= letter * (len(names[index]) + len(names[kept[-1]])) / 2:
+            kept.append(index)
+    return [name if index in kept else "" for index, name in enumerate(names)]
 
 
 def _line(series: data.Series, places: Sequence[float], factor: float, where: int, name: str) -> list[Series]:

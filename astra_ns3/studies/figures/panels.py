@@ -16,7 +16,7 @@ from astra_ns3.units import PS_PER_US
 HEIGHT_INCHES = 2.3
 AROUND_INCHES = 0.5
 LEGEND = (5, 5)
-_MOST_COLUMNS = 3
+MOST_COLUMNS = 3
 _WIDE = 10
 _UNITS = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/s": "_gbytes_per_s"}
 
@@ -106,7 +106,7 @@ def grid(
     made: FigureData,
     draw: Callable[[data.Panel], tuple[Axis, Axis, Sequence[Series]]],
     height_inches: float = HEIGHT_INCHES,
-    columns: int = _MOST_COLUMNS,
+    columns: int = MOST_COLUMNS,
     *,
     stacked: bool = False,
 ) -> Figure:

@@ -70,6 +70,12 @@ def test_the_collective_and_the_file_can_be_named() -> None:
     assert Path("one.svg").read_text().count("<svg ") == 1
 
 
+def test_a_picture_names_arrows_only_where_they_differ() -> None:
+    for name, told in (("ring", True), ("bruck", False)):
+        _counts(name, "-n", "4", "-o", f"{name}.svg")
+        assert ('id="legend_1"' in Path(f"{name}.svg").read_text(encoding="utf-8")) is told
+
+
 def test_without_a_collective_it_is_the_first_that_the_algorithm_can_do() -> None:
     assert _counts("bruck", "--no-figure")["collective"] == "all_to_all"
     assert (
@@ -105,6 +111,7 @@ def test_the_same_schedule_gives_the_same_picture(suffix: str) -> None:
     ("words", "message"),
     [
         (["rnig"], "no algorithm 'rnig'; there are ring, "),
+        (["rnig"], "bruck; did you mean 'ring'?"),
         (["ring", "-k", "all_redcue"], "did you mean 'all_reduce'"),
         (["bruck", "-k", "all_reduce"], "can't do it; those that can"),
         (["halvingDoubling", "-n", "6"], "must be a power of two, got 6"),

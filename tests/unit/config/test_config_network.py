@@ -135,6 +135,11 @@ def test_models_are_frozen(tmp_path: Path) -> None:
             "dcqcn",
             r":13: key 'transport\.congestion_control': found 'dcqcn', a control of 'kind: roce', allowed",
         ),
+        (
+            "cubic",
+            "DCQCN",
+            r":13: key 'transport\.congestion_control': found 'DCQCN', a control of 'kind: roce', allowed",
+        ),
         ("window: 0.5MB", "window: 0", r":14: key 'transport\.window': found 0, expected greater than 0"),
         ("window: 0.5MB", "window: 1GiB", r":14: key 'transport\.window': .*1073725440"),
         ("window: 0.5MB", "mtu: 67", r":14: key 'transport\.mtu': found 67"),

@@ -129,6 +129,10 @@ def test_columns_are_short_names_or_any_key_and_numbers_bare_in_csv(results: Pat
         (["complete=on"], ["small", "point"]),
         (["stopped.exit-status=4"], ["large"]),
         (["wall<3s"], ["small", "large", "point"]),
+        (["finish=5us"], ["large"]),
+        (["finish!=none"], ["small", "large", "point"]),
+        (["finish=2*"], ["small"]),
+        (["exposed=none"], []),
         (["stopped.exit-status<9"], ["large"]),
         (["state=complete", "seed=1"], []),
     ],
@@ -140,6 +144,13 @@ def test_conditions_compare_numbers_with_units_and_words(
         put(results / "c", run_json("seeded", 1, seed=2))
     words = [word for condition in conditions for word in ("--where", condition)]
     assert [row[0] for row in cells(results, "--columns", "name", *words)[1:]] == names
+
+
+def test_a_time_may_be_given_as_the_table_shows_it(tmp_path: Path) -> None:
+    put(tmp_path / "a", run_json("near", 1_477_123_456))
+    put(tmp_path / "b", run_json("far", 1_478_123_456))
+    for condition, name in (("finish=1.477 ms", "near"), ("finish!=1.477ms", "far")):
+        assert cells(tmp_path, "--columns", "name", "--where", condition)[1:] == [[name]]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +218,8 @@ def test_control_letters_of_a_name_never_reach_the_terminal(tmp_path: Path) -> N
         (["--where", "finish"], "expected COLUMN=VALUE"),
         (["--where", "finish<soon"], "'soon' is no number, with or without a unit"),
         (["--where", "finish<1000"], "'1000' has no unit, expected one, such as 2ms"),
+        (["--where", "finish=soon"], "'soon' is no number with a unit, such as 2ms"),
+        (["--where", "memory!=soon"], "'soon' is no number with a unit, such as 4GB"),
         (["--where", "memory>1.5"], "'1.5' has no unit, expected one, such as 4GB"),
         (["--sort", "-finsh"], "column 'finsh' is none of folder"),
     ],

@@ -109,6 +109,15 @@ class _Told:
         return self._run.file(name)
 
 
+def test_two_runs_of_one_name_that_were_not_saved_are_told_apart(tmp_path: Path) -> None:
+    comparison = astra_ns3.compare(played(), played(2 * LATENCY_PS))
+    assert [comparison.a, comparison.b] == ["small (1)", "small (2)"]
+    saved = played(output=tmp_path / "a")
+    same = astra_ns3.compare(saved, saved)
+    assert same.a == same.b == str(saved.folder)
+    assert astra_ns3.compare(played(), saved).a == "small"
+
+
 def test_layers_go_by_their_names() -> None:
     keys = settings(played().metadata)
     assert keys["workload.layers.second.forward.compute_ns"] == 2000

@@ -42,6 +42,14 @@ def test_all_words_stay_on_the_page_and_every_axis_says_what_it_is(kind: str, wi
     check_page(picture(folder, kind, width=width))
 
 
+def test_the_share_beside_a_bar_ends_before_the_axis_does(folder: Path) -> None:
+    figure = picture(folder, "exposed", width="column")
+    check_page(figure)
+    axes = figure.axes[0]
+    (share,) = [text for text in axes.texts if "exposed" in text.get_text()]
+    assert share.get_window_extent().x1 <= axes.get_window_extent().x1
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_empty_tables_are_said_to_be_empty_in_the_picture(kind: str, tmp_path: Path) -> None:
     network = small_network(npus=1)

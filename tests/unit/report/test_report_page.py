@@ -404,6 +404,25 @@ def test_two_equal_runs_differ_in_nothing_and_two_others_do(tmp_path: Path) -> N
     assert "durations together" in different
 
 
+def test_a_number_stays_in_a_line_with_its_unit_and_a_long_line_goes_on_behind_its_beginning(tmp_path: Path) -> None:
+    run, other = recorded_run(tmp_path / "run"), played(backend=FakeBackend(NPUS, latency_ps=5 * US))
+    text = page_of(run, other)
+    numbers = [html.unescape(each) for each in re.findall(r'<td class="number">([^<]*)', text)]
+    assert any(each.endswith("\u00a0us") for each in numbers)
+    assert [each for each in numbers if " " in each.strip()] == []
+    lines = [
+        line
+        for pre in re.findall(r"<details[^>]*>.*?<pre>(.*?)</pre>", text, re.DOTALL)
+        for line in pre.split("</span>")
+        if line
+    ]
+    assert lines
+    for line in lines:
+        found = re.fullmatch(r'<span style="--in:(\d+)ch">( *).*\n?', line)
+        assert found is not None
+        assert int(found[1]) == len(found[2]) + 2
+
+
 def test_notes_of_a_comparison_name_the_runs_as_the_page_does(tmp_path: Path) -> None:
     with pytest.raises(Interrupted) as caught:
         played(tmp_path / "short", backend=InterruptedBackend(NPUS), passes=2)

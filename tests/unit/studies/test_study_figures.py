@@ -252,6 +252,20 @@ def test_titles_of_panels_side_by_side_do_not_meet(kind: str) -> None:
     assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in titles)
 
 
+def test_numbers_above_bars_and_names_of_numbers_never_touch() -> None:
+    chunks = AxisView("chunks", "system.preferred-dataset-splits", (4, 8, 63, 64, 65, 128))
+    for kind, by in (("bars", "system"), ("lines", "system"), ("bars", None)):
+        figure = drawn(view(chunks, SYSTEM, SCALE, WINDOW), config(kind=kind, x="chunks", by=by, panels="scale"))
+        figure.canvas.draw()
+        for axes in figure.axes:
+            for words in (axes.texts, axes.get_xticklabels()):
+                boxes = sorted((each.get_window_extent() for each in words if each.get_text()), key=lambda box: box.x0)
+                for left, right in pairwise(boxes):
+                    assert left.x1 <= right.x0 or left.y0 >= right.y1 or left.y1 <= right.y0
+    alone = drawn(view(SYSTEM, SCALE), config(x="system", by="scale"))
+    assert [text.get_text() for text in alone.axes[0].texts] == ["2", "3", "11", "21"], "where they fit they are told"
+
+
 def test_what_a_panel_lacks_is_said_inside_it() -> None:
     missing = (("flat", 0.1, 1), ("hier", 0.1, 1))
     figure = drawn(view(SYSTEM, SCALE, failed=missing), config(x="system", relative_to={"system": "flat"}))
