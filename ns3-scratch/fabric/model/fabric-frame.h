@@ -109,7 +109,7 @@ struct alignas(64) FabricFrame // what switches touch lies in the first cache li
     Ptr<Packet> GetPacket() const;
 };
 
-/// First in, first out list of frames that allocates nothing.
+/// First in, first out list of frames that allocates nothing and counts their bytes.
 class FabricFrameList
 {
   public:
@@ -137,9 +137,16 @@ class FabricFrameList
         return m_tail;
     }
 
-    /// \param frame the frame to append
+    /// \return bytes that the frames take in a buffer
+    uint64_t GetBytes() const
+    {
+        return m_bytes;
+    }
+
+    /// \param frame the frame to append; its size stays as it is while it is in the list
     void PushBack(FabricFrame* frame)
     {
+        m_bytes += frame->bufferBytes;
         frame->next = nullptr;
         (m_head ? m_tail->next : m_head) = frame;
         m_tail = frame;
@@ -152,12 +159,14 @@ class FabricFrameList
         m_head = frame->next;
         __builtin_prefetch(m_head); // a long queue has left the cache, and this is wanted next
         frame->next = nullptr;
+        m_bytes -= frame->bufferBytes;
         return frame;
     }
 
   private:
     FabricFrame* m_head{nullptr}; //!< oldest
     FabricFrame* m_tail{nullptr}; //!< newest, meaningless when empty
+    uint64_t m_bytes{0};          //!< of the frames
 };
 
 /// Recycles frames, telemetry and trails. ns-3 runs one simulation at a time, in one thread, so
