@@ -5,11 +5,14 @@
 #include "fabric-slabs.h"
 
 #include <array>
+#include <cstddef>
 #include <new>
 #include <utility>
 
 namespace ns3
 {
+
+static_assert(offsetof(FabricFrame, echo) == 64, "the first line has what a flow's frame needs");
 
 namespace
 {
@@ -98,14 +101,14 @@ FabricFramePool::Take()
 void
 FabricFramePool::Give(FabricFrame* frame)
 {
-    if (frame->packet)
+    if (frame->carries)
     {
+        frame->carries = false;
         frame->packet = nullptr;
-    }
-    if (frame->telemetry)
-    {
-        GiveTelemetry(frame->telemetry);
-        frame->telemetry = nullptr;
+        if (frame->telemetry)
+        {
+            GiveTelemetry(std::exchange(frame->telemetry, nullptr));
+        }
     }
     if (frame->accounted) [[unlikely]]
     {

@@ -66,41 +66,71 @@ class FabricFlow
  * What travels between hosts and switches: an IP packet with what a switch must know of it, read
  * once at the NIC; or a flow's own few numbers without a packet; or a pause. Frames are pooled
  * (FabricFramePool) and linked into queues by `next`; exactly one queue, link or caller owns one.
+ *
+ * All that a frame of a flow has as a rule lies in the first cache line: neither switches nor its
+ * hosts touch the second.
  */
-struct alignas(64) FabricFrame // what switches touch lies in the first cache line
+struct alignas(64) FabricFrame
 {
     FabricFrame* next{nullptr}; //!< next in the queue that owns this frame
     FabricFlow* flow{nullptr};  //!< who gets it; none: it carries an IP packet, or is a pause
+    uint64_t sequence{0};       //!< the flow's: position of the data
+    int64_t sentPs{0};          //!< the flow's: when the first bit left the sender
     uint32_t bufferBytes{0};    //!< bytes it takes in a buffer
     uint32_t wireBytes{0};      //!< bytes it takes on the line
-    uint32_t source{0};         //!< index of the host it comes from, of a flow's frame
+    uint32_t source{0};         //!< index of the host it comes from
     uint32_t destination{0};    //!< index of the destination host
     uint32_t flowHash{0};       //!< hash of addresses and ports
     uint32_t ingressPort{0};    //!< port by which it came into the switch that holds it
-    uint8_t priority{0};        //!< 0 to 7; 7 is the highest
-    uint8_t kind{0};            //!< what the flow sees in it
-    FabricEcn ecn{FabricEcn::NOT_CAPABLE}; //!< codepoint, marked by switches
-    bool marked{false};                    //!< a switch on the way marked it
-    bool isPause{false};         //!< a pause frame (IEEE 802.1Qbb), which no switch forwards
-    uint8_t pausedPriorities{0}; //!< pause frame: bit p is set if priority p must stop
-    uint8_t switches{0};         //!< switches passed so far
-    uint8_t echoSwitches{0};     //!< the flow's: switches passed by what is answered
-    bool wantsAnswer{false};     //!< the flow's: it must be answered at once
-    bool collects{false};        //!< switches write into the telemetry
-    bool accounted{false};       //!< ports write into the trail
-    uint32_t payloadBytes{0};    //!< the flow's: bytes of data
-    uint64_t sequence{0};        //!< the flow's: position of the data
-    uint64_t echo{0};            //!< the flow's: position named by an answer
-    int64_t sentPs{0};           //!< the flow's: when the first bit left the sender
+    uint32_t payloadBytes{0};   //!< the flow's: bytes of data
+    uint8_t priority : 4 {0};   //!< 0 to 7; 7 is the highest
+    uint8_t kind : 4 {0};       //!< what the flow sees in it
+    uint8_t switches{0};        //!< switches passed so far
+    uint8_t echoSwitches{0};    //!< the flow's: switches passed by what is answered
+    FabricEcn ecn : 2 {FabricEcn::NOT_CAPABLE}; //!< codepoint, marked by switches
+    bool marked : 1 {false};                    //!< a switch on the way marked it
+    bool isPause : 1 {false};     //!< a pause frame (IEEE 802.1Qbb), which no switch forwards
+    bool wantsAnswer : 1 {false}; //!< the flow's: it must be answered at once
+    bool collects : 1 {false};    //!< switches write into the telemetry
+    bool accounted : 1 {false};   //!< ports write into the trail
+    bool carries : 1 {false};     //!< it has, or had, a packet or telemetry: see the setters
+
+    uint64_t echo{0};                    //!< the flow's: position named by a negative answer
     FabricTelemetry* telemetry{nullptr}; //!< what is collected on the way, or was
     FabricTrail* trail{nullptr};         //!< where it has been, if that is accounted for
     Ptr<Packet> packet;                  //!< the IP packet carried, if there is one
     int64_t tailPs{0}; //!< towards a switch that cuts through: arrival of its last bit
     uint32_t egressPort{FABRIC_NO_PORT}; //!< there: the port chosen when its head had come
+    uint8_t pausedPriorities{0};         //!< pause frame: bit p is set if priority p must stop
+
+    /// \param carried the IP packet that it carries
+    void SetPacket(Ptr<Packet> carried)
+    {
+        packet = std::move(carried);
+        carries = true;
+    }
+
+    /// \param collected where switches write what it collects, its own from now on
+    void SetTelemetry(FabricTelemetry* collected)
+    {
+        telemetry = collected;
+        carries = true;
+        collects = true;
+    }
+
+    /// \return what is collected on the way, or was; or none
+    const FabricTelemetry* GetTelemetry() const
+    {
+        return carries ? telemetry : nullptr;
+    }
 
     /// \return its trail, which nobody writes any more, or none
     FabricTrailPointer TakeTrail()
     {
+        if (!accounted)
+        {
+            return nullptr;
+        }
         accounted = false;
         return FabricTrailPointer(std::exchange(trail, nullptr));
     }
@@ -109,7 +139,7 @@ struct alignas(64) FabricFrame // what switches touch lies in the first cache li
     Ptr<Packet> GetPacket() const;
 };
 
-/// First in, first out list of frames that allocates nothing.
+/// First in, first out list of frames that allocates nothing and counts their bytes.
 class FabricFrameList
 {
   public:
@@ -137,9 +167,16 @@ class FabricFrameList
         return m_tail;
     }
 
-    /// \param frame the frame to append
+    /// \return bytes that the frames take in a buffer
+    uint64_t GetBytes() const
+    {
+        return m_bytes;
+    }
+
+    /// \param frame the frame to append; its size stays as it is while it is in the list
     void PushBack(FabricFrame* frame)
     {
+        m_bytes += frame->bufferBytes;
         frame->next = nullptr;
         (m_head ? m_tail->next : m_head) = frame;
         m_tail = frame;
@@ -152,12 +189,14 @@ class FabricFrameList
         m_head = frame->next;
         __builtin_prefetch(m_head); // a long queue has left the cache, and this is wanted next
         frame->next = nullptr;
+        m_bytes -= frame->bufferBytes;
         return frame;
     }
 
   private:
     FabricFrame* m_head{nullptr}; //!< oldest
     FabricFrame* m_tail{nullptr}; //!< newest, meaningless when empty
+    uint64_t m_bytes{0};          //!< of the frames
 };
 
 /// Recycles frames, telemetry and trails. ns-3 runs one simulation at a time, in one thread, so

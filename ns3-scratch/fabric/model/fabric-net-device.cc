@@ -193,7 +193,7 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
     frame->bufferBytes =
         std::max(packet->GetSize() + FABRIC_ETHERNET_BYTES, FABRIC_MINIMUM_FRAME_BYTES);
     frame->wireBytes = frame->bufferBytes + FABRIC_LINE_GAP_BYTES;
-    frame->packet = packet;
+    frame->SetPacket(packet);
     if (m_followed) [[unlikely]]
     {
         frame->accounted = *m_followed == packet->GetUid();

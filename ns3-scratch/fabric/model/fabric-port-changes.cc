@@ -13,9 +13,9 @@ namespace ns3
 void
 FabricPort::SettleMemory()
 {
-    if (m_buffer)
+    if (FabricSharedBuffer* memory = m_admission.GetMemory())
     {
-        m_buffer->GetUsedBytes();
+        memory->GetUsedBytes();
     }
     Settle(FabricNowPs());
 }
@@ -27,12 +27,11 @@ FabricPort::GoDown()
     {
         return;
     }
-    m_lineFreePs = DOWN;
-    m_lastArrivalPs = 0;
+    m_line.GoDown();
     StopPriorities(0, FabricNowPs());
-    if (m_buffer)
+    if (FabricSharedBuffer* memory = m_admission.GetMemory())
     {
-        m_buffer->LinkWentDown(this);
+        memory->LinkWentDown(this);
     }
 }
 
@@ -40,10 +39,10 @@ void
 FabricPort::LoseContents()
 {
     const int64_t nowPs = FabricNowPs();
-    m_arrivalPending = false;
-    m_headArrived = false;
-    m_earlierErrors.clear();
-    m_losesFrames = m_errorRate > 0.0;
+    m_wire.SetScheduled(false);
+    m_wire.SetHead(false, false);
+    m_losses.Forget();
+    m_losesFrames = m_losses.MayLose();
     m_wire.Collect();
     m_idle = true;
     while (!m_wire.IsEmpty())
@@ -51,39 +50,26 @@ FabricPort::LoseContents()
         m_counters.cutFrames++;
         Lose(m_wire.PopFront(), nowPs);
     }
-    for (uint32_t queue = QUEUES; queue-- > 0;)
+    for (uint32_t queue = FabricQueues::QUEUES; queue-- > 0;)
     {
         LoseQueue(queue, nowPs);
     }
-    if (m_scheduler)
-    {
-        m_scheduler->Reset();
-    }
+    m_queues.BeginAnew();
 }
 
 void
 FabricPort::LoseQueue(uint32_t queue, int64_t nowPs)
 {
-    while (!m_queues[queue].IsEmpty())
+    while (!m_queues.GetList(queue).IsEmpty())
     {
-        FabricFrame* frame = m_queues[queue].PopFront();
-        if (m_queues[queue].IsEmpty())
-        {
-            m_occupied &= ~(1U << queue);
-            m_ready &= ~(1U << queue);
-        }
-        if (queue == CONTROL)
+        FabricFrame* frame = m_queues.Pop(queue);
+        if (queue == FabricQueues::PAUSES)
         {
             FabricFramePool::Give(frame); // it lay in no memory, and nobody waits for it
             continue;
         }
-        m_bytes[queue] -= frame->bufferBytes;
-        m_queueBytes -= frame->bufferBytes;
-        m_queueTrace(TimeStep(nowPs), m_queueBytes);
-        if (m_buffer)
-        {
-            m_buffer->Release(*frame);
-        }
+        TellQueue(nowPs);
+        m_admission.Release(*frame);
         DropDown(frame, nowPs);
     }
 }
@@ -104,10 +90,10 @@ FabricPort::GoUp()
         return;
     }
     const int64_t nowPs = FabricNowPs();
-    m_lineFreePs = m_lineStartPs = nowPs;
-    if (m_buffer)
+    FreeLine(nowPs);
+    if (FabricSharedBuffer* memory = m_admission.GetMemory())
     {
-        m_buffer->LinkCameUp(this);
+        memory->LinkCameUp(this);
     }
     PlayDepartures(nowPs);
     SetEvents(nowPs);
@@ -116,18 +102,9 @@ FabricPort::GoUp()
 bool
 FabricPort::IsLost(const FabricFrame& frame)
 {
-    double rate = m_errorRate;
-    if (!m_earlierErrors.empty())
-    {
-        // The first is of all frames up to its last; others with the same last are of none.
-        rate = m_earlierErrors.front().rate;
-        while (!m_earlierErrors.empty() && m_earlierErrors.front().last == &frame)
-        {
-            m_earlierErrors.pop_front();
-        }
-        m_losesFrames = m_errorRate > 0.0 || !m_earlierErrors.empty();
-    }
-    return rate > 0.0 && !frame.isPause && m_draws.Next() < rate;
+    const bool lost = m_losses.IsLost(frame);
+    m_losesFrames = m_losses.MayLose();
+    return lost;
 }
 
 } // namespace ns3

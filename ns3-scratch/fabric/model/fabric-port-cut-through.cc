@@ -15,14 +15,15 @@ namespace ns3
 int64_t
 FabricPort::PlanHead(FabricFrame* frame, int64_t beforePs) const
 {
-    frame->tailPs = m_lastArrivalPs;
+    const int64_t tailPs = m_line.GetLastArrivalPs();
+    frame->tailPs = tailPs;
     frame->egressPort = FABRIC_NO_PORT;
     if (frame->isPause || frame->wireBytes <= m_headWireBytes)
     {
-        return m_lastArrivalPs;
+        return tailPs;
     }
     const int64_t behindPs = TransmissionPs(frame->wireBytes) - TransmissionPs(m_headWireBytes);
-    return std::max(m_lastArrivalPs - behindPs, beforePs);
+    return std::max(tailPs - behindPs, beforePs);
 }
 
 void
@@ -30,33 +31,32 @@ FabricPort::ArriveInParts()
 {
     FabricFrame* frame = m_wire.Front();
     const int64_t nowPs = m_wire.GetFrontPs();
-    if (!m_headArrived)
+    bool lost = m_wire.IsHeadLost();
+    if (!m_wire.HasHeadArrived())
     {
-        m_headLost = m_losesFrames && IsLost(*frame);
+        lost = m_losesFrames && IsLost(*frame);
         if (nowPs < frame->tailPs)
         {
-            if (!m_headLost && m_receiver->AdmitHead(frame, m_receiverPort))
+            if (!lost && m_receiver->AdmitHead(frame, m_receiverPort))
             {
                 TakeOffLink(nowPs);
-                m_arrivedFrames++;
                 m_receiver->ReceiveHead(frame, m_receiverPort);
                 return;
             }
-            m_headArrived = true;
+            m_wire.SetHead(true, lost);
             m_wire.SetFrontPs(frame->tailPs);
             ScheduleArrival(nowPs);
             return;
         }
     }
-    m_headArrived = false;
+    m_wire.SetHead(false, false);
     TakeOffLink(nowPs);
-    if (m_headLost)
+    if (lost)
     {
         m_counters.lostFrames++;
         Lose(frame, nowPs);
         return;
     }
-    m_arrivedFrames++;
     m_receiver->ReceiveFrame(frame, m_receiverPort);
 }
 
@@ -74,18 +74,18 @@ FabricPort::AdmitHead(FabricFrame* frame)
     // A faster line would want bits that have not come.
     const bool underruns = nowPs + TransmissionPs(frame->wireBytes) < frame->tailPs;
     const uint32_t priority = frame->priority;
-    if (underruns || m_lineFreePs > nowPs || (m_paused >> priority & 1) != 0)
+    if (underruns || !m_line.IsFree(nowPs) || m_queues.IsStopped(priority))
     {
         return false;
     }
-    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))
+    if (!m_admission.AdmitHead(*frame, m_queues.GetBytes(priority)))
     {
         return false; // there may be room when all of it is there
     }
-    if (m_lineFreePs > nowPs)
+    if (!m_line.IsFree(nowPs))
     {
         // The memory has stopped a neighbour that the frame would be sent back to.
-        m_buffer->Release(*frame);
+        m_admission.Release(*frame);
         return false;
     }
     return true;
@@ -95,7 +95,7 @@ void
 FabricPort::SendHead(FabricFrame* frame)
 {
     const int64_t nowPs = FabricNowPs();
-    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[frame->priority]))
+    if (GetsMark(*frame, m_queues.GetBytes(frame->priority), true))
     {
         Mark(frame, nowPs);
     }

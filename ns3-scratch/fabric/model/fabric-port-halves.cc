@@ -30,12 +30,16 @@ FabricPort::Send(FabricFrame* frame, int64_t arrivalPs)
 int64_t
 FabricPort::FindNextDeparturePs()
 {
-    if (m_ready != 0)
+    if (m_queues.IsReady())
     {
-        return m_lineFreePs;
+        return m_line.GetFreePs();
     }
-    const int64_t nextPs = m_source ? m_source->GetNextPs(m_paused) : FabricFrameSource::NEVER;
-    return nextPs == FabricFrameSource::NEVER ? nextPs : std::max(nextPs, m_lineFreePs);
+    if (!m_source)
+    {
+        return FabricFrameSource::NEVER;
+    }
+    const int64_t nextPs = m_source->GetNextPs(m_queues.GetStopped());
+    return nextPs == FabricFrameSource::NEVER ? nextPs : std::max(nextPs, m_line.GetFreePs());
 }
 
 bool
@@ -54,7 +58,7 @@ FabricPort::EndTurn(int64_t nowPs, int64_t nextPs)
 void
 FabricPort::HandOver()
 {
-    if (m_arrivalPending)
+    if (m_wire.IsScheduled())
     {
         return;
     }

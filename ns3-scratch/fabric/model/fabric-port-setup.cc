@@ -7,9 +7,8 @@
 #include "fabric-port.h"
 
 #include "ns3/boolean.h"
-#include "ns3/trace-source-accessor.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -17,12 +16,6 @@ namespace ns3
 {
 
 NS_OBJECT_ENSURE_REGISTERED(FabricPort);
-
-namespace
-{
-constexpr int64_t PS_TIMES_BITS_PER_SECOND =
-    8'000'000'000'000; // picoseconds a byte takes at 1 bit/s
-} // namespace
 
 bool
 FabricReceiver::AdmitHead(FabricFrame*, uint32_t)
@@ -69,34 +62,51 @@ FabricPort::GetTypeId()
                           MakeBooleanChecker())
             .AddTraceSource("Queue",
                             "Bytes waiting after a change, with its time.",
-                            MakeTraceSourceAccessor(&FabricPort::m_queueTrace),
+                            FabricPortObservers::MakeQueueAccessor(),
                             "ns3::FabricPort::QueueTracedCallback")
             .AddTraceSource("Transmit",
                             "Packet whose first bit goes on the line, with its time.",
-                            MakeTraceSourceAccessor(&FabricPort::m_transmitTrace),
+                            FabricPortObservers::MakeTransmitAccessor(),
                             "ns3::FabricPort::PacketTracedCallback")
             .AddTraceSource("Line",
                             "Bytes that go on the line, preamble and gap counted, with the time.",
-                            MakeTraceSourceAccessor(&FabricPort::m_lineTrace),
+                            FabricPortObservers::MakeLineAccessor(),
                             "ns3::FabricPort::LineTracedCallback")
             .AddTraceSource("Drop",
                             "Packet dropped because the buffer is full or the link is down, or "
                             "lost on the link, with its time.",
-                            MakeTraceSourceAccessor(&FabricPort::m_dropTrace),
+                            FabricPortObservers::MakeDropAccessor(),
                             "ns3::FabricPort::PacketTracedCallback")
             .AddTraceSource("Mark",
                             "Packet given a congestion mark, with its time.",
-                            MakeTraceSourceAccessor(&FabricPort::m_markTrace),
+                            FabricPortObservers::MakeMarkAccessor(),
                             "ns3::FabricPort::PacketTracedCallback")
             .AddTraceSource("Pause",
                             "Priorities (bits) that the far end has stopped from then on, with the "
                             "time.",
-                            MakeTraceSourceAccessor(&FabricPort::m_pauseTrace),
+                            FabricPortObservers::MakePauseAccessor(),
                             "ns3::FabricPort::PauseTracedCallback");
     return tid;
 }
 
-FabricPort::FabricPort() = default;
+// The compiler warns that a class need not have fixed places for its members; with the ABI of Linux
+// it has.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+
+FabricPort::FabricPort()
+{
+    constexpr std::size_t sends = offsetof(FabricPort, m_line);
+    constexpr std::size_t waits = sends - CACHE_LINE_BYTES;
+    static_assert(offsetof(FabricPort, m_source) == waits + FabricQueues::HOT_BYTES);
+    static_assert(offsetof(FabricPort, m_source) ==
+                  offsetof(FabricPort, m_queues) + sizeof(FabricQueues));
+    static_assert(offsetof(FabricPort, m_observed) < sends + CACHE_LINE_BYTES);
+    static_assert(offsetof(FabricPort, m_wire) == sends + CACHE_LINE_BYTES);
+    static_assert(offsetof(FabricPort, m_place) == sends + 2 * CACHE_LINE_BYTES);
+}
+
+#pragma GCC diagnostic pop
 
 FabricPort::~FabricPort()
 {
@@ -109,24 +119,23 @@ FabricPort::~FabricPort()
 void
 FabricPort::DoDispose()
 {
-    m_arrivalPending = false;
+    m_wire.SetScheduled(false);
     m_wakePs = NO_WAKE;
-    const auto free = [](FabricFrameList& list) {
-        while (!list.IsEmpty())
+    for (uint32_t queue = 0; queue < FabricQueues::QUEUES; ++queue)
+    {
+        while (!m_queues.GetList(queue).IsEmpty())
         {
-            FabricFramePool::Give(list.PopFront());
+            FabricFramePool::Give(m_queues.Pop(queue));
         }
-    };
-    std::for_each(m_queues.begin(), m_queues.end(), free);
+    }
     m_wire.Collect();
     while (!m_wire.IsEmpty())
     {
         FabricFramePool::Give(m_wire.PopFront());
     }
-    m_occupied = m_ready = 0;
     m_source = nullptr;
     m_receiver = nullptr;
-    m_buffer = nullptr;
+    m_admission.SetMemory(nullptr);
     m_marker = nullptr;
     Object::DoDispose();
 }
@@ -135,12 +144,8 @@ void
 FabricPort::SetRate(DataRate rate)
 {
     SettleIfUsed();
-    m_rateBps = rate.GetBitRate();
-    NS_ABORT_MSG_IF(m_rateBps == 0, "FabricPort: the rate must be above 0");
-    const bool whole = PS_TIMES_BITS_PER_SECOND % static_cast<int64_t>(m_rateBps) == 0;
-    m_psPerByte = whole && m_rounding.IsZero()
-                      ? PS_TIMES_BITS_PER_SECOND / static_cast<int64_t>(m_rateBps)
-                      : 0;
+    m_rate.SetBps(rate.GetBitRate());
+    m_line.SetBytePs(m_rate.GetBytePs());
 }
 
 void
@@ -154,13 +159,13 @@ FabricPort::SetDelay(Time delay)
             std::to_string(leastPs) + " ps with which the run began; set it before the run begins");
     }
     SettleIfUsed();
-    m_delay = delay;
+    m_line.SetDelayPs(delay.GetTimeStep());
 }
 
 Time
 FabricPort::GetDelay() const
 {
-    return m_delay;
+    return TimeStep(m_line.GetDelayPs());
 }
 
 void
@@ -176,26 +181,26 @@ FabricPort::SettleIfUsed()
 DataRate
 FabricPort::GetRate() const
 {
-    return DataRate(m_rateBps);
+    return DataRate(m_rate.GetBps());
 }
 
 uint64_t
 FabricPort::GetRateBps() const
 {
-    return m_rateBps;
+    return m_rate.GetBps();
 }
 
 int64_t
 FabricPort::GetDelayPs() const
 {
-    return m_delay.GetTimeStep();
+    return m_line.GetDelayPs();
 }
 
 void
 FabricPort::SetRounding(Time rounding)
 {
-    m_rounding = rounding;
-    if (m_rateBps > 0)
+    m_rate.SetRoundingPs(rounding.GetTimeStep());
+    if (m_rate.GetBps() > 0)
     {
         SetRate(GetRate());
     }
@@ -204,21 +209,13 @@ FabricPort::SetRounding(Time rounding)
 Time
 FabricPort::GetRounding() const
 {
-    return m_rounding;
-}
-
-int64_t
-FabricPort::UnevenTransmissionPs(uint32_t wireBytes) const
-{
-    const auto rate = static_cast<int64_t>(m_rateBps);
-    return RoundPs((PS_TIMES_BITS_PER_SECOND * wireBytes + rate / 2) / rate);
+    return TimeStep(m_rate.GetRoundingPs());
 }
 
 int64_t
 FabricPort::RoundPs(int64_t timePs) const
 {
-    const int64_t roundingPs = m_rounding.GetTimeStep();
-    return roundingPs > 0 ? (timePs + roundingPs / 2) / roundingPs * roundingPs : timePs;
+    return m_rate.RoundPs(timePs);
 }
 
 FabricReceiver*
@@ -267,20 +264,37 @@ FabricPort::SetPauseListener(FabricPauseListener* listener)
 bool
 FabricPort::IsTraced() const
 {
-    return !m_queueTrace.IsEmpty() || !m_transmitTrace.IsEmpty() || !m_lineTrace.IsEmpty() ||
-           !m_dropTrace.IsEmpty() || !m_markTrace.IsEmpty() || !m_pauseTrace.IsEmpty();
+    return m_observers && !m_observers->IsEmpty();
+}
+
+bool
+FabricPort::IsDropTraced() const
+{
+    return m_observers && m_observers->SeeDrops();
+}
+
+FabricPortObservers&
+FabricPort::GetObservers()
+{
+    if (!m_observers)
+    {
+        m_observers = std::make_unique<FabricPortObservers>();
+        m_observed = true;
+    }
+    return *m_observers;
 }
 
 void
 FabricPort::AnnounceHeads(uint32_t headerBytes)
 {
     m_headWireBytes = headerBytes + FABRIC_LINE_GAP_BYTES;
+    m_announcesHeads = true;
 }
 
 uint32_t
 FabricPort::GetAnnouncedBytes() const
 {
-    return m_headWireBytes == 0 ? 0 : m_headWireBytes - FABRIC_LINE_GAP_BYTES;
+    return m_announcesHeads ? m_headWireBytes - FABRIC_LINE_GAP_BYTES : 0;
 }
 
 void
@@ -293,7 +307,7 @@ void
 FabricPort::SetPlace(const FabricPortPlace& place)
 {
     m_place = place;
-    m_draws = FabricDraws(FabricDrawsFor::LOSSES, place.node, place.port);
+    m_losses.SetDraws(FabricDraws(FabricDrawsFor::LOSSES, place.node, place.port));
 }
 
 const std::string&
@@ -305,8 +319,14 @@ FabricPort::GetName() const
 void
 FabricPort::SetBuffer(Ptr<FabricSharedBuffer> buffer)
 {
-    m_buffer = buffer;
-    m_buffer->AddPort(this);
+    m_admission.SetMemory(buffer);
+    buffer->AddPort(this);
+}
+
+void
+FabricPort::SetAdmission(std::unique_ptr<FabricAdmissionRule> rule)
+{
+    m_admission.SetRule(std::move(rule));
 }
 
 void
@@ -324,7 +344,7 @@ FabricPort::SetSource(FabricFrameSource* source)
 void
 FabricPort::SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler)
 {
-    m_scheduler = std::move(scheduler);
+    m_queues.SetScheduler(std::move(scheduler));
 }
 
 void
@@ -333,19 +353,15 @@ FabricPort::SetErrorRate(double probability)
     SettleIfUsed();
     m_wire.Collect();
     // A frame whose head has arrived has been drawn for.
-    const bool drawn = m_headArrived && m_wire.GetSize() == 1;
-    if (!m_wire.IsEmpty() && !drawn && probability != m_errorRate)
-    {
-        m_earlierErrors.push_back({m_wire.Back(), m_errorRate});
-    }
-    m_errorRate = probability;
-    m_losesFrames = m_errorRate > 0.0 || !m_earlierErrors.empty();
+    const bool drawn = m_wire.HasHeadArrived() && m_wire.GetSize() == 1;
+    m_losses.SetRate(probability, m_wire.IsEmpty() || drawn ? nullptr : m_wire.Back());
+    m_losesFrames = m_losses.MayLose();
 }
 
 double
 FabricPort::GetErrorRate() const
 {
-    return m_errorRate;
+    return m_losses.GetRate();
 }
 
 void
@@ -357,19 +373,19 @@ FabricPort::MeasureUtilisation(int64_t averagingPs)
 uint8_t
 FabricPort::GetPaused() const
 {
-    return m_paused;
+    return m_pauses.GetStopped();
 }
 
 int64_t
 FabricPort::GetPausedSincePs(uint32_t priority) const
 {
-    return m_pausedSincePs.at(priority);
+    return m_pauses.GetSincePs(priority);
 }
 
 const FabricFrameList&
 FabricPort::GetQueue(uint32_t priority) const
 {
-    return m_queues.at(priority);
+    return m_queues.GetList(priority);
 }
 
 uint64_t
@@ -380,33 +396,42 @@ FabricPort::GetQueueBytes()
         CatchUp();
     }
     Settle(FabricNowPs());
-    return m_queueBytes;
+    return m_queues.GetBytes();
 }
 
 int64_t
 FabricPort::GetPausedPs(int64_t nowPs) const
 {
-    return m_counters.pausedPs + (m_paused != 0 ? nowPs - m_anyPausedSincePs : 0);
+    return m_pauses.GetAnyStoppedPs(nowPs);
 }
 
-const FabricPortCounters&
+uint64_t
+FabricPort::GetArrivedFrames() const
+{
+    return m_sent.frames - m_wire.GetSize() - m_counters.lostFrames - m_counters.cutFrames;
+}
+
+FabricPortCounters
 FabricPort::GetSettledCounters() const
 {
-    return m_counters;
+    FabricPortCounters counters = m_counters;
+    counters.sentFrames = m_sent.frames;
+    counters.sentBytes = m_sent.bytes;
+    counters.highestQueueBytes = m_queues.GetHighestBytes();
+    counters.pauses = m_pauses.GetPauses();
+    counters.pausedPs = m_pauses.GetAnyStoppedPs();
+    return counters;
 }
 
-const FabricPortCounters&
+FabricPortCounters
 FabricPort::GetCounters()
 {
     CatchUp();
     const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
-    if (m_paused != 0)
-    {
-        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
-        m_anyPausedSincePs = nowPs;
-    }
-    return m_counters;
+    FabricPortCounters counters = GetSettledCounters();
+    counters.pausedPs = m_pauses.GetAnyStoppedPs(nowPs);
+    return counters;
 }
 
 FabricPortContents
@@ -416,11 +441,12 @@ FabricPort::CountContents()
     Settle(FabricNowPs());
     m_wire.Collect();
     FabricPortContents contents;
-    for (uint32_t queue = 0; queue < QUEUES; ++queue)
+    for (uint32_t queue = 0; queue < FabricQueues::QUEUES; ++queue)
     {
-        for (const FabricFrame* frame = m_queues[queue].GetFirst(); frame; frame = frame->next)
+        const FabricFrameList& list = m_queues.GetList(queue);
+        for (const FabricFrame* frame = list.GetFirst(); frame; frame = frame->next)
         {
-            if (queue == CONTROL)
+            if (queue == FabricQueues::PAUSES)
             {
                 contents.waitingPauses++;
                 continue;

@@ -7,7 +7,6 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace ns3
 {
@@ -23,29 +22,28 @@ FabricPort::Enqueue(FabricFrame* frame)
     }
     const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
     Settle(duePs);
-    const uint32_t priority = frame->priority;
-    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))
+    if (!m_admission.Admit(*frame, m_queues.GetBytes(frame->priority)))
     {
         Drop(frame);
         return;
     }
-    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[priority]))
+    const uint32_t priority = frame->priority;
+    if (GetsMark(*frame, m_queues.GetBytes(priority), true))
     {
         Mark(frame, nowPs);
     }
     // With nothing on its way the line was idle: there is no departure that could be due just now.
     // There is one if something waits, and what was on the line has been taken by its head.
     // (With threads the far end knows what is on its way, but no head is taken.)
-    const bool nothing = m_threads ? m_lastArrivalPs <= nowPs : m_wire.IsEmpty();
-    const bool idle = nothing && m_ready == 0 && m_lineFreePs <= nowPs;
-    const bool free = m_lineFreePs <= duePs || idle;
-    if (free && (m_paused >> priority & 1) == 0)
+    const bool nothing = m_threads ? m_line.GetLastArrivalPs() <= nowPs : m_wire.IsEmpty();
+    const bool idle = nothing && !m_queues.IsReady() && m_line.IsFree(nowPs);
+    if ((m_line.IsFree(duePs) || idle) && !m_queues.IsStopped(priority))
     {
         TransmitHeld(frame, nowPs); // after Settle nothing else can be waiting for a free line
     }
     else
     {
-        Push(frame, priority, nowPs);
+        Push(frame, nowPs);
     }
     SetEvents(nowPs);
 }
@@ -65,7 +63,7 @@ FabricPort::SendPause(uint8_t pausedPriorities)
     frame->bufferBytes = FABRIC_MINIMUM_FRAME_BYTES;
     frame->wireBytes = FABRIC_MINIMUM_FRAME_BYTES + FABRIC_LINE_GAP_BYTES;
     m_counters.pauseFrames++;
-    if (m_lineFreePs <= nowPs)
+    if (m_line.IsFree(nowPs))
     {
         Transmit(frame, nowPs);
     }
@@ -74,9 +72,7 @@ FabricPort::SendPause(uint8_t pausedPriorities)
         // It lies in no memory and is no part of what waits: it is sent by the port itself. The
         // memory knows of it all the same, for while a neighbour is stopped no departure is late.
         List();
-        m_queues[CONTROL].PushBack(frame);
-        m_occupied |= 1U << CONTROL;
-        m_ready |= 1U << CONTROL;
+        m_queues.PushPause(frame);
     }
     SetEvents(nowPs);
 }
@@ -93,51 +89,31 @@ FabricPort::SetPaused(uint8_t pausedPriorities)
 void
 FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
 {
-    const uint8_t stopped = pausedPriorities & ~m_paused;
-    const uint8_t released = m_paused & ~pausedPriorities;
-    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    if (!m_pauses.Stop(pausedPriorities, nowPs))
     {
-        if (stopped >> priority & 1)
-        {
-            m_pausedSincePs[priority] = nowPs;
-            m_counters.pauses++;
-        }
-        if (released >> priority & 1)
-        {
-            m_stoppedPs[priority] += nowPs - m_pausedSincePs[priority];
-        }
+        return;
     }
-    if (m_paused == 0)
+    m_queues.Stop(pausedPriorities);
+    if (m_observed)
     {
-        m_anyPausedSincePs = nowPs;
+        m_observers->TellPause(nowPs, pausedPriorities);
     }
-    else if (pausedPriorities == 0)
+    if (m_pauseListener && FabricLane::Here().besideOthers)
     {
-        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
+        FabricLane::Here().notes.push_back({nowPs, GetWakeRank(), nullptr, this, pausedPriorities});
     }
-    const bool changed = pausedPriorities != m_paused;
-    m_paused = pausedPriorities;
-    m_ready = m_occupied & ~uint32_t{m_paused};
-    if (changed)
+    else
     {
-        m_pauseTrace(TimeStep(nowPs), m_paused);
-        if (m_pauseListener && FabricLane::Here().besideOthers)
-        {
-            FabricLane::Here().notes.push_back({nowPs, GetWakeRank(), nullptr, this, m_paused});
-        }
-        else
-        {
-            TellPaused(nowPs, m_paused);
-        }
+        TellPaused(nowPs, pausedPriorities);
     }
 }
 
 void
 FabricPort::SourceChanged(int64_t nowPs)
 {
-    if (m_lineFreePs < nowPs)
+    if (m_line.GetFreePs() < nowPs)
     {
-        m_lineFreePs = m_lineStartPs = nowPs; // it stood idle until now
+        FreeLine(nowPs); // it stood idle until now
         PlayDepartures(nowPs);
     }
     else
@@ -148,85 +124,88 @@ FabricPort::SourceChanged(int64_t nowPs)
 }
 
 void
+FabricPort::FreeLine(int64_t nowPs)
+{
+    m_line.BecomeFree(nowPs);
+    m_lineStartPs = nowPs;
+}
+
+void
 FabricPort::WakeAtDeparture()
 {
-    if (m_ready != 0)
+    if (m_queues.IsReady())
     {
-        ScheduleWake(m_lineFreePs, FabricNowPs());
+        ScheduleWake(m_line.GetFreePs(), FabricNowPs());
     }
 }
 
 void
 FabricPort::List()
 {
-    if (m_buffer && !m_listed)
+    if (!m_queues.IsListed() && m_admission.GetMemory())
     {
-        m_listed = true;
-        m_buffer->NoteBusy(this);
+        m_queues.SetListed(true);
+        m_admission.GetMemory()->NoteBusy(this);
     }
 }
 
 void
-FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
+FabricPort::Push(FabricFrame* frame, int64_t nowPs)
 {
     if (frame->accounted) [[unlikely]]
     {
-        frame->trail->Wait(nowPs, GetStoppedPs(queue, nowPs));
+        frame->trail->Wait(nowPs, GetStoppedPs(frame->priority, nowPs));
     }
     List();
-    m_queues[queue].PushBack(frame);
-    m_occupied |= 1U << queue;
-    m_ready = m_occupied & ~uint32_t{m_paused};
-    m_bytes[queue] += frame->bufferBytes;
-    m_queueBytes += frame->bufferBytes;
-    m_counters.highestQueueBytes = std::max(m_counters.highestQueueBytes, m_queueBytes);
-    m_queueTrace(TimeStep(nowPs), m_queueBytes);
+    m_queues.Push(frame);
+    TellQueue(nowPs);
+}
+
+void
+FabricPort::TellQueue(int64_t timePs) const
+{
+    if (m_observed)
+    {
+        m_observers->TellQueue(timePs, m_queues.GetBytes());
+    }
 }
 
 void
 FabricPort::PlayDepartures(int64_t nowPs)
 {
-    while (m_lineFreePs <= nowPs)
+    while (m_line.IsFree(nowPs))
     {
-        if (m_ready != 0)
+        if (m_queues.IsReady())
         {
-            Depart(m_lineFreePs);
+            Depart(m_line.GetFreePs());
             continue;
         }
         if (!m_source)
         {
             return;
         }
-        const int64_t startPs = std::max(m_source->GetNextPs(m_paused), m_lineFreePs);
+        const uint8_t paused = m_queues.GetStopped();
+        const int64_t startPs = std::max(m_source->GetNextPs(paused), m_line.GetFreePs());
         if (startPs > nowPs)
         {
             return;
         }
-        Transmit(m_source->Take(startPs, m_paused), startPs);
+        Transmit(m_source->Take(startPs, paused), startPs);
     }
 }
 
 void
 FabricPort::Depart(int64_t startPs)
 {
-    const bool strict = !m_scheduler || (m_ready >> CONTROL & 1);
-    const uint32_t queue =
-        strict ? std::bit_width(m_ready) - 1 : m_scheduler->Choose(m_ready, m_queues.data());
-    FabricFrame* frame = m_queues[queue].PopFront();
-    if (m_queues[queue].IsEmpty())
-    {
-        m_occupied &= ~(1U << queue);
-        m_ready &= ~(1U << queue);
-    }
-    if (queue == CONTROL)
+    const uint32_t queue = m_queues.Choose();
+    FabricFrame* frame = m_queues.Pop(queue);
+    if (queue == FabricQueues::PAUSES)
     {
         Transmit(frame, startPs);
         return;
     }
-    m_bytes[queue] -= frame->bufferBytes;
-    m_queueBytes -= frame->bufferBytes;
-    m_queueTrace(TimeStep(startPs), m_queueBytes);
-    if (m_marker && !m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[queue]))
+    TellQueue(startPs);
+    if (GetsMark(*frame, m_queues.GetBytes(queue), false))
     {
         Mark(frame, startPs);
     }
@@ -236,43 +215,39 @@ FabricPort::Depart(int64_t startPs)
 void
 FabricPort::TransmitHeld(FabricFrame* frame, int64_t startPs)
 {
-    if (frame->collects && m_buffer)
+    if (frame->collects && m_admission.GetMemory())
     {
         Stamp(frame, startPs);
     }
     Transmit(frame, startPs);
     // Last, since a memory with room again may have ports send pauses, this one too.
-    if (m_buffer)
-    {
-        m_buffer->Release(*frame);
-    }
+    m_admission.Release(*frame);
 }
 
 void
 FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
 {
-    m_counters.sentFrames++;
-    m_counters.sentBytes += frame->bufferBytes;
-    m_lineBytes += frame->wireBytes;
-    if (!m_transmitTrace.IsEmpty())
+    m_sent.frames++;
+    m_sent.bytes += frame->bufferBytes;
+    m_sent.wireBytes += frame->wireBytes;
+    if (m_observed)
     {
-        m_transmitTrace(TimeStep(startPs), frame->GetPacket());
+        m_observers->TellTransmit(startPs, *frame);
     }
-    m_lineTrace(TimeStep(startPs), frame->wireBytes);
-    m_lineStartPs = startPs;
-    m_lineFreePs = startPs + TransmissionPs(frame->wireBytes);
-    // A cable keeps its order, also where it has just become shorter.
-    const int64_t beforePs = m_lastArrivalPs;
-    m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), beforePs);
-    int64_t nextPs = m_lastArrivalPs;
-    if (m_headWireBytes != 0) [[unlikely]]
+    if (m_oldestFirst)
     {
-        nextPs = PlanHead(frame, beforePs);
+        m_lineStartPs = startPs;
     }
+    const int64_t beforePs = m_line.GetLastArrivalPs();
+    int64_t nextPs = m_line.Carry(startPs, TransmissionPs(frame->wireBytes));
     if (frame->accounted) [[unlikely]]
     {
         const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
-        frame->trail->Leave(this, startPs, m_lineFreePs, m_lastArrivalPs, stoppedPs);
+        frame->trail->Leave(this, startPs, m_line.GetFreePs(), nextPs, stoppedPs);
+    }
+    if (m_announcesHeads) [[unlikely]]
+    {
+        nextPs = PlanHead(frame, beforePs);
     }
     if (m_threads)
     {
@@ -288,14 +263,22 @@ FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
     FabricTelemetry& telemetry = *frame->telemetry;
     if (!telemetry.pathOnly)
     {
-        telemetry.hops.push_back({startPs, m_lineBytes, m_queueBytes, m_rateBps});
+        telemetry.hops.push_back({startPs, m_sent.wireBytes, m_queues.GetBytes(), m_rate.GetBps()});
     }
     else if (m_meter)
     {
         const double utilisation =
-            m_meter->Update(startPs, frame->wireBytes, m_queueBytes, m_rateBps);
+            m_meter->Update(startPs, frame->wireBytes, m_queues.GetBytes(), m_rate.GetBps());
         telemetry.pathUtilisation = std::max(telemetry.pathUtilisation, utilisation);
     }
+}
+
+bool
+FabricPort::GetsMark(const FabricFrame& frame, uint64_t queueBytes, bool joins)
+{
+    // Where nothing waits none is given: the marker isn't even looked at.
+    return queueBytes > 0 && m_marker && m_marker->MarksAtEnqueue() == joins &&
+           m_marker->Marks(frame, queueBytes);
 }
 
 void
@@ -304,9 +287,9 @@ FabricPort::Mark(FabricFrame* frame, int64_t timePs)
     frame->ecn = FabricEcn::CONGESTION_EXPERIENCED;
     frame->marked = true;
     m_counters.markedFrames++;
-    if (!m_markTrace.IsEmpty())
+    if (m_observed)
     {
-        m_markTrace(TimeStep(timePs), frame->GetPacket());
+        m_observers->TellMark(timePs, *frame);
     }
 }
 
@@ -322,9 +305,9 @@ FabricPort::SetEvents(int64_t nowPs)
             ScheduleWake(nextPs, nowPs);
         }
     }
-    if (m_ready != 0 && m_buffer && m_buffer->NeedsExactDepartures())
+    if (m_queues.IsReady() && m_admission.NeedsExactDepartures())
     {
-        ScheduleWake(m_lineFreePs, nowPs);
+        ScheduleWake(m_line.GetFreePs(), nowPs);
     }
 }
 
@@ -333,7 +316,7 @@ FabricPort::IsSeenTo(int64_t nowPs)
 {
     if (m_threads)
     {
-        if (m_lastArrivalPs <= nowPs)
+        if (m_line.GetLastArrivalPs() <= nowPs)
         {
             return false; // nothing is on its way
         }
@@ -344,7 +327,7 @@ FabricPort::IsSeenTo(int64_t nowPs)
         }
         return true;
     }
-    if (!m_wire.IsEmpty() && !m_arrivalPending)
+    if (!m_wire.IsEmpty() && !m_wire.IsScheduled())
     {
         ScheduleArrival(nowPs);
     }
@@ -356,7 +339,7 @@ FabricPort::IsSeenTo(int64_t nowPs)
 void
 FabricPort::ScheduleArrival(int64_t nowPs)
 {
-    m_arrivalPending = true;
+    m_wire.SetScheduled(true);
     const int64_t timePs = m_wire.GetFrontPs();
     if (timePs < nowPs) [[unlikely]]
     {
@@ -383,8 +366,9 @@ FabricPort::ScheduleWake(int64_t timePs, int64_t nowPs)
 bool
 FabricPort::IsDue(FabricSimulator::Call call, int64_t timePs) const
 {
-    return call == FabricSimulator::Call::WAKE ? m_wakePs == timePs
-                                               : m_arrivalPending && m_wire.GetFrontPs() == timePs;
+    return call == FabricSimulator::Call::WAKE
+               ? m_wakePs == timePs
+               : m_wire.IsScheduled() && m_wire.GetFrontPs() == timePs;
 }
 
 void
@@ -408,7 +392,7 @@ FabricFrame*
 FabricPort::TakeOffLink(int64_t nowPs)
 {
     FabricFrame* frame = m_wire.PopFront();
-    m_arrivalPending = false;
+    m_wire.SetScheduled(false);
     if (m_group != m_farGroup)
     {
         // Who receives may be ahead of this port, or behind it, by less than a window.
@@ -445,7 +429,7 @@ FabricPort::TakeOffLink(int64_t nowPs)
 void
 FabricPort::Arrive()
 {
-    if (m_headWireBytes != 0) [[unlikely]]
+    if (m_announcesHeads) [[unlikely]]
     {
         ArriveInParts();
         return;
@@ -458,7 +442,6 @@ FabricPort::Arrive()
         Lose(frame, nowPs);
         return;
     }
-    m_arrivedFrames++;
     m_receiver->ReceiveFrame(frame, m_receiverPort);
 }
 
@@ -473,9 +456,9 @@ FabricPort::Drop(FabricFrame* frame)
 void
 FabricPort::Lose(FabricFrame* frame, int64_t timePs)
 {
-    if (!m_dropTrace.IsEmpty())
+    if (m_observed)
     {
-        m_dropTrace(TimeStep(timePs), frame->GetPacket());
+        m_observers->TellDrop(timePs, *frame);
     }
     LetGo(frame, timePs);
 }

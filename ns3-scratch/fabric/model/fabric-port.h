@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "fabric-draws.h"
+#include "fabric-admission.h"
 #include "fabric-ecn-marker.h"
 #include "fabric-frame.h"
+#include "fabric-line-rate.h"
+#include "fabric-line.h"
+#include "fabric-losses.h"
+#include "fabric-pause-state.h"
+#include "fabric-port-observers.h"
 #include "fabric-port-scheduler.h"
+#include "fabric-queues.h"
 #include "fabric-shared-buffer.h"
 #include "fabric-simulator.h"
 #include "fabric-slabs.h"
@@ -14,11 +20,8 @@
 #include "ns3/data-rate.h"
 #include "ns3/nstime.h"
 #include "ns3/object.h"
-#include "ns3/traced-callback.h"
 
-#include <array>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -136,6 +139,11 @@ struct FabricPortContents
  *
  * Rate, delay and error rate may change at any time: each frame keeps those it left with, and none
  * overtakes another. The link may go down and come up; FabricChanges does it for both directions.
+ *
+ * The port coordinates its parts: FabricQueues (what waits), FabricAdmission (what it takes),
+ * FabricPauseState (what it must not send), FabricLine with FabricLineRate (when frames leave and
+ * arrive), FabricWire (what is on the way), FabricLosses (what of it is lost), FabricPortObservers
+ * (who looks).
  */
 class FabricPort final : public Object, public FabricInSlabs<FabricPort>
 {
@@ -154,6 +162,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void Connect(FabricReceiver* receiver, uint32_t receiverPort, uint32_t context);
     /// \param buffer the memory the queues lie in; none is queues without limit
     void SetBuffer(Ptr<FabricSharedBuffer> buffer);
+    /// \param rule what else to do with frames that are to be sent; none: nothing
+    void SetAdmission(std::unique_ptr<FabricAdmissionRule> rule);
     /// \param marker the congestion marker of this port; none marks nothing
     void SetMarker(Ptr<FabricEcnMarker> marker);
     /// \param source where frames come from when the queues are empty; it must outlive the port
@@ -224,8 +234,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \return for how long it had been stopped by then, all stops together
     int64_t GetStoppedPs(uint32_t priority, int64_t timePs) const
     {
-        const bool stopped = m_paused >> priority & 1;
-        return m_stoppedPs[priority] + (stopped ? timePs - m_pausedSincePs[priority] : 0);
+        return m_pauses.GetStoppedPs(priority, timePs);
     }
 
     /// \param listener told of each change of what is stopped; it must outlive the port. Or none
@@ -237,7 +246,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \param nowPs play all departures due up to this time, never later than Simulator::Now()
     void Settle(int64_t nowPs)
     {
-        if (m_lineFreePs <= nowPs && (m_ready != 0 || m_source != nullptr))
+        if (m_line.IsFree(nowPs) && (m_queues.IsReady() || m_source != nullptr))
         {
             PlayDepartures(nowPs);
         }
@@ -261,19 +270,19 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \return whether nothing waits here, no pause frame either; the memory's to ask
     bool IsEmpty() const
     {
-        return m_occupied == 0;
+        return m_queues.IsEmpty();
     }
 
     /// \param listed whether the memory knows that something waits here
     void SetListed(bool listed)
     {
-        m_listed = listed;
+        m_queues.SetListed(listed);
     }
 
     /// \return whether the link is up, as it is from the start
     bool IsUp() const
     {
-        return m_lineFreePs != DOWN;
+        return m_line.IsUp();
     }
 
     /// Before the link goes down: play what is due by now, in the whole memory.
@@ -297,20 +306,15 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \return bytes that waited when the port was last settled; nothing is played for it
     uint64_t GetSettledQueueBytes() const
     {
-        return m_queueBytes;
+        return m_queues.GetBytes();
     }
 
     /// \return the counters, exact as of now
-    const FabricPortCounters& GetCounters();
-
-    /// \return frames handed to the far end
-    uint64_t GetArrivedFrames() const
-    {
-        return m_arrivedFrames;
-    }
-
+    FabricPortCounters GetCounters();
+    /// \return frames handed to the far end, of those sent when the port was last settled
+    uint64_t GetArrivedFrames() const;
     /// \return the counters as of when the port was last settled; nothing is played for it
-    const FabricPortCounters& GetSettledCounters() const;
+    FabricPortCounters GetSettledCounters() const;
     /// \param nowPs the present time \return for how long it was stopped, until now if it is
     int64_t GetPausedPs(int64_t nowPs) const;
     /// \return what waits and travels now; it counts frame by frame, so it is for the end of a run
@@ -323,7 +327,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \param wireBytes bytes on the line \return how long the line is busy with them
     int64_t TransmissionPs(uint32_t wireBytes) const
     {
-        return m_psPerByte > 0 ? m_psPerByte * wireBytes : UnevenTransmissionPs(wireBytes);
+        const int64_t bytePs = m_line.GetBytePs();
+        return bytePs > 0 ? bytePs * wireBytes : m_rate.TransmissionPs(wireBytes);
     }
 
     /// \param timePs a time \return the nearest that the port's Rounding allows
@@ -378,7 +383,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \return with OldestFirst, when the frame that arrives next was sent; else 0
     int64_t GetFirstSentPs() const
     {
-        return m_oldestFirst ? m_wire.GetFrontPs() - m_delay.GetTimeStep() -
+        return m_oldestFirst ? m_wire.GetFrontPs() - m_line.GetDelayPs() -
                                    TransmissionPs(m_wire.Front()->wireBytes)
                              : 0;
     }
@@ -393,9 +398,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// Have in cache what tells of the link.
     void PrefetchLink() const
     {
-        const auto* hot = reinterpret_cast<const char*>(&m_wire);
-        __builtin_prefetch(hot);
-        __builtin_prefetch(hot + CACHE_LINE_BYTES);
+        __builtin_prefetch(&m_line);
+        __builtin_prefetch(&m_wire);
     }
 
     /// Have in cache the frames that arrive next.
@@ -437,12 +441,10 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void CatchUp() const;
     /// \return whether somebody traces it
     bool IsTraced() const;
-
     /// \return whether somebody traces what it drops, or loses on its link
-    bool IsDropTraced() const
-    {
-        return !m_dropTrace.IsEmpty();
-    }
+    bool IsDropTraced() const;
+    /// \return who traces it, made on first use
+    FabricPortObservers& GetObservers();
 
     /// \return who receives
     FabricReceiver* GetReceiver() const;
@@ -462,18 +464,16 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void DoDispose() override;
 
   private:
-    static constexpr uint32_t CONTROL = FABRIC_PRIORITIES; //!< queue of pause frames
-    static constexpr uint32_t QUEUES = FABRIC_PRIORITIES + 1;
     static constexpr std::size_t CACHE_LINE_BYTES = 64;
     static constexpr uint32_t PORT_BITS = 14; //!< of the number of a port in a rank
     static constexpr int64_t NO_WAKE = std::numeric_limits<int64_t>::max();
-    static constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); //!< no line to get free
 
-    /// An error rate that frames on the wire have left with.
-    struct EarlierErrors
+    /// What it has put on the line.
+    struct Sent
     {
-        const FabricFrame* last; //!< the last of them
-        double rate;             //!< their error rate
+        uint64_t frames{0};    //!< frames
+        uint64_t bytes{0};     //!< their bytes as in a buffer
+        uint64_t wireBytes{0}; //!< preamble and gap counted
     };
 
     /// \param rate rate of the line for what leaves from now on
@@ -484,22 +484,22 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void SetDelay(Time delay);
     /// \return propagation delay
     Time GetDelay() const;
+    /// \param rounding transmission times are multiples of it, or 0
+    void SetRounding(Time rounding);
+    /// \return what transmission times are multiples of
+    Time GetRounding() const;
     /// Play what is due by now, if the port is in use.
     void SettleIfUsed();
     /// \return whether a frame that arrives is lost
     bool IsLost(const FabricFrame& frame);
+    /// The line can take a frame from now on.
+    void FreeLine(int64_t nowPs);
     /// Stop these priorities and no others.
     void StopPriorities(uint8_t pausedPriorities, int64_t nowPs);
     /// Count a frame that the link, being down, does not take, and let it go.
     void DropDown(FabricFrame* frame, int64_t nowPs);
     /// Lose what waits in a queue.
     void LoseQueue(uint32_t queue, int64_t nowPs);
-    /// \return TransmissionPs for a rate or a rounding that does not divide
-    int64_t UnevenTransmissionPs(uint32_t wireBytes) const;
-    /// \param rounding transmission times are multiples of it, or 0
-    void SetRounding(Time rounding);
-    /// \return what transmission times are multiples of
-    Time GetRounding() const;
     /// Play all departures due up to nowPs.
     void PlayDepartures(int64_t nowPs);
     /// Put a waiting frame on the line at startPs.
@@ -512,10 +512,15 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void Stamp(FabricFrame* frame, int64_t startPs);
     /// Let the memory know that something waits here.
     void List();
+    /// \param queueBytes bytes that wait with a frame, or behind it \param joins it joins the
+    /// queue, else it leaves it \return whether it gets a mark
+    bool GetsMark(const FabricFrame& frame, uint64_t queueBytes, bool joins);
     /// Mark a frame.
     void Mark(FabricFrame* frame, int64_t timePs);
-    /// Put a frame into a queue.
-    void Push(FabricFrame* frame, uint32_t queue, int64_t nowPs);
+    /// Put a frame into the queue of its priority.
+    void Push(FabricFrame* frame, int64_t nowPs);
+    /// Tell who looks that the bytes waiting have changed.
+    void TellQueue(int64_t timePs) const;
     /// The same where the far end is told of heads: that of the frame has come, or all of it.
     void ArriveInParts();
     /// Take the first frame off the link. \param nowPs when it, or its head, has arrived
@@ -538,67 +543,48 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// Let a frame go that does not arrive. \param timePs when it was dropped or lost
     void Lose(FabricFrame* frame, int64_t timePs);
 
-    // What the arrival of a frame at the far end touches.
-    alignas(CACHE_LINE_BYTES) FabricWire m_wire; //!< on the line or on the way
-    uint64_t m_arrivedFrames{0};                 //!< frames handed to the far end
-    FabricReceiver* m_receiver{nullptr};         //!< far end
+    // What is touched by a frame that does not wait lies in three cache lines: that which m_line
+    // begins, that which m_wire begins, and the one before these, where m_queues ends. The order of
+    // the members makes it so, and the constructor holds it.
 
-    // What settling looks at.
-    uint32_t m_receiverPort{0};           //!< the far end's number of its port
-    uint32_t m_context{0};                //!< its node
-    int64_t m_lineFreePs{0};              //!< when the line can take the next frame, or DOWN
-    uint32_t m_ready{0};                  //!< bit q is set if queue q has a frame and may send
-    uint32_t m_occupied{0};               //!< bit q is set if queue q has a frame
+    std::string m_name{"a port"};         //!< for errors
+    Ptr<FabricEcnMarker> m_marker;        //!< congestion marker, asked where something waits
+    FabricQueues m_queues;                //!< waiting
     FabricFrameSource* m_source{nullptr}; //!< further frames
     int64_t m_wakePs{NO_WAKE};            //!< when Wake is due
-    uint32_t m_group{0};                  //!< of its node, see FabricSimulator
-    uint32_t m_farGroup{0};               //!< of the far end
-    uint32_t m_headWireBytes{0};  //!< bytes on the line up to the end of a head; 0: unannounced
-    uint8_t m_paused{0};          //!< priorities that are stopped
-    bool m_arrivalPending{false}; //!< the arrival is scheduled
+    Sent m_sent;                          //!< what it has put on the line
+
+    // What sending touches besides, and settling.
+    alignas(CACHE_LINE_BYTES) FabricLine m_line; //!< when frames leave and arrive
+    FabricAdmission m_admission;                 //!< which frames it takes
+    uint32_t m_group{0};                         //!< of its node, see FabricSimulator
+    uint32_t m_farGroup{0};                      //!< of the far end
+    bool m_threads{false};                       //!< the far end may be played at the same time
+    bool m_busy{false};                          //!< with threads: it is settled when the turn ends
+    bool m_idle{true};            //!< with threads: when the window began the link was idle
     bool m_emptied{false};        //!< the wire ran empty in this window
     bool m_losesFrames{false};    //!< any on the wire may be lost
-    bool m_headArrived{false};    //!< the head of the first frame on the wire has arrived
-    bool m_headLost{false};       //!< that frame is lost, which shows when all of it is there
+    bool m_announcesHeads{false}; //!< the far end is told of heads
     bool m_oldestFirst{false};    //!< at equal times what was scheduled first comes first
-    bool m_listed{false};         //!< its memory knows that something waits here
-    bool m_threads{false};        //!< the far end may be played at the same time
-    bool m_busy{false};           //!< with threads: it is settled when the turn ends
-    bool m_idle{true};            //!< with threads: when the window began the link was idle
+    bool m_observed{false};       //!< m_observers is there
 
-    // What sending touches, too.
-    int64_t m_lineStartPs{0};         //!< when the frame on the line began
-    int64_t m_psPerByte{0};           //!< exact time of one byte, or 0 if it is no whole number
-    int64_t m_lastArrivalPs{0};       //!< arrival of the newest frame on the link
-    uint64_t m_queueBytes{0};         //!< bytes waiting
-    uint64_t m_lineBytes{0};          //!< carried by the line, preamble and gap counted
-    Time m_delay;                     //!< propagation delay
-    Ptr<FabricSharedBuffer> m_buffer; //!< memory of the queues
-    Ptr<FabricEcnMarker> m_marker;    //!< congestion marker
-    std::unique_ptr<FabricPortScheduler> m_scheduler;        //!< chooses the queue
-    std::array<FabricFrameList, QUEUES> m_queues;            //!< waiting
-    std::array<uint64_t, QUEUES> m_bytes{};                  //!< bytes waiting
-    FabricPortCounters m_counters;                           //!< what it has done
-    TracedCallback<Time, uint64_t> m_queueTrace;             //!< queue length changed
-    TracedCallback<Time, uint32_t> m_lineTrace;              //!< line is busy
-    TracedCallback<Time, Ptr<const Packet>> m_transmitTrace; //!< packet put on the line
+    // What the arrival of a frame at the far end touches.
+    alignas(CACHE_LINE_BYTES) FabricWire m_wire; //!< on the line or on the way
+    FabricReceiver* m_receiver{nullptr};         //!< far end
+    uint32_t m_receiverPort{0};                  //!< the far end's number of its port
+    uint32_t m_context{0};                       //!< its node
 
     // What is seldom wanted.
-    TracedCallback<Time, Ptr<const Packet>> m_dropTrace;      //!< packet dropped or lost
-    TracedCallback<Time, Ptr<const Packet>> m_markTrace;      //!< packet marked
-    TracedCallback<Time, uint8_t> m_pauseTrace;               //!< stopped or let go on
-    std::array<int64_t, FABRIC_PRIORITIES> m_pausedSincePs{}; //!< start of each stop
-    std::array<int64_t, FABRIC_PRIORITIES> m_stoppedPs{};     //!< stops that are over, together
-    int64_t m_anyPausedSincePs{0};                            //!< start of the first stop
-    uint64_t m_rateBps{0};                                    //!< rate
-    Time m_rounding;                                 //!< transmission times are multiples of it
-    std::unique_ptr<FabricUtilisationMeter> m_meter; //!< utilisation of the line
-    FabricPauseListener* m_pauseListener{nullptr};   //!< told of stops
-    std::string m_name{"a port"};                    //!< for errors
-    FabricPortPlace m_place;                         //!< for who records it
-    double m_errorRate{0.0};                         //!< of what leaves from now on
-    std::deque<EarlierErrors> m_earlierErrors;       //!< of what left before, oldest first
-    FabricDraws m_draws;                             //!< draws the losses
+    FabricPortPlace m_place;       //!< for who records it
+    int64_t m_lineStartPs{0};      //!< with OldestFirst, when the frame on the line began
+    FabricPauseState m_pauses;     //!< which priorities are stopped
+    FabricPortCounters m_counters; //!< what it has done, apart from what the parts count
+    FabricLineRate m_rate;         //!< how long bytes take
+    FabricLosses m_losses;         //!< what is lost on the way
+    uint32_t m_headWireBytes{0};   //!< bytes on the line up to the end of a head
+    FabricPauseListener* m_pauseListener{nullptr};    //!< told of stops
+    std::unique_ptr<FabricUtilisationMeter> m_meter;  //!< utilisation of the line
+    std::unique_ptr<FabricPortObservers> m_observers; //!< who looks, or none
 };
 
 } // namespace ns3

@@ -32,10 +32,11 @@ class FabricWire
         return m_first.frame == nullptr;
     }
 
-    /// \return how many frames there are, after Collect
+    /// \return how many frames there are, while no other thread plays
     uint32_t GetSize() const
     {
-        return CountRing() + (IsEmpty() ? 0 : 1);
+        const std::size_t beside = m_beside ? m_beside->size() : 0;
+        return CountRing() + (IsEmpty() ? 0 : 1) + static_cast<uint32_t>(beside);
     }
 
     /// \return the first frame, still there, or none
@@ -54,6 +55,38 @@ class FabricWire
     void SetFrontPs(int64_t arrivalPs)
     {
         m_first.arrivalPs = arrivalPs;
+    }
+
+    /// \return whether the arrival of the first frame is scheduled
+    bool IsScheduled() const
+    {
+        return m_scheduled;
+    }
+
+    /// \param scheduled whether it is
+    void SetScheduled(bool scheduled)
+    {
+        m_scheduled = scheduled;
+    }
+
+    /// \return whether the head of the first frame has arrived, and the frame not
+    bool HasHeadArrived() const
+    {
+        return m_headArrived;
+    }
+
+    /// \return whether that frame is lost, which shows when all of it is there
+    bool IsHeadLost() const
+    {
+        return m_headLost;
+    }
+
+    /// \param arrived whether the head of the first frame has arrived, and the frame not
+    /// \param lost whether that frame is lost
+    void SetHead(bool arrived, bool lost)
+    {
+        m_headArrived = arrived;
+        m_headLost = lost;
     }
 
     /// \return the newest frame, still there, after Collect; there must be one
@@ -239,12 +272,15 @@ class FabricWire
 
     Entry m_first{0, nullptr};       //!< the first
     std::unique_ptr<Entry[]> m_ring; //!< those behind it, by number
-    uint32_t m_room{0};              //!< in the ring; a power of two, or 0
+    std::unique_ptr<std::vector<Entry>>
+        m_beside;       //!< what found no room, behind all others; or none
+    uint32_t m_room{0}; //!< in the ring; a power of two, or 0
     std::atomic<uint32_t> m_head{
         0}; //!< number of the first in the ring, whoever receives counts it
     std::atomic<uint32_t> m_tail{0}; //!< number behind the last, the sender counts it
-    std::unique_ptr<std::vector<Entry>>
-        m_beside; //!< what found no room, behind all others; or none
+    bool m_scheduled{false};         //!< the arrival of the first is scheduled
+    bool m_headArrived{false};       //!< the head of the first has arrived
+    bool m_headLost{false};          //!< that frame is lost
 };
 
 } // namespace ns3

@@ -72,7 +72,7 @@ class TelemetryIsCounted : public TestCase
     {
         const uint64_t before = FabricFramePool::CountTelemetry();
         FabricFrame* frame = FabricFramePool::Take();
-        frame->telemetry = FabricFramePool::TakeTelemetry();
+        frame->SetTelemetry(FabricFramePool::TakeTelemetry());
         NS_TEST_EXPECT_MSG_EQ(FabricFramePool::CountTelemetry(), before + 1, "it is out");
         FabricFramePool::Give(frame);
         NS_TEST_EXPECT_MSG_EQ(FabricFramePool::CountTelemetry(), before, "it is back");

@@ -102,7 +102,7 @@ class SprayTakesTurns : public TestCase
                 std::vector<uint32_t> taken;
                 for (uint32_t frame = 0; frame < 5 * count; ++frame)
                 {
-                    taken.push_back(chooser.Choose(spray, {}));
+                    taken.push_back(chooser.Choose(spray, FabricFrame()));
                 }
                 firsts.insert(taken.front());
                 for (uint32_t frame = 0; frame + count <= taken.size(); ++frame)
@@ -138,7 +138,7 @@ class RandomSprayIsEven : public TestCase
             taken.emplace_back();
             for (uint32_t frame = 0; frame < 30'000; ++frame)
             {
-                taken.back().push_back(chooser.Choose(spray, {}));
+                taken.back().push_back(chooser.Choose(spray, FabricFrame()));
                 counts[taken.back().back()]++;
                 if (frame % 3 == 2)
                 {
@@ -169,7 +169,7 @@ class LoadTakesTheShortestTime : public TestCase
         std::vector<uint32_t> turns;
         for (int frame = 0; frame < 6; ++frame)
         {
-            turns.push_back(chooser.Choose(load, {}));
+            turns.push_back(chooser.Choose(load, FabricFrame()));
         }
         NS_TEST_EXPECT_MSG_EQ((turns == std::vector<uint32_t>{0, 1, 2, 0, 1, 2}), true, "idle");
         // 720 ns of queue on port 0, 580 ns on port 1 though it is longer, 800 ns on port 2; the
@@ -179,20 +179,22 @@ class LoadTakesTheShortestTime : public TestCase
         chooser.Load(2, 10'000);
         for (int frame = 0; frame < 6; ++frame)
         {
-            NS_TEST_EXPECT_MSG_EQ(chooser.Choose(load, {}), 1U, "the shortest time");
+            NS_TEST_EXPECT_MSG_EQ(chooser.Choose(load, FabricFrame()), 1U, "the shortest time");
         }
         // When the frames on the lines are gone (84 bytes: 6.72 ns, 1.68 ns), so are the queues.
         Simulator::Schedule(NanoSeconds(2), [this, &chooser, &load] {
             for (int frame = 0; frame < 6; ++frame)
             {
-                NS_TEST_EXPECT_MSG_EQ(chooser.Choose(load, {}), 1U, "its queue is empty now");
+                NS_TEST_EXPECT_MSG_EQ(chooser.Choose(load, FabricFrame()),
+                                      1U,
+                                      "its queue is empty now");
             }
         });
         Simulator::Schedule(NanoSeconds(7), [this, &chooser, &load] {
             std::set<uint32_t> taken;
             for (int frame = 0; frame < 3; ++frame)
             {
-                taken.insert(chooser.Choose(load, {}));
+                taken.insert(chooser.Choose(load, FabricFrame()));
             }
             NS_TEST_EXPECT_MSG_EQ(taken.size(), 3U, "all are equal again");
         });

@@ -55,7 +55,7 @@ inline FabricFrame*
 MakeFrame(uint64_t number, uint32_t bufferBytes, bool ecnCapable = false)
 {
     FabricFrame* frame = FabricFramePool::Take();
-    frame->packet = Create<Packet>(static_cast<uint32_t>(number));
+    frame->SetPacket(Create<Packet>(static_cast<uint32_t>(number)));
     frame->bufferBytes = bufferBytes;
     frame->wireBytes = bufferBytes + 20;
     frame->ingressPort = 0; // pooled frames keep that of the last switch

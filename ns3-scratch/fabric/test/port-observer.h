@@ -59,8 +59,7 @@ MakeNumberedFrame(uint64_t number, uint32_t bytes, uint32_t priority)
 {
     FabricFrame* frame = MakeFrame(number + NUMBER_OFFSET, bytes);
     frame->priority = static_cast<uint8_t>(priority);
-    frame->telemetry = FabricFramePool::TakeTelemetry();
-    frame->collects = true;
+    frame->SetTelemetry(FabricFramePool::TakeTelemetry());
     return frame;
 }
 

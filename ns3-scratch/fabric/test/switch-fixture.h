@@ -80,7 +80,7 @@ class WatchedSwitch
     uint32_t Choose(uint32_t destination, uint32_t flowHash, Ptr<Packet> packet = nullptr)
     {
         FabricFrame* frame = FabricFramePool::Take();
-        frame->packet = packet;
+        frame->SetPacket(packet);
         frame->destination = destination;
         frame->flowHash = flowHash;
         frame->bufferBytes = 64;

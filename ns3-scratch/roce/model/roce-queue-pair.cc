@@ -197,9 +197,8 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
         const double probability = parameters.utilisationProbability;
         if (!pathOnly || probability >= 1.0 || m_halves->GetSamples().Next() < probability)
         {
-            frame->telemetry = FabricFramePool::TakeTelemetry();
+            frame->SetTelemetry(FabricFramePool::TakeTelemetry());
             frame->telemetry->pathOnly = pathOnly;
-            frame->collects = true;
         }
     }
     return frame;

@@ -164,9 +164,9 @@ RoceQueueReceiver::Answer(FabricFrame* frame, uint8_t kind)
     if (kind == ROCE_NACK)
     {
         m_context.statistics.nacks++;
+        frame->echo = frame->sequence;
     }
     frame->kind = kind;
-    frame->echo = frame->sequence;
     frame->sequence = m_expected;
     m_pair.SendAnswer(frame);
 }

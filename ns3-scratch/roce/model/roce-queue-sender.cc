@@ -274,12 +274,11 @@ RoceQueueSender::ReceiveAck(const FabricFrame& frame)
     ack.acknowledgedBytes = m_acknowledged;
     ack.marked = frame.marked;
     ack.switches = frame.echoSwitches;
-    if (frame.telemetry)
+    if (const FabricTelemetry* telemetry = frame.GetTelemetry())
     {
-        const FabricTelemetry& telemetry = *frame.telemetry;
-        ack.hops = telemetry.hops.size();
-        ack.telemetry = telemetry.hops.data();
-        ack.pathUtilisation = telemetry.pathOnly ? Encoded(telemetry.pathUtilisation) : -1.0;
+        ack.hops = telemetry->hops.size();
+        ack.telemetry = telemetry->hops.data();
+        ack.pathUtilisation = telemetry->pathOnly ? Encoded(telemetry->pathUtilisation) : -1.0;
     }
     if (frame.kind == ROCE_NACK)
     {

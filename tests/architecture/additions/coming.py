@@ -29,25 +29,6 @@ assert astra_ns3.forecast_scenario(**asked).collectives == 2 * 2
 ADMISSION = Recipe(
     row="admission to a port",
     files={
-        "ns3-scratch/fabric/model/fabric-admission.h": """// SPDX-License-Identifier: GPL-2.0-only
-#pragma once
-
-#include "fabric-frame.h"
-
-namespace ns3
-{
-
-/// Is asked what becomes of a frame that doesn't fit into the buffer, for a test.
-class FabricAdmission
-{
-  public:
-    virtual ~FabricAdmission() = default;
-    /// \\param frame a frame that doesn't fit; it may be made smaller \\return whether to try again
-    virtual bool Refused(FabricFrame& frame) = 0;
-};
-
-} // namespace ns3
-""",
         "ns3-scratch/fabric/model/fabric-trimming.h": """// SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
@@ -57,15 +38,18 @@ namespace ns3
 {
 
 /// Cuts the data off a frame that doesn't fit, for a test.
-class FabricTrimming : public FabricAdmission
+class FabricTrimming : public FabricAdmissionRule
 {
   public:
-    bool Refused(FabricFrame& frame) override
+    bool Admit(FabricFrame& frame, uint64_t queueBytes, FabricSharedBuffer* memory) override
     {
-        const bool hadData = frame.payloadBytes > 0;
+        if (FabricAdmissionRule::Admit(frame, queueBytes, memory))
+        {
+            return true;
+        }
         frame.bufferBytes -= frame.payloadBytes;
         frame.payloadBytes = 0;
-        return hadData;
+        return FabricAdmissionRule::Admit(frame, queueBytes, memory);
     }
 };
 
@@ -73,29 +57,6 @@ class FabricTrimming : public FabricAdmission
 """,
     },
     lines={
-        "ns3-scratch/fabric/model/fabric-port.h": (
-            ('#include "fabric-ecn-marker.h"\n', '#include "fabric-admission.h"\n#include "fabric-ecn-marker.h"\n'),
-            (
-                "    void SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler);\n",
-                "    void SetScheduler(std::unique_ptr<FabricPortScheduler> scheduler);\n"
-                "    /// \\param admission asked of frames that don't fit\n"
-                "    void SetAdmission(std::unique_ptr<FabricAdmission> admission)\n    {\n"
-                "        m_admission = std::move(admission);\n    }\n",
-            ),
-            (
-                "    Ptr<FabricEcnMarker> m_marker; ",
-                "    std::unique_ptr<FabricAdmission> m_admission; //!< asked of frames that don't fit\n"
-                "    Ptr<FabricEcnMarker> m_marker; ",
-            ),
-        ),
-        "ns3-scratch/fabric/model/fabric-port.cc": (
-            (
-                "    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))\n    {\n        Drop(frame);",
-                "    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]) &&\n"
-                "        !(m_admission && m_admission->Refused(*frame) &&\n"
-                "          m_buffer->Admit(*frame, m_bytes[priority])))\n    {\n        Drop(frame);",
-            ),
-        ),
         "ns3-scratch/bridge/model/network-description.h": (
             (
                 "    std::vector<uint32_t> quantumBytes; ",
@@ -133,7 +94,7 @@ class FabricTrimming : public FabricAdmission
 from astra_ns3.config.topology.switch import SwitchConfig
 assert SwitchConfig.model_validate({"buffer": "1MB", "trims": True}).trims
 """,
-    compiled=("ns3-scratch/bridge/model/fabric-network.cc", "ns3-scratch/fabric/model/fabric-port.cc"),
+    compiled=("ns3-scratch/bridge/model/fabric-network.cc",),
 )
 
 REQUESTS = Recipe(

@@ -4,7 +4,8 @@
  * FabricPort the plain way, for the oracle of whole networks: one event when the line is free
  * again, one for each frame that arrives, every pause acted upon at once. It stands in the place of
  * fabric-port.cc and fabric-port-changes.cc; nothing is settled late, and a departure that would
- * lie in the past is an error. Each frame on a link knows when it arrives and how probably it is
+ * lie in the past is an error. It holds what the parts of the port say against what it works out
+ * itself. Each frame on a link knows when it arrives and how probably it is
  * lost; an arrival for which no frame is due is one of a frame that was lost before.
  */
 #include "fabric-port.h"
@@ -13,6 +14,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +26,7 @@ using test::Demand;
 namespace
 {
 constexpr uint32_t NO_QUEUE = ~0U;
+constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); // when the line of a port is free
 
 std::unordered_map<const FabricFrame*, double> g_errorRates; //!< of what is on any link
 std::unordered_map<const FabricFrame*, int64_t> g_headsPs;   //!< of it, arrival of heads to come
@@ -36,10 +39,10 @@ NowPs()
     return Simulator::Now().GetTimeStep();
 }
 
-/// Forget what is known of a frame that has arrived. \param draws for it, if nothing did before
-/// \return whether it is lost
+/// Forget what is known of a frame that has arrived. \param losses draws for it, if nothing did
+/// before \return whether it is lost
 bool
-Forget(const FabricFrame* frame, FabricDraws& draws)
+Forget(const FabricFrame* frame, FabricLosses& losses)
 {
     const double errorRate = g_errorRates.at(frame);
     g_errorRates.erase(frame);
@@ -47,11 +50,31 @@ Forget(const FabricFrame* frame, FabricDraws& draws)
     const auto known = g_losses.find(frame);
     if (known == g_losses.end())
     {
-        return errorRate > 0.0 && !frame->isPause && draws.Next() < errorRate;
+        return losses.Draw(*frame, errorRate);
     }
     const bool lost = known->second;
     g_losses.erase(known);
     return lost;
+}
+
+/// \return bytes of all frames in a list, one by one
+uint64_t
+BytesOf(const FabricFrameList& list)
+{
+    uint64_t bytes = 0;
+    for (const FabricFrame* frame = list.GetFirst(); frame; frame = frame->next)
+    {
+        bytes += frame->bufferBytes;
+    }
+    return bytes;
+}
+
+/// \return how long a line is busy with so many bytes
+int64_t
+LinePs(uint32_t bytes, uint64_t rateBps)
+{
+    const __int128 bits = __int128{bytes} * 8;
+    return static_cast<int64_t>((bits * 1'000'000'000'000 + rateBps / 2) / rateBps);
 }
 
 /// Have a port called at a time.
@@ -92,9 +115,9 @@ FabricPort::ScheduleWake(int64_t, int64_t)
 void
 FabricPort::PlayDepartures(int64_t nowPs)
 {
-    const bool idle = m_lineFreePs < NowPs();
-    Demand(!idle || m_ready == 0, m_name + " has let a departure pass");
-    Demand(!idle || !m_source || m_source->GetNextPs(m_paused) >= NowPs(),
+    const bool idle = m_line.GetFreePs() < NowPs();
+    Demand(!idle || !m_queues.IsReady(), m_name + " has let a departure pass");
+    Demand(!idle || !m_source || m_source->GetNextPs(m_pauses.GetStopped()) >= NowPs(),
            m_name + " has let a frame of its source pass");
     if (nowPs == NowPs())
     {
@@ -106,19 +129,21 @@ FabricPort::PlayDepartures(int64_t nowPs)
 void
 FabricPort::SetEvents(int64_t nowPs)
 {
-    if (m_lineFreePs > nowPs)
+    if (m_line.GetFreePs() > nowPs)
     {
         return;
     }
-    if (m_ready != 0)
+    List();
+    if (m_queues.IsReady())
     {
         Depart(nowPs);
         return;
     }
-    const int64_t nextPs = m_source ? m_source->GetNextPs(m_paused) : FabricFrameSource::NEVER;
+    const uint8_t paused = m_pauses.GetStopped();
+    const int64_t nextPs = m_source ? m_source->GetNextPs(paused) : FabricFrameSource::NEVER;
     if (nextPs <= nowPs)
     {
-        Transmit(m_source->Take(nowPs, m_paused), nowPs);
+        Transmit(m_source->Take(nowPs, paused), nowPs);
     }
     else if (nextPs != FabricFrameSource::NEVER && nextPs != m_wakePs)
     {
@@ -131,9 +156,10 @@ FabricPort::SetEvents(int64_t nowPs)
 void
 FabricPort::Wake()
 {
-    if (m_buffer)
+    if (m_admission.GetMemory())
     {
-        m_buffer->GetUsedBytes(); // all lines of the memory that get free now, by their numbers
+        m_admission.GetMemory()
+            ->GetUsedBytes(); // all lines of the memory that get free now, by their numbers
     }
     SetEvents(NowPs());
 }
@@ -141,7 +167,7 @@ FabricPort::Wake()
 void
 FabricPort::Enqueue(FabricFrame* frame)
 {
-    if (m_lineFreePs == DOWN)
+    if (m_line.GetFreePs() == DOWN)
     {
         m_counters.downFrames++;
         m_counters.downBytes += frame->bufferBytes;
@@ -151,28 +177,30 @@ FabricPort::Enqueue(FabricFrame* frame)
     Wake(); // a departure comes before an enqueue
     const int64_t nowPs = NowPs();
     const uint32_t priority = frame->priority;
-    if (m_buffer && !m_buffer->Admit(*frame, m_bytes[priority]))
+    FabricSharedBuffer* memory = m_admission.GetMemory();
+    if (memory && !memory->Admit(*frame, BytesOf(m_queues.GetList(priority))))
     {
         Drop(frame);
         return;
     }
-    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[priority]))
+    if (m_marker && m_marker->MarksAtEnqueue() &&
+        m_marker->Marks(*frame, BytesOf(m_queues.GetList(priority))))
     {
         Mark(frame, nowPs);
     }
-    if (m_lineFreePs <= nowPs && (m_paused >> priority & 1) == 0)
+    if (m_line.GetFreePs() <= nowPs && (m_pauses.GetStopped() >> priority & 1) == 0)
     {
         TransmitHeld(frame, nowPs);
         return;
     }
-    Push(frame, priority, nowPs);
+    Push(frame, nowPs);
 }
 
 void
 FabricPort::SendPause(uint8_t pausedPriorities)
 {
     const int64_t nowPs = NowPs();
-    if (m_lineFreePs == DOWN)
+    if (m_line.GetFreePs() == DOWN)
     {
         return;
     }
@@ -183,12 +211,12 @@ FabricPort::SendPause(uint8_t pausedPriorities)
     frame->bufferBytes = 64;
     frame->wireBytes = 84;
     m_counters.pauseFrames++;
-    if (m_lineFreePs <= nowPs)
+    if (m_line.GetFreePs() <= nowPs)
     {
         Transmit(frame, nowPs);
         return;
     }
-    m_queues[CONTROL].PushBack(frame);
+    m_queues.PushPause(frame);
     List();
 }
 
@@ -203,32 +231,18 @@ FabricPort::SetPaused(uint8_t pausedPriorities)
 void
 FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
 {
-    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    const uint8_t before = m_pauses.GetStopped();
+    m_pauses.Stop(pausedPriorities, nowPs);
+    m_queues.Stop(pausedPriorities);
+    if (pausedPriorities != before)
     {
-        const bool was = m_paused >> priority & 1;
-        const bool is = pausedPriorities >> priority & 1;
-        if (is && !was)
+        if (m_observers)
         {
-            m_counters.pauses++;
-            m_pausedSincePs[priority] = nowPs;
+            m_observers->TellPause(nowPs, pausedPriorities);
         }
-        if (was && !is)
-        {
-            m_stoppedPs[priority] += nowPs - m_pausedSincePs[priority];
-        }
-    }
-    if (m_paused != 0)
-    {
-        m_counters.pausedPs += nowPs - m_anyPausedSincePs;
-    }
-    m_anyPausedSincePs = nowPs;
-    if (pausedPriorities != m_paused)
-    {
-        m_paused = pausedPriorities;
-        m_pauseTrace(TimeStep(nowPs), m_paused);
         if (m_pauseListener)
         {
-            m_pauseListener->PauseChanged(*this, nowPs, m_paused);
+            m_pauseListener->PauseChanged(*this, nowPs, pausedPriorities);
         }
     }
     List();
@@ -240,63 +254,72 @@ FabricPort::SourceChanged(int64_t nowPs)
     SetEvents(nowPs);
 }
 
-// Work out which queues have a frame, and which of them may send.
+// Hold what the queues say of themselves against what is in them.
 void
 FabricPort::List()
 {
-    m_occupied = 0;
-    for (uint32_t queue = 0; queue < QUEUES; ++queue)
+    bool waits = false;
+    bool ready = false;
+    uint64_t bytes = 0;
+    for (uint32_t queue = 0; queue < FabricQueues::QUEUES; ++queue)
     {
-        m_occupied |= m_queues[queue].IsEmpty() ? 0 : 1U << queue;
+        const FabricFrameList& list = m_queues.GetList(queue);
+        const bool pauses = queue == FabricQueues::PAUSES;
+        waits |= !list.IsEmpty();
+        ready |= !list.IsEmpty() && (pauses || (m_pauses.GetStopped() >> queue & 1) == 0);
+        bytes += pauses ? 0 : BytesOf(list);
     }
-    m_ready = m_occupied & ~uint32_t{m_paused};
+    Demand(waits != m_queues.IsEmpty(), m_name + " doesn't know whether something waits");
+    Demand(ready == m_queues.IsReady(), m_name + " doesn't know whether it may send");
+    Demand(bytes == m_queues.GetBytes(), m_name + " doesn't know how much waits");
+    m_counters.highestQueueBytes = std::max(m_counters.highestQueueBytes, bytes);
+    Demand(m_counters.highestQueueBytes == m_queues.GetHighestBytes(), m_name + " has forgotten");
 }
 
 void
-FabricPort::Push(FabricFrame* frame, uint32_t queue, int64_t nowPs)
+FabricPort::Push(FabricFrame* frame, int64_t nowPs)
 {
     if (frame->accounted)
     {
-        frame->trail->Wait(nowPs, GetStoppedPs(queue, nowPs));
+        frame->trail->Wait(nowPs, GetStoppedPs(frame->priority, nowPs));
     }
-    m_queues[queue].PushBack(frame);
+    m_queues.Push(frame);
     List();
-    m_bytes[queue] += frame->bufferBytes;
-    m_queueBytes += frame->bufferBytes;
-    m_counters.highestQueueBytes = std::max(m_counters.highestQueueBytes, m_queueBytes);
-    m_queueTrace(TimeStep(nowPs), m_queueBytes);
+    TellQueue(nowPs);
+}
+
+void
+FabricPort::TellQueue(int64_t timePs) const
+{
+    if (m_observers)
+    {
+        m_observers->TellQueue(timePs, m_queues.GetBytes());
+    }
 }
 
 void
 FabricPort::Depart(int64_t startPs)
 {
     uint32_t queue = NO_QUEUE;
-    if (m_ready >> CONTROL & 1)
+    for (uint32_t each = 0; each < FabricQueues::QUEUES; ++each)
     {
-        queue = CONTROL;
+        const bool stopped = each < FABRIC_PRIORITIES && (m_pauses.GetStopped() >> each & 1);
+        queue = m_queues.GetList(each).IsEmpty() || stopped ? queue : each;
     }
-    else if (m_scheduler)
+    if (!m_queues.IsStrict() && queue != FabricQueues::PAUSES)
     {
-        queue = m_scheduler->Choose(m_ready, m_queues.data());
+        queue = m_queues.Choose();
     }
-    else
-    {
-        for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
-        {
-            queue = m_ready >> priority & 1 ? priority : queue;
-        }
-    }
-    FabricFrame* frame = m_queues[queue].PopFront();
+    FabricFrame* frame = m_queues.Pop(queue);
     List();
-    if (queue == CONTROL)
+    if (queue == FabricQueues::PAUSES)
     {
         Transmit(frame, startPs);
         return;
     }
-    m_bytes[queue] -= frame->bufferBytes;
-    m_queueBytes -= frame->bufferBytes;
-    m_queueTrace(TimeStep(startPs), m_queueBytes);
-    if (m_marker && !m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[queue]))
+    TellQueue(startPs);
+    if (m_marker && !m_marker->MarksAtEnqueue() &&
+        m_marker->Marks(*frame, BytesOf(m_queues.GetList(queue))))
     {
         Mark(frame, startPs);
     }
@@ -306,74 +329,71 @@ FabricPort::Depart(int64_t startPs)
 void
 FabricPort::TransmitHeld(FabricFrame* frame, int64_t startPs)
 {
-    if (frame->collects && m_buffer)
+    FabricSharedBuffer* memory = m_admission.GetMemory();
+    if (frame->collects && memory)
     {
         Stamp(frame, startPs);
     }
     Transmit(frame, startPs);
-    if (m_buffer)
+    if (memory)
     {
-        m_buffer->Release(*frame);
+        memory->Release(*frame);
     }
 }
 
 void
 FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
 {
-    Demand(startPs == NowPs() && m_lineFreePs <= startPs, m_name + " sends at another time");
-    const __int128 bits = __int128{frame->wireBytes} * 8;
-    const auto linePs =
-        static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
-    m_counters.sentFrames++;
-    m_counters.sentBytes += frame->bufferBytes;
-    m_lineBytes += frame->wireBytes;
-    if (!m_transmitTrace.IsEmpty())
+    Demand(startPs == NowPs() && m_line.GetFreePs() <= startPs, m_name + " sends at another time");
+    const int64_t linePs = LinePs(frame->wireBytes, GetRateBps());
+    m_sent.frames++;
+    m_sent.bytes += frame->bufferBytes;
+    m_sent.wireBytes += frame->wireBytes;
+    if (m_observers)
     {
-        m_transmitTrace(TimeStep(startPs), frame->GetPacket());
+        m_observers->TellTransmit(startPs, *frame);
     }
-    m_lineTrace(TimeStep(startPs), frame->wireBytes);
     m_lineStartPs = startPs;
-    m_lineFreePs = startPs + RoundPs(linePs);
     // Behind whatever is on the link already, though that may have left when it was longer.
-    const int64_t beforePs = m_lastArrivalPs;
-    m_lastArrivalPs = std::max(m_lineFreePs + m_delay.GetTimeStep(), beforePs);
-    frame->tailPs = m_lastArrivalPs;
+    const int64_t beforePs = m_line.GetLastArrivalPs();
+    const int64_t freePs = startPs + RoundPs(linePs);
+    const int64_t arrivalPs = std::max(freePs + GetDelayPs(), beforePs);
+    Demand(TransmissionPs(frame->wireBytes) == RoundPs(linePs), m_name + " takes another time");
+    Demand(m_line.Carry(startPs, RoundPs(linePs)) == arrivalPs && m_line.GetFreePs() == freePs,
+           m_name + " has another line");
+    frame->tailPs = arrivalPs;
     frame->egressPort = FABRIC_NO_PORT;
     g_headsPs.erase(frame); // of the case before, if it ended with the frame on a link
     g_losses.erase(frame);
     if (m_headWireBytes > 0 && !frame->isPause && frame->wireBytes > m_headWireBytes)
     {
-        const __int128 headBits = __int128{m_headWireBytes} * 8;
-        const auto headPs =
-            static_cast<int64_t>((headBits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
+        const int64_t headPs = LinePs(m_headWireBytes, GetRateBps());
         g_headsPs[frame] = std::max(beforePs, frame->tailPs - (RoundPs(linePs) - RoundPs(headPs)));
         At(g_headsPs[frame], this, FabricSimulator::Call::ARRIVAL);
     }
     if (frame->accounted)
     {
-        frame->trail->Leave(this,
-                            startPs,
-                            m_lineFreePs,
-                            m_lastArrivalPs,
-                            GetStoppedPs(frame->priority, startPs));
+        const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
+        frame->trail->Leave(this, startPs, freePs, arrivalPs, stoppedPs);
     }
-    g_errorRates[frame] = m_errorRate;
-    m_wire.PushBack(frame, m_lastArrivalPs);
-    At(m_lineFreePs, this, FabricSimulator::Call::WAKE);
-    At(m_lastArrivalPs, this, FabricSimulator::Call::ARRIVAL);
+    g_errorRates[frame] = GetErrorRate();
+    m_wire.PushBack(frame, arrivalPs);
+    At(freePs, this, FabricSimulator::Call::WAKE);
+    At(arrivalPs, this, FabricSimulator::Call::ARRIVAL);
 }
 
 void
 FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
 {
     FabricTelemetry& telemetry = *frame->telemetry;
+    const uint64_t queueBytes = m_queues.GetBytes();
     if (!telemetry.pathOnly)
     {
-        telemetry.hops.push_back({startPs, m_lineBytes, m_queueBytes, m_rateBps});
+        telemetry.hops.push_back({startPs, m_sent.wireBytes, queueBytes, GetRateBps()});
     }
     else if (m_meter)
     {
-        const double share = m_meter->Update(startPs, frame->wireBytes, m_queueBytes, m_rateBps);
+        const double share = m_meter->Update(startPs, frame->wireBytes, queueBytes, GetRateBps());
         telemetry.pathUtilisation = std::max(telemetry.pathUtilisation, share);
     }
 }
@@ -386,7 +406,7 @@ FabricPort::ArriveInParts()
     FabricFrame* frame = m_wire.Front();
     g_headsPs.erase(frame);
     const double errorRate = g_errorRates.at(frame);
-    g_losses[frame] = errorRate > 0.0 && m_draws.Next() < errorRate;
+    g_losses[frame] = m_losses.Draw(*frame, errorRate);
     if (!g_losses[frame] && m_receiver->AdmitHead(frame, m_receiverPort))
     {
         m_wire.PopFront();
@@ -400,23 +420,22 @@ FabricPort::ArriveInParts()
 bool
 FabricPort::AdmitHead(FabricFrame* frame)
 {
-    if (m_lineFreePs == DOWN)
+    if (m_line.GetFreePs() == DOWN)
     {
         return false;
     }
     Wake();
-    const __int128 bits = __int128{frame->wireBytes} * 8;
-    const auto linePs =
-        static_cast<int64_t>((bits * 1'000'000'000'000 + m_rateBps / 2) / m_rateBps);
-    const bool stopped = m_paused >> frame->priority & 1;
-    if (m_lineFreePs > NowPs() || stopped || NowPs() + RoundPs(linePs) < frame->tailPs ||
-        (m_buffer && !m_buffer->Admit(*frame, m_bytes[frame->priority])))
+    const int64_t linePs = LinePs(frame->wireBytes, GetRateBps());
+    const bool stopped = m_pauses.GetStopped() >> frame->priority & 1;
+    FabricSharedBuffer* memory = m_admission.GetMemory();
+    if (m_line.GetFreePs() > NowPs() || stopped || NowPs() + RoundPs(linePs) < frame->tailPs ||
+        (memory && !memory->Admit(*frame, BytesOf(m_queues.GetList(frame->priority)))))
     {
         return false;
     }
-    if (m_lineFreePs > NowPs())
+    if (m_line.GetFreePs() > NowPs())
     {
-        m_buffer->Release(*frame);
+        memory->Release(*frame);
         return false;
     }
     return true;
@@ -425,7 +444,8 @@ FabricPort::AdmitHead(FabricFrame* frame)
 void
 FabricPort::SendHead(FabricFrame* frame)
 {
-    if (m_marker && m_marker->MarksAtEnqueue() && m_marker->Marks(*frame, m_bytes[frame->priority]))
+    if (m_marker && m_marker->MarksAtEnqueue() &&
+        m_marker->Marks(*frame, BytesOf(m_queues.GetList(frame->priority))))
     {
         Mark(frame, NowPs());
     }
@@ -446,7 +466,7 @@ FabricPort::Arrive()
         return;
     }
     FabricFrame* frame = m_wire.PopFront();
-    if (Forget(frame, m_draws))
+    if (Forget(frame, m_losses))
     {
         m_counters.lostFrames++;
         Lose(frame, NowPs());
@@ -461,9 +481,9 @@ FabricPort::Mark(FabricFrame* frame, int64_t timePs)
     frame->ecn = FabricEcn::CONGESTION_EXPERIENCED;
     frame->marked = true;
     m_counters.markedFrames++;
-    if (!m_markTrace.IsEmpty())
+    if (m_observers)
     {
-        m_markTrace(TimeStep(timePs), frame->GetPacket());
+        m_observers->TellMark(timePs, *frame);
     }
 }
 
@@ -478,9 +498,9 @@ FabricPort::Drop(FabricFrame* frame)
 void
 FabricPort::Lose(FabricFrame* frame, int64_t timePs)
 {
-    if (!m_dropTrace.IsEmpty())
+    if (m_observers)
     {
-        m_dropTrace(TimeStep(timePs), frame->GetPacket());
+        m_observers->TellDrop(timePs, *frame);
     }
     if (frame->flow)
     {
@@ -499,23 +519,22 @@ FabricPort::SettleMemory()
 void
 FabricPort::GoDown()
 {
-    if (m_lineFreePs == DOWN)
+    if (m_line.GetFreePs() == DOWN)
     {
         return;
     }
-    m_lineFreePs = DOWN;
-    m_lastArrivalPs = 0;
+    m_line.GoDown();
     StopPriorities(0, NowPs());
-    if (m_buffer)
+    if (m_admission.GetMemory())
     {
-        m_buffer->LinkWentDown(this);
+        m_admission.GetMemory()->LinkWentDown(this);
     }
 }
 
 void
 FabricPort::LoseContents()
 {
-    Demand(m_lineFreePs == DOWN, m_name + " loses what it has while it is up");
+    Demand(m_line.GetFreePs() == DOWN, m_name + " loses what it has while it is up");
     for (; !m_wire.IsEmpty(); m_counters.cutFrames++)
     {
         g_errorRates.erase(m_wire.Front());
@@ -526,47 +545,51 @@ FabricPort::LoseContents()
     std::vector<FabricFrame*> waiting;
     for (uint32_t priority = FABRIC_PRIORITIES; priority > 0; --priority)
     {
-        for (FabricFrameList& queue = m_queues[priority - 1]; !queue.IsEmpty();)
+        while (!m_queues.GetList(priority - 1).IsEmpty())
         {
-            waiting.push_back(queue.PopFront());
+            waiting.push_back(m_queues.Pop(priority - 1));
         }
     }
-    while (!m_queues[CONTROL].IsEmpty())
+    while (!m_queues.GetList(FabricQueues::PAUSES).IsEmpty())
     {
-        FabricFramePool::Give(m_queues[CONTROL].PopFront());
+        FabricFramePool::Give(m_queues.Pop(FabricQueues::PAUSES));
     }
     List();
+    Demand(m_queues.GetBytes() == 0, m_name + " is empty and holds something");
+    uint64_t queueBytes = 0;
+    for (const FabricFrame* frame : waiting)
+    {
+        queueBytes += frame->bufferBytes;
+    }
     for (FabricFrame* frame : waiting)
     {
-        m_bytes[frame->priority] -= frame->bufferBytes;
-        m_queueBytes -= frame->bufferBytes;
-        m_queueTrace(TimeStep(NowPs()), m_queueBytes);
+        queueBytes -= frame->bufferBytes;
+        if (m_observers)
+        {
+            m_observers->TellQueue(NowPs(), queueBytes);
+        }
         m_counters.downFrames++;
         m_counters.downBytes += frame->bufferBytes;
-        if (m_buffer)
+        if (m_admission.GetMemory())
         {
-            m_buffer->Release(*frame);
+            m_admission.GetMemory()->Release(*frame);
         }
         Lose(frame, NowPs());
     }
-    Demand(m_queueBytes == 0, m_name + " is empty and holds something");
-    if (m_scheduler)
-    {
-        m_scheduler->Reset();
-    }
+    m_queues.BeginAnew();
 }
 
 void
 FabricPort::GoUp()
 {
-    if (m_lineFreePs != DOWN)
+    if (m_line.GetFreePs() != DOWN)
     {
         return;
     }
-    m_lineFreePs = m_lineStartPs = NowPs();
-    if (m_buffer)
+    m_line.BecomeFree(NowPs());
+    if (m_admission.GetMemory())
     {
-        m_buffer->LinkCameUp(this);
+        m_admission.GetMemory()->LinkCameUp(this);
     }
     SetEvents(NowPs());
 }
