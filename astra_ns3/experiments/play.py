@@ -166,6 +166,7 @@ def play(
     return _with_hook_result(played, network.hook_result)
 
 
+@no_search()
 def _left_by(
     company: Company,
     network: NetworkBackend,
