@@ -81,6 +81,7 @@ def single_switch(npus: int) -> dict[str, Any]:
 CLOS = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8, "link": LINK, "switch": SWITCH}
 FAT_TREE = {"kind": "fat-tree", "k": 8, "link": LINK, "switch": SWITCH}
 FAT_TREE_1024 = {"kind": "fat-tree", "k": 16, "link": LINK, "switch": SWITCH}
+FAT_TREE_8192 = {"kind": "fat-tree", "k": 32, "link": LINK, "switch": SWITCH}
 CASES = {
     "ring-8": ring(single_switch(8), 8, 16 * MIB, 4),
     "ring-128": ring(single_switch(128), 128, MIB, 4),
@@ -90,6 +91,7 @@ CASES = {
     "ring-1024-small": ring(FAT_TREE_1024, 1024, MIB, 2),
     "permutation-128-three-tiers": permutation(FAT_TREE, 128, 16_000_000),
     "permutation-1024": permutation(FAT_TREE_1024, 1024, 1_000_000),
+    "permutation-8192": permutation(FAT_TREE_8192, 8192, 1_000_000),
     "all-to-all-128": all_to_all(FAT_TREE, 128, 64_000),
     "all-to-all-256": all_to_all(FAT_TREE_1024 | {"npus": 256}, 256, 32_000),
     "all-to-all-256-small": all_to_all(FAT_TREE_1024 | {"npus": 256}, 256, 1_000),

@@ -1,5 +1,6 @@
 """What large topologies cost: from a run's call to its first event, a collective on 1,024 NPUs, a TCP packet over hops.
 
+``run-65536`` and ``run-8192`` are whole runs of a command, its tables included, with three flows.
 One case a process, so that each starts afresh; prints one JSON line. Memory is what the process held at most above
 what it held with ns-3 loaded and nothing built.
 """
@@ -12,6 +13,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -136,6 +138,32 @@ def hierarchical() -> dict[str, Any]:
     }
 
 
+def whole_run(k: int) -> dict[str, Any]:
+    """Three flows over RoCE on a k-ary fat tree by ``astra-ns3 run``: time of the whole, its tables, and its set-up."""
+    last = k**3 // 4 - 1
+    with tempfile.TemporaryDirectory(prefix="astra-ns3-benchmark-") as name:
+        folder = Path(name)
+        topology = {"kind": "fat-tree", "k": k, "link": LINK, "switch": SWITCH}
+        (folder / "network.yaml").write_text(json.dumps({"topology": topology, "transport": ROCE}), encoding="utf-8")
+        flows = f"source,destination,bytes\n0,{last},500KB\n1,{last // 2},500KB\n2,{k + 1},500KB\n"
+        (folder / "flows.csv").write_text(flows, encoding="utf-8")
+        system = HERE.parent / "inputs/system/flat.txt"
+        files = ["-w", str(folder / "flows.csv"), "-s", str(system), "-n", str(folder / "network.yaml")]
+        begin = time.perf_counter()
+        command = [sys.executable, "-m", "astra_ns3", "run", "--quiet", *files, "-o", str(folder / "results")]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - begin
+        timing = json.loads((folder / "results/run.json").read_text(encoding="utf-8"))["timing"]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "hosts": last + 1,
+        "seconds": round(seconds, 1),
+        "setup_seconds": round(timing["setup_seconds"], 1),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
+        "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
+    }
+
+
 def tcp_hops() -> dict[str, Any]:
     """CPU time per TCP data packet over four hops (two leaves and a spine) and over two, in turns; medians."""
     costs: dict[int, list[float]] = {2: [], 4: []}
@@ -163,6 +191,8 @@ CASES: Mapping[str, Callable[[], dict[str, Any]]] = {
     "ready-8192-roce": lambda: ready(32, ROCE),
     "ready-8192-tcp": lambda: ready(32, TCP),
     "hierarchical-1024": hierarchical,
+    "run-8192": lambda: whole_run(32),
+    "run-65536": lambda: whole_run(64),
     "tcp-hops": tcp_hops,
 }
 

@@ -166,6 +166,7 @@ def play(
     return _with_hook_result(played, network.hook_result)
 
 
+@no_search()
 def _left_by(
     company: Company,
     network: NetworkBackend,
@@ -182,7 +183,7 @@ def _left_by(
     return Played(
         records=records,
         statistics=dict(network.statistics()),
-        switch_ports=list(network.switch_table()),
+        switch_ports=network.switch_table(),
         setup_seconds=setup_seconds,
         start_bytes=watch.start_bytes,
         peak_bytes=watch.peak_bytes,

@@ -123,6 +123,7 @@ def _opened(
     return warnings
 
 
+@no_search()
 def _saved(
     request: RunRequest,
     descriptions: Descriptions,

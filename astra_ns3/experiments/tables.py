@@ -67,7 +67,11 @@ class Table:
 
     def text(self) -> str:
         """The file's content: comma separated, one line a row, Unix line ends."""
-        return "".join(map(_line, chain((self.header,), self.rows)))
+        stream = io.StringIO()
+        rows = chain((self.header,), self.rows)
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        return stream.getvalue()
 
 
 def inert(cell: Row) -> Row | str:
@@ -85,12 +89,6 @@ def as_given(cell: Row) -> Row | str:
 
 def _hides(cell: str) -> bool:
     return cell.lstrip(_APOSTROPHE).startswith(_FORMULA)
-
-
-def _line(row: Sequence[Cell]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow([inert(cell) for cell in row])
-    return stream.getvalue()
 
 
 def microseconds(time_ps: int) -> str:

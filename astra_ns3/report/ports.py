@@ -44,7 +44,7 @@ def rates_bps(records: Records) -> dict[str, int]:
         return {}
     graph = build_graph(config.topology)
     rate = [link.rate_bps for link in graph.links]
-    return {port_name(graph, node, port): rate[graph.ports[node][port].link] for node, port in all_ports(graph)}
+    return {port_name(graph.hosts, node, port): rate[graph.ports[node][port].link] for node, port in all_ports(graph)}
 
 
 def chosen(known: Iterable[str], select: tuple[str, ...], what: str = "port") -> list[str]:

@@ -208,21 +208,26 @@ class Graph:
         return tuple(tuple(ports) for ports in found)
 
     @cached_property
+    def ends(self) -> npt.NDArray[np.int64]:
+        """The two nodes of each link, shape ``(links, 2)``."""
+        return np.array([(link.a, link.b) for link in self.links], dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
     def adjacency(self) -> Adjacency:
         """The same as arrays."""
-        columns = [(link.a, link.b, link.cost, link.rate_bps, link.up) for link in self.links]
-        table = np.array(columns, dtype=np.int64).reshape(len(columns), 5)
-        ends = table[:, :2].ravel()
+        columns = [(link.cost, link.rate_bps, link.up) for link in self.links]
+        table = np.array(columns, dtype=np.int64).reshape(len(columns), 3)
+        ends = self.ends.ravel()
         order = np.argsort(ends, kind="stable")
         links = order // 2
         counts = np.bincount(ends, minlength=self.nodes)
         return Adjacency(
             offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-            peers=table[:, 1::-1].ravel()[order].astype(np.int32),
+            peers=self.ends[:, ::-1].ravel()[order].astype(np.int32),
             links=links.astype(np.int32),
-            costs=table[links, 2].astype(np.int32),
-            rates_bps=table[links, 3],
-            up=table[links, 4].astype(np.bool_),
+            costs=table[links, 0].astype(np.int32),
+            rates_bps=table[links, 1],
+            up=table[links, 2].astype(np.bool_),
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from astra_ns3.topology.graph import Graph
 
 Kind = frozenset[tuple[object, ...]]
@@ -13,24 +15,22 @@ Kind = frozenset[tuple[object, ...]]
 
 def parts_of(graph: Graph) -> Sequence[int]:
     """Return the part of each node. Joined switches are one part; a host is a part of its own."""
-    return joined(
-        graph.nodes, ((link.a, link.b) for link in graph.links if link.a >= graph.hosts and link.b >= graph.hosts)
-    )
+    return joined(graph.nodes, graph.ends[(graph.ends >= graph.hosts).all(axis=1)].tolist())
 
 
-def joined(count: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+def joined(count: int, pairs: Iterable[Sequence[int]]) -> list[int]:
     """Return a number for each of ``count`` nodes: the same for nodes that ``pairs`` join."""
     part = list(range(count))
-
-    def top(node: int) -> int:
-        while part[node] != node:
-            part[node] = part[part[node]]
-            node = part[node]
-        return node
-
     for a, b in pairs:
-        part[top(a)] = top(b)
-    return [top(node) for node in range(count)]
+        while part[a] != a:
+            part[a] = a = part[part[a]]
+        while part[b] != b:
+            part[b] = b = part[part[b]]
+        part[a] = b
+    top = np.array(part, dtype=np.int64)
+    while (top[top] != top).any():
+        top = top[top]
+    return list(top.tolist())
 
 
 def kinds_of_parts(graph: Graph, parts: Sequence[int]) -> dict[int, Kind]:

@@ -11,10 +11,10 @@ from astra_ns3.topology.graph import Graph
 _NAME = re.compile(r"(host|switch)([0-9]{1,9})(?::([0-9]{1,9}))?", re.ASCII)
 
 
-def port_name(graph: Graph, node: int, port: int) -> str:
-    """The name of port ``port`` of node ``node``."""
-    if node >= graph.hosts:
-        return f"switch{node - graph.hosts}:{port}"
+def port_name(hosts: int, node: int, port: int) -> str:
+    """The name of port ``port`` of node ``node``, of which the first ``hosts`` are hosts."""
+    if node >= hosts:
+        return f"switch{node - hosts}:{port}"
     return f"host{node}:{port}" if port else f"host{node}"
 
 

@@ -28,6 +28,7 @@ MOST_REPEATS = 64
 
 _DIGEST_BYTES = 16
 _Numbers = npt.NDArray[np.uint32]
+_Integers = npt.NDArray[np.signedinteger] | _Numbers
 _Flags = npt.NDArray[np.bool_]
 
 
@@ -103,7 +104,11 @@ def _host_routes(graph: Graph, maker: _Maker) -> Iterator[NodeRoutes | None]:
 
 
 class _Maker:
-    """Makes the routes of one node after the other; arrays that recur are kept once."""
+    """Makes the routes of one node after the other; arrays that recur are kept once.
+
+    Nodes whose ports lead to switches with the same distances, and to the same groups, have the same sets: all core
+    switches of a fat tree, and those of a pod that are in its middle. They are worked out once.
+    """
 
     def __init__(self, graph: Graph, groups: Groups, distances: npt.NDArray[np.int32], weighted: bool) -> None:
         self._hosts = graph.hosts
@@ -112,38 +117,49 @@ class _Maker:
         self._distances = distances
         self._weighted = weighted
         self._known: dict[bytes, _Numbers] = {}  # by a digest: the bytes themselves would be kept a second time
+        rows: dict[bytes, int] = {}
+        self._row_like = np.array([rows.setdefault(_digest(row), len(rows)) for row in distances], dtype=np.int64)
+        self._made: dict[bytes, tuple[_Numbers, _Numbers, _Numbers, _Flags]] = {}
 
     def routes(self, node: int) -> NodeRoutes:
         """The routes of one node."""
         own = self._adjacency.of(node)
-        peers, costs, up = self._adjacency.peers[own], self._adjacency.costs[own], self._adjacency.up[own]
+        peers, up = self._adjacency.peers[own], self._adjacency.up[own]
         to_switch = np.flatnonzero(up & (peers >= self._hosts))
         to_host = np.flatnonzero(up & (peers < self._hosts))
+        near_groups = self._groups.of_host[peers[to_host]]
+        led = np.array([len(peers), len(to_switch), self._row_like[node - self._hosts] if node >= self._hosts else -1])
+        all_that_tells = (led, to_switch, to_host, self._row_like[peers[to_switch] - self._hosts], near_groups)
+        key = _digest(np.concatenate((*all_that_tells, self._adjacency.costs[own], self._adjacency.rates_bps[own])))
+        if key not in self._made:
+            self._made[key] = self._sets(node, to_switch, to_host, near_groups)
+        sets, offsets, ports, direct = self._made[key]
+        hung = to_host[direct]
+        return NodeRoutes(sets, offsets, ports, self._once(peers[hung]), self._once(hung))
+
+    def _sets(
+        self, node: int, to_switch: npt.NDArray[np.int64], to_host: npt.NDArray[np.int64], near: npt.NDArray[np.int64]
+    ) -> tuple[_Numbers, _Numbers, _Numbers, _Flags]:
+        """Return the set of each group, the sets' offsets and ports, and which of ``to_host`` are the way there."""
+        own = self._adjacency.of(node)
+        peers, costs = self._adjacency.peers[own], self._adjacency.costs[own]
         beyond = self._distances[peers[to_switch] - self._hosts] + costs[to_switch, None]
         here = beyond.min(axis=0, initial=UNREACHED)
         if node >= self._hosts:
             here = np.minimum(here, self._distances[node - self._hosts])
-        near_groups = self._groups.of_host[peers[to_host]]
-        np.minimum.at(here, near_groups, costs[to_host])
-        direct = costs[to_host] == here[near_groups]
+        np.minimum.at(here, near, costs[to_host])
+        direct = costs[to_host] == here[near]
         local = np.zeros(self._groups.count, dtype=np.bool_)
-        local[near_groups[direct]] = True
+        local[near[direct]] = True
         chosen = (beyond == here) & (here < UNREACHED)
         sets = np.full(self._groups.count, LOCAL, dtype=np.int64)
-        sets[~local], offsets, rows = _distinct_columns(chosen[:, ~local])
+        sets[~local], offsets, rows = _distinct_columns(chosen, ~local)
         offsets, ports = self._weigh(offsets, to_switch[rows], self._adjacency.rates_bps[own])
-        hung = to_host[direct]
-        return NodeRoutes(
-            self._once(sets),
-            self._once(offsets),
-            self._once(ports),
-            self._once(peers[hung]),
-            self._once(hung),
-        )
+        return self._once(sets), self._once(offsets), self._once(ports), direct
 
-    def _once(self, numbers: npt.NDArray[np.int64] | npt.NDArray[np.int32] | _Numbers) -> _Numbers:
+    def _once(self, numbers: _Integers) -> _Numbers:
         array = np.ascontiguousarray(numbers, dtype=np.uint32)
-        return self._known.setdefault(hashlib.blake2b(array.data, digest_size=_DIGEST_BYTES).digest(), array)
+        return self._known.setdefault(_digest(array), array)
 
     def _weigh(
         self, offsets: npt.NDArray[np.int64], ports: npt.NDArray[np.int64], rates: npt.NDArray[np.int64]
@@ -153,6 +169,10 @@ class _Maker:
         sets = [np.repeat(one, _repeats(rates[one])) for one in np.split(ports, offsets[1:-1])]
         ends = np.cumsum([0, *(len(one) for one in sets)])
         return ends, np.concatenate(sets)
+
+
+def _digest(array: _Integers) -> bytes:
+    return hashlib.blake2b(array.data, digest_size=_DIGEST_BYTES).digest()
 
 
 def _repeats(rates: npt.NDArray[np.int64]) -> list[int]:
@@ -165,10 +185,12 @@ def _repeats(rates: npt.NDArray[np.int64]) -> list[int]:
     return [max(1, round(value * MOST_REPEATS / largest)) for value in values]
 
 
-def _distinct_columns(chosen: _Flags) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Number of each column's set; the sets' offsets and, set after set, their rows."""
-    rows, columns = chosen.shape
-    packed = np.packbits(chosen, axis=0, bitorder="little")
+def _distinct_columns(
+    chosen: _Flags, wanted: _Flags
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Number of each wanted column's set; the sets' offsets and, set after set, their rows."""
+    rows, columns = len(chosen), int(wanted.sum())
+    packed = np.packbits(chosen, axis=0, bitorder="little")[:, wanted]
     width = next((width for width in (1, 2, 8) if packed.shape[0] <= width), -(-packed.shape[0] // 8) * 8)
     padded = np.zeros((columns, width), dtype=np.uint8)
     padded[:, : packed.shape[0]] = packed.T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,16 @@ def test_the_counters_of_a_port_are_those_of_cpp() -> None:
     counters = {*PORT_COUNTERS, "queue_bytes"}  # the last for `--live`, in no table
     assert native == counters
     assert [set(row) for row in rows] == [{"port", "link_to", *counters}] * 4
+
+
+def test_ports_have_their_names_and_those_of_what_their_links_lead_to() -> None:
+    backend = Ns3Backend(plan_network(star(2)))
+    rows = backend.switch_table()
+    backend.close()
+    names = [("host0", "switch0"), ("host1", "switch0"), ("switch0:0", "host0"), ("switch0:1", "host1")]
+    assert [(row["port"], row["link_to"]) for row in rows] == names
+    assert [rows[1], rows[-1]] == [list(rows)[1], list(rows)[-1]]
+    assert list(pickle.loads(pickle.dumps(rows))) == list(rows)
 
 
 def test_the_columns_of_recorded_tables_are_those_of_cpp() -> None:

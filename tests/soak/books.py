@@ -123,7 +123,7 @@ def native_ports(context: Any) -> Sequence[tuple[int, int, Any]]:
 def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
     counters, contents = port.GetCounters(), port.CountContents()
     return PortBook(
-        name=port_name(graph, node, number),
+        name=port_name(graph.hosts, node, number),
         node=node,
         peer=graph.ports[node][number].peer,
         link=graph.ports[node][number].link,

@@ -130,7 +130,7 @@ def _on_both(draw: Draw, topology: Drawn, roce: Drawn, tcp: Drawn, files: dict[s
 
 
 def _observe(draw: Draw, graph: Graph, config: NetworkConfig) -> Drawn:
-    ports = [port_name(graph, node, port) for node, port in all_ports(graph)]
+    ports = [port_name(graph.hosts, node, port) for node, port in all_ports(graph)]
     made = draw.some(
         0.12,
         queues=draw.pick(["all"], draw.sample(ports, 2)),

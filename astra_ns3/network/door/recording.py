@@ -107,7 +107,7 @@ class Recording:
 
     def _capture(self, directory: Path) -> None:
         for node, port in self._captures:
-            path = directory / f"{port_name(self._graph, node, port).replace(':', '-')}.pcap"
+            path = directory / f"{port_name(self._graph.hosts, node, port).replace(':', '-')}.pcap"
             try:
                 path.touch()
             except OSError as error:
@@ -115,7 +115,7 @@ class Recording:
             self._description.add("capture", {"node": node, "port": port, "path": str(path)})
 
     def _open_ports(self, table: RecordedTable, ports: Ports) -> None:
-        self._open(table.labelled("port", {key: port_name(self._graph, *key) for key in ports}))
+        self._open(table.labelled("port", {key: port_name(self._graph.hosts, *key) for key in ports}))
 
     def _open(self, table: RecordedTable) -> None:
         self._opened[table.name] = table

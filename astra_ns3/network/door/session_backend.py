@@ -28,12 +28,12 @@ from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
+from astra_ns3.network.door.port_rows import PortRows, port_ends
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Session, Statistics, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.ports import all_ports, port_name
 from astra_ns3.units import format_time
 
 _LOG = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ class SessionBackend:
         """
         return self._statistics(self._session.GetStatistics(True))
 
-    def peek(self) -> tuple[dict[str, int | float], list[dict[str, str | int]]]:
+    def peek(self) -> tuple[dict[str, int | float], PortRows]:
         """As :meth:`statistics` and :meth:`switch_table`, while the simulation goes on, without touching it.
 
         A port counts what it has settled so far, which may be a few frames less than what it has sent by now.
@@ -257,29 +257,16 @@ class SessionBackend:
             found.append(f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}")
         return found
 
-    def switch_table(self) -> list[dict[str, str | int]]:
+    def switch_table(self) -> PortRows:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
         return self._switch_table(self._session.GetStatistics(True))
 
-    def _switch_table(self, native: Statistics) -> list[dict[str, str | int]]:
-        columns = _port_counters(native)
-        return [
-            {**names, **dict(zip(columns, counters, strict=True))}
-            for names, counters in zip(self._ports, _port_numbers(native).tolist(), strict=True)
-        ]
+    def _switch_table(self, native: Statistics) -> PortRows:
+        return PortRows(self._graph.hosts, self._port_ends, _port_counters(native), _port_numbers(native))
 
     @cached_property
-    def _ports(self) -> list[dict[str, str]]:
-        """Name of each port, and of what its link leads to."""
-        hosts = self._graph.hosts
-        peers = [(node, port, self._graph.ports[node][port].peer) for node, port in all_ports(self._graph)]
-        return [
-            {
-                "port": port_name(self._graph, node, port),
-                "link_to": f"host{peer}" if peer < hosts else f"switch{peer - hosts}",
-            }
-            for node, port, peer in peers
-        ]
+    def _port_ends(self) -> _Numbers:
+        return port_ends(self._graph)
 
     def sent_bytes(self, npu: int) -> int:
         """Bytes of the messages that ``npu`` has sent so far."""
@@ -293,12 +280,11 @@ class SessionBackend:
 
     def longest_queue(self) -> tuple[str, int] | None:
         """The port at which most bytes waited when it was last settled, and how many; None without ports."""
-        native = self._session.GetStatistics(False)
-        queues = _port_numbers(native)[:, _port_counters(native).index("queue_bytes")]
-        if not len(queues):
+        ports = self._switch_table(self._session.GetStatistics(False))
+        if not len(ports):
             return None
-        row = int(queues.argmax())
-        return self._ports[row]["port"], int(queues[row])
+        longest = ports[int(ports.counters[:, ports.names.index("queue_bytes")].argmax())]
+        return str(longest["port"]), int(longest["queue_bytes"])
 
     def close(self, *, process_ends: bool = False) -> None:
         """Finish the files and free the simulation (or leave that to the end of the process); safe to call twice."""

@@ -153,7 +153,7 @@ def _along_axes(
     graph, topology = plan.graph, plan.config.topology
     host_of = np.full(graph.nodes, _NONE, dtype=np.int64)
     host_of[: graph.hosts] = np.arange(graph.hosts)
-    ends = np.array([(link.a, link.b) for link in graph.links], dtype=np.int64).reshape(-1, 2)
+    ends = graph.ends
     to_host = (ends < graph.hosts).sum(axis=1) == 1
     host_of[ends[to_host].max(axis=1)] = ends[to_host].min(axis=1)
     if to_host.sum() != graph.nodes - graph.hosts or (host_of == _NONE).any():
@@ -198,7 +198,7 @@ def _below_switches(
     part of the network alone stays in this part. All messages count where the parts count together.
     """
     graph, rates = plan.graph, _highest_rates(plan) / 8e9
-    ends = np.sort(np.array([(link.a, link.b) for link in graph.links], dtype=np.int64).reshape(-1, 2), axis=1)
+    ends = np.sort(graph.ends, axis=1)
     between, from_host = ends[:, 0] >= graph.hosts, (ends < graph.hosts).sum(axis=1) == 1
     level, trunks, lines = _levels(graph, ends), ends[between], ends[from_host].tolist()
     if not len(trunks) or not (between | from_host).all():
@@ -261,15 +261,15 @@ class _HostLines:
         self._graph = graph
         self._rates = rates_bps / 8e9  # bytes per nanosecond
         self._part = parts_of(graph)
-        ends = [(link.a, link.b) for link in graph.links]
-        self._ends = np.array(ends, dtype=np.int64).reshape(-1, 2)
         lines: list[dict[int, float]] = [{} for _ in range(graph.hosts)]
-        for number, (a, b) in enumerate(ends):
+        beside = np.flatnonzero((graph.ends < graph.hosts).any(axis=1))
+        rates = self._rates[beside].tolist()
+        for number, (a, b), rate in zip(beside.tolist(), graph.ends[beside].tolist(), rates, strict=True):
             for host, peer in ((a, b), (b, a)):
                 if host < graph.hosts:
                     # A line from host to host is a part of its own.
                     part = self._part[peer] if peer >= graph.hosts else graph.nodes + number
-                    lines[host][part] = lines[host].get(part, 0.0) + float(self._rates[number])
+                    lines[host][part] = lines[host].get(part, 0.0) + rate
         self._lines = lines
         most = max((len(each) for each in lines), default=1)
         self._most = min(max(most, 1), _MOST_COMPONENTS)
@@ -304,7 +304,7 @@ class _HostLines:
         ``owners`` has the owner of each host. A switch that only hosts of one owner are joined to is that owner's:
         routers beside the hosts of a ring, switches inside a server.
         """
-        graph, ends = self._graph, self._ends
+        graph, ends = self._graph, self._graph.ends
         owner = np.full(graph.nodes, _NONE, dtype=np.int64)
         owner[: graph.hosts] = owners
         to_host = (ends < graph.hosts).any(axis=1)

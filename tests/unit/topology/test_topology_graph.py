@@ -47,7 +47,7 @@ def test_ports_count_in_the_order_of_links() -> None:
 
 def test_every_port_has_a_name_that_finds_it_again() -> None:
     graph = Graph(2, 2, (Link(0, 2, 1, 0), Link(0, 3, 1, 0), Link(1, 3, 1, 0)), (0, 1), (1, 1))
-    names = [ports.port_name(graph, *port) for port in ports.all_ports(graph)]
+    names = [ports.port_name(graph.hosts, *port) for port in ports.all_ports(graph)]
     assert names == ["host0", "host0:1", "host1", "switch0:0", "switch1:0", "switch1:1"]
     assert [ports.resolve_port(graph, name) for name in names] == list(ports.all_ports(graph))
     assert ports.resolve_ports(graph, ["all"]) == ports.all_ports(graph)

@@ -60,6 +60,15 @@ def test_equal_sets_of_ports_are_stored_once() -> None:
     assert tables.switches[3].set_ports is tables.switches[4].set_ports
 
 
+def test_switches_that_lead_alike_keep_their_own_hosts_in_the_order_of_their_ports() -> None:
+    # Hosts 0 and 1 sit on both switches, by links in another order.
+    tables = shortest_paths(graph(2, 2, [(0, 2), (1, 2), (1, 3), (0, 3)]))
+    first, second = tables.switches
+    assert first.set_of_group is second.set_of_group
+    assert (first.local_hosts.tolist(), second.local_hosts.tolist()) == ([0, 1], [1, 0])
+    assert (tables.towards(2, 1), tables.towards(3, 1)) == ((1,), (0,))
+
+
 def test_parallel_links_are_all_used() -> None:
     tables = shortest_paths(graph(2, 2, [(0, 2), (2, 3), (2, 3), (1, 3)]))
     assert (tables.towards(2, 1), tables.towards(3, 0)) == ((1, 2), (0, 1))
