@@ -311,6 +311,20 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
 
     /// \return the counters as of when the port was last settled; nothing is played for it
     const FabricPortCounters& GetSettledCounters() const;
+
+    /// Count what crossed the line without frames. \param frames how many it stands for
+    /// \param bytes of these, as in a buffer
+    void CountSent(uint64_t frames, uint64_t bytes)
+    {
+        m_counters.sentFrames += frames;
+        m_counters.sentBytes += bytes;
+    }
+
+    /// Tell of bytes that cross the line without frames. \param time when \param wireBytes them
+    void TellLine(Time time, uint32_t wireBytes)
+    {
+        m_lineTrace(time, wireBytes);
+    }
     /// \param nowPs the present time \return for how long it was stopped, until now if it is
     int64_t GetPausedPs(int64_t nowPs) const;
     /// \return what waits and travels now; it counts frame by frame, so it is for the end of a run
