@@ -230,16 +230,29 @@ void
 FlowShares::SetLevel(uint32_t number, double level)
 {
     Link& link = m_links[number];
+    const double before = link.level;
     link.level = level;
     for (const Member& member : link.members)
     {
         Flow& flow = m_flows[member.flow];
-        const Limits before = flow.limits;
-        flow.limits = FindLimits(flow);
-        if (flow.limits != before)
+        const Limits limits = flow.limits;
+        const bool decided = limits.firstUse == member.use;
+        if (decided ? level <= limits.second : level < limits.first)
+        {
+            flow.limits = {level, decided ? limits.second : limits.first, member.use};
+        }
+        else if (!decided && level <= limits.second)
+        {
+            flow.limits.second = level;
+        }
+        else if (decided || before == limits.second)
+        {
+            flow.limits = FindLimits(flow);
+        }
+        if (flow.limits != limits)
         {
             Note(member.flow);
-            Spread(flow, before, member.use);
+            Spread(flow, limits, member.use);
         }
     }
 }
