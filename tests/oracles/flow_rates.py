@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-RATE_STEP = 0.0537
+RATE_STEP = 0.0937
 """Of a flow's rate: its acknowledgements follow it once it differs by more from what they have or will have."""
-LINE_STEP = 0.0057
+LINE_STEP = 0.0083
 """Of a line's rate: what a link keeps for acknowledgements follows what they take once that differs by more."""
-ANSWER_PS = 65_536
-"""Acknowledgements follow at the nearest multiple."""
 _FULL = 1e-12
 _ROUNDING_PS = 0.5
 
@@ -114,8 +112,7 @@ class _Answers:
 
     def follow(self, flow: OracleFlow, rate: float, now: float) -> None:
         if abs(rate - flow.answered) > RATE_STEP * flow.answered:
-            nearest = (round(now) + flow.after_ps + ANSWER_PS // 2) // ANSWER_PS * ANSWER_PS
-            self._due.append((max(nearest, round(now)), flow, rate - flow.answered))
+            self._due.append((now + flow.after_ps, flow, rate - flow.answered))
             flow.answered = rate
 
     def take(self, now: float) -> None:

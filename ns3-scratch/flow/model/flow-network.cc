@@ -111,9 +111,7 @@ FlowNetwork::Follow(Flow& flow, double rate, int64_t nowPs)
         return;
     }
     flow.answered = rate;
-    const int64_t timePs = nowPs + flow.demand.answersAfterPs;
-    const int64_t nearestPs = (timePs + ANSWER_PS / 2) / ANSWER_PS * ANSWER_PS;
-    m_due.push({std::max(nearestPs, nowPs),
+    m_due.push({nowPs + flow.demand.answersAfterPs,
                 m_order++,
                 flow.demand.back,
                 more * flow.demand.backShare});

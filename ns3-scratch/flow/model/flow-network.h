@@ -41,14 +41,13 @@ class FlowOwner
  * Acknowledgements are traffic of their own on their own links, later than the bytes by a given
  * time: a link has what they leave. They follow a flow's rate once it differs by more than
  * RATE_STEP from the one that they have, and a link keeps for them what they take once that differs
- * by more than LINE_STEP of the line from what it keeps. Both happen at multiples of ANSWER_PS.
+ * by more than LINE_STEP of the line from what it keeps.
  */
 class FlowNetwork
 {
   public:
-    static constexpr double RATE_STEP = 0.0537;  //!< of a flow's rate
-    static constexpr double LINE_STEP = 0.0057;  //!< of a line's rate
-    static constexpr int64_t ANSWER_PS = 65'536; //!< so fine are times of acknowledgements
+    static constexpr double RATE_STEP = 0.0937;  //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.0083;  //!< of a line's rate
 
     /// \param owner is told of ends \param tallies whether it is kept which links held flows back
     FlowNetwork(FlowOwner& owner, bool tallies);
