@@ -70,7 +70,7 @@ class Transport(ABC):
     ``pair_of_message``: each message opens a queue pair of its own.
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``pfc.watchdog``
     holds for it.
-    ``answer_every``: packets that one answer is for. ``utilisation``: of a line's rate, what its control aims at.
+    ``answer_every``: packets that one answer is for.
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal.
     """
@@ -98,7 +98,6 @@ class Transport(ABC):
     pair_of_message: bool = False
     message_parts: int = 1
     answer_every: int = 1
-    utilisation: float = 1.0
     time_rounding_ps: int = 0
     port_of_message: bool = False
     needs_marks: bool = False

@@ -78,7 +78,6 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "acknowledged": transport.acknowledged,
         "port_of_message": transport.port_of_message,
         "tcp_ports": transport.ports_of_connections,
-        "utilisation": transport.utilisation,
     }
 
 

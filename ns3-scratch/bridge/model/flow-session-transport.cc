@@ -28,7 +28,6 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "acknowledged", kind.acknowledged);
     part(prefix + "port_of_message", kind.portOfMessage);
     part(prefix + "tcp_ports", kind.tcpPorts);
-    part(prefix + "utilisation", kind.utilisation);
     return kind;
 }
 } // namespace
@@ -57,7 +56,9 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     part("ways_differ", flows.waysDiffer);
     flows.baseAddress = FabricNetwork::BASE_ADDRESS;
     flows.listener = &context.listener;
+    flows.meterPs = context.description.observation.utilisationIntervalPs;
     m_transport = std::make_unique<FlowMessageTransport>(std::move(flows));
+    context.recorder.AddFlush([this](int64_t nowPs) { m_transport->FlushMeter(nowPs); });
     if (context.changes)
     {
         context.changes->AddListener(m_transport.get());

@@ -320,11 +320,18 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
         m_counters.sentBytes += bytes;
     }
 
+    /// \return whether anybody is told of what crosses the line
+    bool TellsLine() const
+    {
+        return !m_lineTrace.IsEmpty();
+    }
+
     /// Tell of bytes that cross the line without frames. \param time when \param wireBytes them
     void TellLine(Time time, uint32_t wireBytes)
     {
         m_lineTrace(time, wireBytes);
     }
+
     /// \param nowPs the present time \return for how long it was stopped, until now if it is
     int64_t GetPausedPs(int64_t nowPs) const;
     /// \return what waits and travels now; it counts frame by frame, so it is for the end of a run

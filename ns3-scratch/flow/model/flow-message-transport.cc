@@ -52,13 +52,15 @@ KeyOf(const RocePath& path, uint32_t kind)
 FlowMessageTransport::FlowMessageTransport(FlowContext context)
     : m_context(std::move(context)),
       m_accountant(m_context.listener->GetAccountant()),
-      m_network(*this, m_accountant != nullptr),
+      m_meter(m_context.meterPs),
+      m_network(*this, m_meter, m_accountant != nullptr),
       m_paths(m_context.hosts, m_context.spreads),
       m_numbers(m_context.hostOfNpu.size()),
       m_ports(m_context.hosts.size(), FIRST_PORT)
 {
     m_network.AddLink(0.0);
     m_portOf.push_back(nullptr);
+    m_meter.AddLink(nullptr);
     if (std::any_of(m_context.transports.begin(),
                     m_context.transports.end(),
                     [](const FlowTransportKind& kind) { return kind.splitMessages; }))
@@ -114,19 +116,20 @@ FlowMessageTransport::LinkOf(FabricPort* port)
     if (isNew)
     {
         m_portOf.push_back(port);
+        m_meter.AddLink(port->TellsLine() ? port : nullptr);
         m_network.AddLink(port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0);
     }
     return found->second;
 }
 
 const std::vector<FlowUse>*
-FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines, double use)
+FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
 {
     std::vector<FlowUse> uses;
     uses.reserve(lines.size());
     for (const FlowLine& line : lines)
     {
-        uses.push_back({LinkOf(line.port), line.share * use});
+        uses.push_back({LinkOf(line.port), line.share});
     }
     return &*m_links.insert(std::move(uses)).first;
 }
@@ -184,8 +187,8 @@ FlowMessageTransport::FindWays(Queue& queue)
         answer = hashes.answer;
     }
     const std::vector<FlowLine> forth = m_paths.Find(from, to, data);
-    queue.back = LinksOf(m_paths.Find(to, from, answer), 1.0);
-    queue.forth = LinksOf(forth, 1.0 / kind.utilisation);
+    queue.back = LinksOf(m_paths.Find(to, from, answer));
+    queue.forth = LinksOf(forth);
     if (forth.empty())
     {
         queue.forth = &*m_links.insert({{NOWHERE, 1.0}}).first;
@@ -392,9 +395,7 @@ FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
     const auto frames = static_cast<double>(packets.full + 1);
     const auto answers = static_cast<double>(packets.answers);
     const auto wire = static_cast<double>(packets.WireBytes(kind));
-    count(*queue.forth,
-          frames * kind.utilisation,
-          (wire - frames * kind.lineGapBytes) * kind.utilisation);
+    count(*queue.forth, frames, wire - frames * kind.lineGapBytes);
     count(*queue.back, answers, answers * (kind.answerWireBytes - kind.lineGapBytes));
 }
 

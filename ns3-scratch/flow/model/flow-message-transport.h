@@ -3,6 +3,7 @@
 
 #include "fabric-changes.h"
 #include "fabric-net-device.h"
+#include "flow-meter.h"
 #include "flow-network.h"
 #include "flow-paths.h"
 #include "flow-transport-kind.h"
@@ -33,7 +34,8 @@ struct FlowContext
     bool spreads{false};                              //!< packets of a message part
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
     uint32_t baseAddress{0};                          //!< IPv4 address of host 0
-    MessageListener* listener{nullptr};               //!< told of messages
+    int64_t meterPs{0};                 //!< observed lines are told of by such intervals
+    MessageListener* listener{nullptr}; //!< told of messages
 };
 
 /**
@@ -52,6 +54,12 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
     void FlowEnded(uint32_t flow) override;
     /// Flows take the ways that the tables name now, and lines have the rates of now.
     void RoutesChanged() override;
+
+    /// \param nowPs the time until which the meter tells of observed lines
+    void FlushMeter(int64_t nowPs)
+    {
+        m_meter.Flush(nowPs);
+    }
 
     /// \return flows so far
     uint64_t GetFlows() const
@@ -111,8 +119,8 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
     uint32_t OpenQueue(uint32_t pair, uint32_t number);
     /// Find the ways of a queue.
     void FindWays(Queue& queue);
-    /// \return links of lines, which stay there. \param use what a byte of the flow uses of each
-    const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines, double use);
+    /// \return links of lines, which stay there
+    const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
     /// \return number of a line's link
     uint32_t LinkOf(FabricPort* port);
     /// \return number of the way over these lines
@@ -137,6 +145,7 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
     FlowContext m_context;                                    //!< what flows travel over
     std::unique_ptr<RoceMessageParts> m_parts;                //!< of messages, if split
     MessageAccountant* m_accountant;                          //!< keeps accounts, or none
+    FlowMeter m_meter;                                        //!< of observed lines
     FlowNetwork m_network;                                    //!< rates
     FlowPaths m_paths;                                        //!< ways
     std::unordered_map<const FabricPort*, uint32_t> m_linkOf; //!< links by port

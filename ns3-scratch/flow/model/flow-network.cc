@@ -11,8 +11,9 @@
 namespace ns3
 {
 
-FlowNetwork::FlowNetwork(FlowOwner& owner, bool tallies)
+FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies)
     : m_owner(owner),
+      m_meter(meter),
       m_tallies(tallies)
 {
 }
@@ -59,6 +60,7 @@ FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<con
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Settle(flow, nowPs);
     Follow(flow, 0.0, nowPs);
+    Meter(flow, 0.0, nowPs);
     flow.demand.forth = forth;
     flow.demand.back = back;
     flow.rate = 0.0;
@@ -103,6 +105,18 @@ FlowNetwork::Settle(Flow& flow, int64_t nowPs)
 }
 
 void
+FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
+{
+    if (m_meter.IsUsed())
+    {
+        for (const FlowUse& use : flow.demand.forth)
+        {
+            m_meter.Change(use.link, use.share * (rate - flow.rate), nowPs);
+        }
+    }
+}
+
+void
 FlowNetwork::Follow(Flow& flow, double rate, int64_t nowPs)
 {
     const double more = rate - flow.answered;
@@ -127,6 +141,7 @@ FlowNetwork::TakeAnswers(int64_t nowPs)
         {
             Answers& answers = m_answers[use.link];
             answers.load += answer.rate * use.share;
+            m_meter.Change(use.link, answer.rate * use.share, nowPs);
             if (!answers.touched)
             {
                 answers.touched = true;
@@ -157,6 +172,7 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     Flow& flow = m_flows[number];
     Settle(flow, nowPs);
     Follow(flow, rate, nowPs);
+    Meter(flow, rate, nowPs);
     flow.rate = rate;
     flow.bottleneck = m_tallies ? m_shares.GetBottleneck(number) : FlowShares::NONE;
     m_agenda.Move(number,
@@ -199,6 +215,7 @@ FlowNetwork::End(int64_t nowPs)
         Flow& flow = m_flows[number];
         Settle(flow, nowPs);
         Follow(flow, 0.0, nowPs);
+        Meter(flow, 0.0, nowPs);
         m_shares.Remove(number);
         m_owner.FlowEnded(number);
     }

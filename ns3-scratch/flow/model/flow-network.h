@@ -2,6 +2,7 @@
 #pragma once
 
 #include "flow-agenda.h"
+#include "flow-meter.h"
 #include "flow-shares.h"
 
 #include <cstdint>
@@ -46,11 +47,12 @@ class FlowOwner
 class FlowNetwork
 {
   public:
-    static constexpr double RATE_STEP = 0.0937;  //!< of a flow's rate
-    static constexpr double LINE_STEP = 0.0083;  //!< of a line's rate
+    static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
 
-    /// \param owner is told of ends \param tallies whether it is kept which links held flows back
-    FlowNetwork(FlowOwner& owner, bool tallies);
+    /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
+    /// is kept which links held flows back
+    FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies);
 
     /// \param rate bytes per picosecond of a new link \return its number: 0, 1, ...
     uint32_t AddLink(double rate);
@@ -116,6 +118,8 @@ class FlowNetwork
     void Solve();
     /// Flows end that are due. \return whether any did
     bool End(int64_t nowPs);
+    /// Tell the meter that a flow has another rate.
+    void Meter(const Flow& flow, double rate, int64_t nowPs);
     /// A flow gets another rate. \param nowPs the time
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
     /// Bring what is left of a flow up to date.
@@ -130,6 +134,7 @@ class FlowNetwork
     void ScheduleNext();
 
     FlowOwner& m_owner;              //!< is told of ends
+    FlowMeter& m_meter;              //!< of what some links carry
     bool m_tallies;                  //!< bottlenecks are kept
     FlowShares m_shares;             //!< rates
     FlowAgenda m_agenda;             //!< ends

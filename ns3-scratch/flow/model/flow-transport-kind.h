@@ -23,7 +23,6 @@ struct FlowTransportKind
     bool acknowledged{false};     //!< a message completes at the sender's last acknowledgement
     bool portOfMessage{false};    //!< paths are hashed from a port number that grows by message
     bool tcpPorts{false};         //!< paths are hashed from addresses and TCP ports
-    double utilisation{1.0};      //!< of a line's rate, what the congestion control aims at
 
     /// \param bytes of data in a packet \return its bytes on the line
     uint64_t WireBytes(uint64_t bytes) const
