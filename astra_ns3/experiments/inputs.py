@@ -92,6 +92,13 @@ class Inputs:
         return self.plan.of_packets if abilities_of(self.backend).packets else None
 
     @property
+    def hosts(self) -> int:
+        """How many hosts are built, each with its NIC; none where messages go by formula."""
+        abilities = abilities_of(self.backend)
+        on_graph = self.plan.of_packets is not None and (abilities.packets or abilities.needs_packets)
+        return self.graph.hosts if on_graph else 0
+
+    @property
     def platform(self) -> Platform:
         """What the workload is played on."""
         return _platform(self.system, self.tenancy, self.compatibility)
