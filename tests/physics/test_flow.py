@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.many_networks import system_for
 from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_network, roce_star
+from support.star_network import Played
 
 import astra_ns3
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
@@ -20,6 +22,17 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload
 LINE_BYTES_PER_NS = 12.5
 MIB = 1 << 20
 LINK = {"rate": "100Gbps", "delay": "500ns"}
+SERVERS = {
+    "kind": "rail-optimised",
+    "nodes": 2,
+    "npus_per_node": 4,
+    "scale_up": {"kind": "switch", "link": {"rate": "200Gbps", "delay": "500ns"}, "switch": {"buffer": "1GB"}},
+    "spines": 3,
+    "link": LINK,
+    "switch": {"buffer": "1GB"},
+    "routing": {"kind": "spray"},
+}
+STAR = {"kind": "single-switch", "npus": 4, "link": LINK, "switch": {"buffer": "1GB"}}
 TREE = {"kind": "fat-tree", "k": 4, "link": LINK, "switch": {"buffer": "1GB"}}
 
 
@@ -27,19 +40,23 @@ def _all_reduce() -> AnyWorkload:
     return parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {MIB} 0\n", "micro")
 
 
+def _flow(played: Played) -> Any:
+    """The only message."""
+    (row,) = played.table("flows").itertuples()
+    return row
+
+
 @pytest.mark.parametrize("bytes", [1, 999, 1000, 1001, 123_456, 5_000_000])
-@pytest.mark.parametrize(
-    "topology", [{"kind": "single-switch", "npus": 4, "link": LINK, "switch": {"buffer": "1GB"}}, TREE]
-)
+@pytest.mark.parametrize("topology", [STAR, TREE, SERVERS])
 def test_a_message_alone_takes_as_long_as_its_packets(
     tmp_path: Path, topology: Mapping[str, object], bytes: int
 ) -> None:
-    network = roce_network(topology, congestion_control="none")
+    network = roce_network(topology, congestion_control="none", reliability={"kind": "selective-repeat"})
     times = {}
     for backend in ("ns3", "flow"):
         folder = tmp_path / backend
         folder.mkdir()
-        (row,) = play_flows(network, [Flow(0, 3, bytes)], folder, backend=backend).table("flows").itertuples()
+        row = _flow(play_flows(network, [Flow(0, 3, bytes)], folder, backend=backend))
         times[backend] = row.end_ps - row.start_ps
         assert row.end_ps - row.start_ps == pytest.approx(row.ideal_ps, abs=1)
     assert times["flow"] == pytest.approx(times["ns3"], abs=1)
@@ -47,7 +64,7 @@ def test_a_message_alone_takes_as_long_as_its_packets(
 
 def test_two_flows_into_one_host_share_its_line(tmp_path: Path) -> None:
     flows = [Flow(1, 0, 10 * MIB), Flow(2, 0, 10 * MIB)]
-    rows = play_flows(roce_star(3, congestion_control="none"), flows, tmp_path, backend="flow").table("flows")
+    rows: Any = play_flows(roce_star(3, congestion_control="none"), flows, tmp_path, backend="flow").table("flows")
     assert rows.end_ps.nunique() == 1
     assert rows.end_ps[0] == pytest.approx(2 * rows.ideal_ps[0], rel=1e-3)
 
@@ -62,7 +79,7 @@ def test_flows_know_no_control(tmp_path: Path, control: str) -> None:
 
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:
     network = roce_star(2, congestion_control="none", window=12_500, rate="100Gbps")
-    (row,) = play_flows(network, [Flow(0, 1, MIB)], tmp_path, backend="flow", accounts=True).table("flows").itertuples()
+    row = _flow(play_flows(network, [Flow(0, 1, MIB)], tmp_path, backend="flow", accounts=True))
     trip_ps = 2 * 2 * 500_000 + 2 * (1082 + 86) * 80
     assert row.end_ps == pytest.approx(MIB / 12_500 * trip_ps, rel=0.01)
 
@@ -70,7 +87,8 @@ def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:
 def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None:
     flows = [Flow(1, 0, MIB, messages=2), Flow(2, 0, MIB), Flow(2, 3, 1_000)]
     played = play_flows(roce_star(4, congestion_control="none"), flows, tmp_path, backend="flow", accounts=True)
-    accounts, hops = played.table("accounts"), played.table("account_hops")
+    accounts: Any = played.table("accounts")
+    hops: Any = played.table("account_hops")
     parts = [name for name in accounts if name.endswith("_ps") and name not in ("start_ps", "end_ps")]
     assert (accounts[parts].sum(axis=1) == accounts.end_ps - accounts.start_ps).all()
     into_0 = hops[hops.message.isin(accounts.index[accounts.source == 1])]
@@ -82,7 +100,7 @@ def test_what_lines_carry_is_recorded_in_each_interval(tmp_path: Path) -> None:
     observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
     network = roce_star(3, congestion_control="none", observe=observe)
     played = play_flows(network, [Flow(1, 0, MIB), Flow(2, 0, MIB)], tmp_path, backend="flow")
-    rows = played.table("utilisation")
+    rows: Any = played.table("utilisation")
     packets = -(-MIB // 1000)
     wire = MIB + packets * 82
     out = rows[rows.port == "host1"].wire_bytes
@@ -103,7 +121,7 @@ def test_a_flow_waits_while_its_link_is_down(tmp_path: Path) -> None:
         played = play_flows(
             star, [Flow(1, 0, MIB)], folder, backend="flow", changes=changes if name == "changed" else []
         )
-        ends.append(int(played.table("flows").end_ps[0]))
+        ends.append(_flow(played).end_ps)
     assert ends[1] - ends[0] == pytest.approx(up_ps - down_ps, abs=10)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from oracles.flow_rates import OracleFlow, play
@@ -33,7 +34,7 @@ def _tree(draw: random.Random, folder: Path, case: int) -> tuple[NetworkConfig, 
     names = " ".join(str(hosts + each) for each in range(switches))
     file = folder / f"tree-{case}.txt"
     file.write_text("\n".join([f"{hosts + switches} {switches} {len(lines)}", names, *ends]) + "\n", encoding="utf-8")
-    transport: dict[str, object] = {"payload": draw.choice([1000, 4096]), "ack_every": draw.choice([1, 4])}
+    transport: dict[str, Any] = {"payload": draw.choice([1000, 4096]), "ack_every": draw.choice([1, 4])}
     if draw.random() < 0.3:
         transport["window"] = draw.choice([20_000, 200_000])
     if draw.random() < 0.3:
@@ -65,7 +66,7 @@ class Case:
         self.flows = _flows(draw, hosts)
         self.plan = plan_network(config)
         self.played = play_flows(config, self.flows, folder, backend="flow")
-        self.rows = self.played.table("flows").set_index("phase").sort_index()  # where small instances are
+        self.rows: Any = self.played.table("flows").set_index("phase").sort_index()  # where small instances are
 
     def expected_ps(self) -> Iterator[float]:
         """When each message arrives."""
@@ -86,13 +87,13 @@ class Case:
         play([made[number] for number in order], lines)
         last: dict[int, float] = {}
         for number in order:
-            flow = made[number]
-            narrowest = min(lines[link] for link in flow.forth)
-            latency = self.rows.loc[number, "ideal_ps"] - flow.bytes / narrowest
-            arrival = max(flow.end_ps + latency, last.get(flow.queue, 0.0) if flow.queue >= 0 else 0.0)
-            last[flow.queue] = arrival
-            flow.end_ps = arrival
-        return iter(flow.end_ps for flow in found)
+            each = made[number]
+            narrowest = min(lines[link] for link in each.forth)
+            latency = self.rows.loc[number, "ideal_ps"] - each.bytes / narrowest
+            arrival = max(each.end_ps + latency, last.get(each.queue, 0.0) if each.queue >= 0 else 0.0)
+            last[each.queue] = arrival
+            each.end_ps = arrival
+        return iter([each.end_ps for each in found])
 
 
 def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:

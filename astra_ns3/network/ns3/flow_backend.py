@@ -14,7 +14,7 @@ from astra_ns3.frozen import replace
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.session_backend import SessionBackend
-from astra_ns3.network.ideal.ways import packets_part
+from astra_ns3.network.ideal.ways import routing_parts
 from astra_ns3.network.ns3.build import describe_fabric
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.network.records import RecorderOptions
@@ -53,7 +53,7 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
     values: dict[str, NativeValue] = {
         "transports": len(kinds),
         "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
-        "packets_part": packets_part(plan),
+        "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
     }
     for number, transport in enumerate(plan.transports.values()):

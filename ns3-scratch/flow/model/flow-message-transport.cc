@@ -143,7 +143,8 @@ FlowMessageTransport::WayOf(const Queue& queue, const std::vector<FlowLine>& lin
     if (m_context.spreads)
     {
         const FabricNetDevice& from = *m_context.hosts[m_context.hostOfNpu[pair.sender]];
-        path = RocePath::FindWidest(from, 0, m_context.hostOfNpu[pair.receiver]).value_or(path);
+        const uint32_t out = lines.front().port->GetPlace().port;
+        path = RocePath::FindWidest(from, out, m_context.hostOfNpu[pair.receiver]).value_or(path);
     }
     if (path.lines.empty())
     {
@@ -280,7 +281,7 @@ FlowMessageTransport::Send(const CollectiveMessage& message)
     }
     const RoceCut cut(message.bytes, kind.splitMessages ? kind.queuePairs : WHOLE);
     CollectiveMessage whole = message;
-    whole.idealPs = IdealPs(m_queues[first], message.bytes);
+    whole.idealPs = kind.splitMessages ? 0 : IdealPs(m_queues[first], message.bytes);
     CollectiveMessage part = m_parts->Begin(whole, cut.parts);
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
