@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from models import INPUTS, MODELS, SYSTEM
 
-BACKENDS = ("ns3", "analytical-queues", "analytical")
+BACKENDS = ("ns3", "flow", "analytical-queues", "analytical")
 CLOS = "roce-nvswitch-clos-128.yaml"
 NO_LOSSES = {"compute.launch_overhead": 0, "compute.scale_up_efficiency": 1, "compute.overlap_slowdown": 1}
 """All lines at their rates: the networks are compared."""

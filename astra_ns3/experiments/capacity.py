@@ -50,10 +50,9 @@ def _pairs_need(parts: Parts) -> int:
 def run_need(parts: Parts) -> Need:
     """Return what a run takes before the first event."""
     first, _ = parts[0]
-    hosts = 0 if first.packets is None else first.graph.hosts
     rows = sum(inputs.expected(1).kept_rows for inputs, _ in parts)
     collectives, at_once = zip(*(_collectives(*part) for part in parts), strict=True)
-    npus_bytes = _npus(parts) * BYTES_PER_NPU + hosts * BYTES_PER_HOST
+    npus_bytes = _npus(parts) * BYTES_PER_NPU + first.hosts * BYTES_PER_HOST
     return Need(npus_bytes, rows * BYTES_PER_ROW, sum(collectives), sum(at_once))
 
 

@@ -64,7 +64,7 @@ def forecast(parts: Parts) -> Forecast:
     expected = [inputs.expected(passes) for inputs, passes in parts]
     sums = [carried(inputs, passes) for inputs, passes in parts]
     all_sums = [each for own in sums for each in own]
-    seconds = PROGRAM_SECONDS + (first.graph.hosts * SECONDS_PER_HOST if has_packets else 0)
+    seconds = PROGRAM_SECONDS + first.hosts * SECONDS_PER_HOST
     seconds += sum(_tenant_seconds(*part, own) for part, own in zip(parts, sums, strict=True))
     in_flight = sum(
         _memory(each, inputs.system.active_chunks_per_dimension)

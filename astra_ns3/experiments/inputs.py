@@ -92,6 +92,13 @@ class Inputs:
         return self.plan.of_packets if abilities_of(self.backend).packets else None
 
     @property
+    def hosts(self) -> int:
+        """How many hosts are built, each with its NIC; none where messages go by formula."""
+        abilities = abilities_of(self.backend)
+        on_graph = self.plan.of_packets is not None and (abilities.packets or abilities.needs_packets)
+        return self.graph.hosts if on_graph else 0
+
+    @property
     def platform(self) -> Platform:
         """What the workload is played on."""
         return _platform(self.system, self.tenancy, self.compatibility)
@@ -256,11 +263,18 @@ def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
 
 
 def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
-    """The network that is played, and what to warn of: by formula one of packets has nothing to observe."""
-    if abilities_of(options.backend).packets or not isinstance(network, NetworkConfig) or not network.observe.anything:
+    """The network that is played, and what to warn of: without packets one of packets has little to observe."""
+    abilities = abilities_of(options.backend)
+    if abilities.packets or not isinstance(network, NetworkConfig):
         return network, []
-    words = "key 'observe': without effect on the analytical network, which has no connections, queues or packets"
-    return network.model_copy(update={"observe": Observe()}), [words]
+    without = {key: value for key, value in Observe() if key not in abilities.fills and not key.endswith("interval_ps")}
+    found = network.observe.model_copy(update=without)
+    if found == network.observe:
+        return network, []
+    names = " and ".join(sorted(abilities.fills.intersection(Observe.model_fields)))
+    on = f"with the backend {options.backend}, but for {names}: it" if names else "on the analytical network, which"
+    words = f"key 'observe': without effect {on} has no connections, queues or packets"
+    return network.model_copy(update={"observe": found}), [words]
 
 
 def _place(value: object, file: NetworkFile, words: str) -> str:
@@ -327,9 +341,9 @@ def _network(
     refuse(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
     )
+    _check_observed_ports(network.observe, graph)
     if not abilities_of(options.backend).packets:  # all that follows is of packets
         return plan, []
-    _check_observed_ports(network.observe, graph)
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)

@@ -109,6 +109,20 @@ def _check_ns3(plan: AnyPlan) -> None:
     refuse(bool(plan.endpoint.rendezvous_bytes), "the rendezvous protocol needs the backend 'analytical'")
 
 
+def _flow(
+    plan: AnyPlan,
+    seed: int,
+    recorder: RecorderOptions,
+    on_built: BuiltHook | None,
+    _compatibility: Compatibility,
+    _cores: int,
+) -> NetworkBackend:
+    from astra_ns3.network.ns3.flow_backend import FlowBackend
+
+    assert plan.of_packets is not None
+    return FlowBackend(plan.of_packets, seed=seed, recorder=recorder, on_built=on_built)
+
+
 def _check_analytical(plan: AnyPlan, *, queues: bool) -> None:
     from astra_ns3.network.analytical.backend import checked_grid
 
@@ -140,11 +154,13 @@ _CALLS = tuple(name for name, value in vars(NetworkBackend).items() if not name.
 
 BACKENDS: Mapping[str, _Maker] = {
     "ns3": _ns3,
+    "flow": _flow,
     "analytical": partial(_analytical, queues=False),
     "analytical-queues": partial(_analytical, queues=True),
 }
 _CHECKS: Mapping[str, Callable[[AnyPlan], None]] = {
     "ns3": _check_ns3,
+    "flow": _check_ns3,
     "analytical": partial(_check_analytical, queues=False),
     "analytical-queues": partial(_check_analytical, queues=True),
 }

@@ -48,14 +48,16 @@ class Abilities:
 
     ``packets``: messages travel as packets where the network has such, so that there are transports, queues, and
     records of all these. ``needs_packets``: it plays no other network. ``accounts``: it tells where a message's time
-    went. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance has a say
-    in which paths flows take. ``ideal``: what messages take alone; None where nobody knows. ``words``: how
+    went. ``fills``: without packets, tables of ports and messages that it fills all the same, and keys of ``observe``
+    that it heeds. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance
+    has a say in which paths flows take. ``ideal``: what messages take alone; None where nobody knows. ``words``: how
     messages travel, for people who choose a backend.
     """
 
     packets: bool = True
     needs_packets: bool = False
     accounts: bool = True
+    fills: frozenset[str] = frozenset()
     rules_of_delays: bool = False
     drawn_paths: bool = False
     ideal: Callable[[AnyPlan, Compatibility], Ideal | None] = _unknown
@@ -96,6 +98,15 @@ _ANALYTICAL = Abilities(
 
 ABILITIES: Mapping[str, Abilities] = {
     "ns3": Abilities(needs_packets=True, drawn_paths=True, ideal=_of_packets),
+    "flow": Abilities(
+        packets=False,
+        needs_packets=True,
+        fills=frozenset({"accounts", "account_hops", "utilisation"}),
+        drawn_paths=True,
+        ideal=_of_packets,
+        costs=BackendCosts(5.5e-6, 4e-6),
+        words="flows share the links of the graph",
+    ),
     "analytical": _ANALYTICAL,
     "analytical-queues": replace(
         _ANALYTICAL, ideal=_of_grid(True), costs=BackendCosts(5.5e-6, 0.75e-6), words="a link serves one at a time"

@@ -103,10 +103,16 @@ def is_analytical(records: Told) -> bool:
     return not abilities_of(records.metadata.get("backend")).packets
 
 
+def _needs_packets(records: Told, table: str) -> bool:
+    """Whether the backend of a run would need packets for a table."""
+    fills = abilities_of(records.metadata.get("backend")).fills
+    return table in _OF_PACKETS and is_analytical(records) and table not in fills
+
+
 def how_to_record(records: Told, table: str) -> str:
     """What the same workload has to be run with for a table to be there."""
     how = HOW_TO_RECORD[table]
-    if table in _OF_PACKETS and is_analytical(records):
+    if _needs_packets(records, table):
         return f"a network of packets (--backend ns3) and {how}"
     return how
 
@@ -116,7 +122,7 @@ def could_record(records: Told, table: str) -> bool:
 
     Nothing is paused without PFC, flows have no layers, and an analytical network has no packets.
     """
-    if (table in _OF_PACKETS and is_analytical(records)) or (table in _OF_LOOPS and is_of_flows(records)):
+    if _needs_packets(records, table) or (table in _OF_LOOPS and is_of_flows(records)):
         return False
     return table != "pauses" or _has_pfc(records.metadata["network"])
 

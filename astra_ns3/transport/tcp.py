@@ -220,6 +220,7 @@ class Tcp(Transport):
         bytes_in_flight=1_000,  # headers, tags, the sender's list of segments; ns-3's packets hold no payload here
     )
     marks_at_enqueue: ClassVar[bool] = True
+    ports_of_connections: ClassVar[bool] = True
     pauses_watched: ClassVar[bool] = False
     has_part_of_its_own: ClassVar[bool] = True
 
@@ -243,6 +244,7 @@ class Tcp(Transport):
             payload_bytes=parameters.segment_bytes,
             window_bytes=parameters.window_bytes,
             acknowledged=parameters.acknowledged,
+            answer_every=parameters.delayed_ack_count,
             marks_at_a_step=True,
         )
 

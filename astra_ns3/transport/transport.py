@@ -70,6 +70,7 @@ class Transport(ABC):
     ``pair_of_message``: each message opens a queue pair of its own.
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``pfc.watchdog``
     holds for it.
+    ``answer_every``: packets that one answer is for.
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
@@ -80,6 +81,8 @@ class Transport(ABC):
     costs: ClassVar[TransportCosts]
     marks_at_enqueue: ClassVar[bool] = False
     """When frames are marked unless the file says."""
+    ports_of_connections: ClassVar[bool] = False
+    """Ways are hashed from the ports of a connection."""
     pauses_watched: ClassVar[bool] = True
     has_part_of_its_own: ClassVar[bool] = False
 
@@ -97,6 +100,7 @@ class Transport(ABC):
     queue_pairs: int = 1
     pair_of_message: bool = False
     message_parts: int = 1
+    answer_every: int = 1
     time_rounding_ps: int = 0
     port_of_message: bool = False
     needs_marks: bool = False

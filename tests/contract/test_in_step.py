@@ -24,7 +24,7 @@ from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PARAMETERS = 2_880
-NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
 SEEDS = range(1, 13)
 
 

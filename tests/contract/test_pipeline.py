@@ -47,7 +47,8 @@ def _play(backend: str, transport: str, recorder: RecorderOptions | None = None,
 
 @pytest.mark.parametrize("rendezvous", [False, True])
 @pytest.mark.parametrize(
-    ("backend", "transport"), [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+    ("backend", "transport"),
+    [("ns3", "tcp"), ("ns3", "roce"), ("flow", "tcp"), ("analytical", "tcp"), ("analytical-queues", "tcp")],
 )
 def test_a_pipeline_comes_to_its_end_and_no_stage_before_what_it_waits_for(
     backend: str, transport: str, rendezvous: bool

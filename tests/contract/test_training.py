@@ -17,7 +17,7 @@ from astra_ns3.workload.training.schedules import SCHEDULES
 
 DEGREES = Degrees(tensor=2, context=2, data=2, pipeline=2, expert=2)
 PARAMETERS = 2_880
-NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
 
 
 def _plan(schedule: str, zero: int) -> TrainingPlan:

@@ -26,7 +26,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
 from astra_ns3.workload.models.workload import ModelWorkload
 
-BACKENDS = [("ns3", "tcp"), ("ns3", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+BACKENDS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
 SMALL = ((0, 7, 0, 1), (3, 0, 0, 0), (0, 0, 5, 0), (1, 0, 2, 0))
 
 

@@ -16,13 +16,18 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 NETWORKS = Path(__file__).parents[2] / "inputs" / "network"
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "64MB"}
-SMALLER: dict[str, dict[str, int]] = {
+LEVELS = [
+    {"children": children, "parents": parents, "link": LINK, "switch": SWITCH}
+    for children, parents in ((4, 1), (2, 2), (2, 2))
+]
+SMALLER: dict[str, dict[str, Any]] = {
     "flat-100g": {"npus": 8},
     "flat-800g": {"npus": 8},
     "hier": {"nodes": 3},
     "hier-opt": {"nodes": 3},
+    "roce-nvswitch-clos-16384": {"nodes": 2, "scale_out": {"kind": "clos", "levels": LEVELS}},
 }
-"""What is changed of a file that describes the 128 NPUs of the case study."""
+"""What is changed of a file that describes the 128 NPUs of the case study, or more than packets can be played for."""
 # Two NPUs on each of two leaves, two spines: a user's own graph.
 HPCC_TEXT = "8 4 8\n4 5 6 7\n" + "".join(
     f"{a} {b} 100Gbps 500ns 0\n" for a, b in ((0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7))

@@ -72,29 +72,31 @@ def play_flows(
     seed: int = 1,
     changes: Sequence[Change] = (),
     accounts: bool = False,
+    backend: str = "ns3",
 ) -> Played:
     """Play flows until all have arrived, or until ``until_ps``; message m of flow f is instance f, row m."""
     recorder = RecorderOptions(directory, flows=True, accounts=accounts)
-    backend: Any = create_backend("ns3", plan_network(config, EndpointModel(), changes), seed=seed, recorder=recorder)
+    plan = plan_network(config, EndpointModel(), changes)
+    network: Any = create_backend(backend, plan, seed=seed, recorder=recorder)
     left = 2 * len(flows)
 
     def done(rank: int, instance: int, time_ps: int) -> None:
         nonlocal left
         left -= 1
         if not left:
-            backend.stop()
+            network.stop()
 
     def start(number: int, flow: Flow) -> None:
         rows = [Row(0, 1, step) for step in range(flow.messages)]
-        schedule = backend.register_schedule(by_hand(2, rows))
-        group = backend.register_group([flow.sender, flow.receiver])
+        schedule = network.register_schedule(by_hand(2, rows))
+        group = network.register_group([flow.sender, flow.receiver])
 
         def launch(_: int) -> None:
             for member in (flow.sender, flow.receiver):
-                backend.launch(member, schedule, group, number, flow.bytes)
+                network.launch(member, schedule, group, number, flow.bytes)
 
         if flow.start_ps:
-            backend.call_later(flow.sender, flow.start_ps, launch)
+            network.call_later(flow.sender, flow.start_ps, launch)
         else:
             launch(0)
 
@@ -103,13 +105,13 @@ def play_flows(
         for number, flow in enumerate(flows):
             start(number, flow)
         try:
-            backend.run(listener, Limits(simulated_ps=until_ps))
+            network.run(listener, Limits(simulated_ps=until_ps))
         except LimitReached:
             assert until_ps is not None
-        ports = {str(row["port"]): row for row in backend.switch_table()}
-        return Played(listener, backend.now_ps(), backend.statistics(), ports, directory)
+        ports = {str(row["port"]): row for row in network.switch_table()}
+        return Played(listener, network.now_ps(), network.statistics(), ports, directory)
     finally:
-        backend.close()
+        network.close()
 
 
 def arrived_bytes(played: Played, begin_ps: int, end_ps: int) -> list[int]:

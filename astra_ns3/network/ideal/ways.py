@@ -35,8 +35,12 @@ class Way(NamedTuple):
 
 def packets_part(plan: NetworkPlan) -> bool:
     """Return whether packets of a message may take different ways."""
-    parting = plan.config.topology.routing.kind in _PARTING
-    return parting or any(each.message_parts > 1 for each in plan.transports.values())
+    return routing_parts(plan) or any(each.message_parts > 1 for each in plan.transports.values())
+
+
+def routing_parts(plan: NetworkPlan) -> bool:
+    """Return whether switches may send packets of a queue pair on different ways."""
+    return plan.config.topology.routing.kind in _PARTING
 
 
 def plain_way(graph: Graph, tables: RouteTables, source: int, destination: int) -> Way:

@@ -27,7 +27,21 @@ _Numbers = npt.NDArray[np.uint32]
 
 def describe_network(description: Description, plan: NetworkPlan, seed: int) -> None:
     """Fill in hosts, switches, links, routes, NPUs and the transports; ``seed``: the run's."""
-    config, graph, transports = plan.config, plan.graph, plan.transports.values()
+    describe_fabric(description, plan, plan.graph, seed)
+    transports, graph = plan.transports.values(), plan.graph
+    for npus, name in plan.transport_of_dimensions:
+        description.add("dimension", {"npus": npus, "transport": name})
+    ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
+    for each in transports:
+        description.transport(each.kind, each.native(plan.endpoint.delay_ps, ways))
+    watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)
+    if any(each.pauses_watched for each in transports):
+        description.add("network", {"pauseWatchdogPs": min((limit for limit in watched if limit), default=0)})
+
+
+def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, seed: int) -> None:
+    """Fill in all but the transports; ``graph``: that of the plan, or one that differs in its switches' numbers."""
+    config, transports = plan.config, plan.transports.values()
     values: dict[str, NativeValue] = {
         "hosts": graph.hosts,
         "nicBufferBytes": graph.nic_buffer_bytes or 0,
@@ -46,14 +60,6 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
     endpoint = plan.endpoint
     description.add("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
     description.add("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
-    for npus, name in plan.transport_of_dimensions:
-        description.add("dimension", {"npus": npus, "transport": name})
-    ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
-    for each in transports:
-        description.transport(each.kind, each.native(endpoint.delay_ps, ways))
-    watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)
-    if any(each.pauses_watched for each in transports):
-        description.add("network", {"pauseWatchdogPs": min((limit for limit in watched if limit), default=0)})
 
 
 def _numbers(values: object) -> _Numbers:

@@ -251,6 +251,10 @@ Recorder::Flush()
             m_fabric.GetPort(node, port)->Settle(nowPs);
         }
     }
+    for (const auto& flush : m_flushes)
+    {
+        flush(nowPs);
+    }
     for (const auto& probe : m_queueProbes)
     {
         probe->Flush(nowPs);
@@ -258,10 +262,6 @@ Recorder::Flush()
     for (const auto& probe : m_utilisationProbes)
     {
         probe->Flush();
-    }
-    for (const auto& flush : m_flushes)
-    {
-        flush(nowPs);
     }
     HandOver();
 }

@@ -2,6 +2,7 @@
 #include "transport-registry.h"
 
 #include "analytical-session-transport.h"
+#include "flow-session-transport.h"
 #include "roce-session-transport.h"
 #include "tcp-session-transport.h"
 
@@ -19,11 +20,12 @@ Make(const TransportContext& context, PartReader& part)
     return std::make_unique<TRANSPORT>(context, part);
 }
 
-constexpr std::array<TransportEntry, 4> TRANSPORTS{{
+constexpr std::array<TransportEntry, 5> TRANSPORTS{{
     {"tcp", false, &Make<TcpSessionTransport>},
     {"roce", true, &Make<RoceSessionTransport>},
     {"formula", false, &Make<FormulaSessionTransport>},
     {"queues", false, &Make<QueuedSessionTransport>},
+    {"flow", false, &Make<FlowSessionTransport>},
 }};
 } // namespace
 

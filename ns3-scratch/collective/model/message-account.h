@@ -67,6 +67,12 @@ class MessageAccount
         return m_parts[static_cast<uint32_t>(part)];
     }
 
+    /// \param hop a line of the way, whose times have been added as parts
+    void AddHop(const AccountHop& hop)
+    {
+        m_path.push_back(hop);
+    }
+
     /**
      * Add the lines that the deciding packet took. What lies before a time is left out: the packet
      * may have been on its way before the message was there.

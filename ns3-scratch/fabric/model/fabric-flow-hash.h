@@ -24,6 +24,18 @@ FabricMixHash(uint32_t value)
 }
 
 /**
+ * \param source IPv4 address
+ * \param destination IPv4 address
+ * \param ports source port in the high half, destination port in the low one
+ * \return hash of a TCP connection's packets one way
+ */
+inline uint32_t
+FabricHashConnection(uint32_t source, uint32_t destination, uint32_t ports)
+{
+    return FabricMixHash(FabricMixHash(FabricMixHash(source) ^ destination) ^ ports);
+}
+
+/**
  * Choose by hash: the high bits of a product spread it evenly over any number, without a division.
  * \param flowHash hash of the flow
  * \param seed makes choices independent of each other

@@ -176,8 +176,8 @@ FabricNetDevice::Send(Ptr<Packet> packet, const Address&, uint16_t protocol)
     packet->CopyData(header, sizeof header);
     const uint32_t source = ReadWord(header + 12);
     const uint32_t destination = ReadWord(header + 16);
-    const uint32_t flowHash = FabricMixHash(FabricMixHash(FabricMixHash(source) ^ destination) ^
-                                            ReadWord(header + IPV4_HEADER_BYTES));
+    const uint32_t flowHash =
+        FabricHashConnection(source, destination, ReadWord(header + IPV4_HEADER_BYTES));
     const uint32_t port = ChoosePort(destination - m_baseAddress, flowHash);
     if (port == NO_PORT)
     {

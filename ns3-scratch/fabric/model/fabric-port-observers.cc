@@ -77,6 +77,12 @@ FabricPortObservers::IsEmpty() const
 }
 
 void
+FabricPortObservers::TellLine(int64_t timePs, uint32_t wireBytes) const
+{
+    m_line(TimeStep(timePs), wireBytes);
+}
+
+void
 FabricPortObservers::TellQueue(int64_t timePs, uint64_t bytes) const
 {
     m_queue(TimeStep(timePs), bytes);

@@ -36,6 +36,14 @@ class FabricPortObservers
         return !m_drop.IsEmpty();
     }
 
+    /// \return whether somebody looks at what goes on the line
+    bool SeeLine() const
+    {
+        return !m_line.IsEmpty();
+    }
+
+    /// Bytes go on the line, without a frame.
+    void TellLine(int64_t timePs, uint32_t wireBytes) const;
     /// The bytes waiting have changed.
     void TellQueue(int64_t timePs, uint64_t bytes) const;
     /// A frame goes on the line.

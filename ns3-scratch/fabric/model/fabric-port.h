@@ -315,6 +315,27 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     uint64_t GetArrivedFrames() const;
     /// \return the counters as of when the port was last settled; nothing is played for it
     FabricPortCounters GetSettledCounters() const;
+
+    /// Count what crossed the line without frames. \param frames how many it stands for
+    /// \param bytes of these, as in a buffer
+    void CountSent(uint64_t frames, uint64_t bytes)
+    {
+        m_sent.frames += frames;
+        m_sent.bytes += bytes;
+    }
+
+    /// \return whether anybody is told of what crosses the line
+    bool TellsLine() const
+    {
+        return m_observers && m_observers->SeeLine();
+    }
+
+    /// Tell of bytes that cross the line without frames. \param timePs when \param wireBytes them
+    void TellLine(int64_t timePs, uint32_t wireBytes) const
+    {
+        m_observers->TellLine(timePs, wireBytes);
+    }
+
     /// \param nowPs the present time \return for how long it was stopped, until now if it is
     int64_t GetPausedPs(int64_t nowPs) const;
     /// \return what waits and travels now; it counts frame by frame, so it is for the end of a run

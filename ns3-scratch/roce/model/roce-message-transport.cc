@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-message-transport.h"
 
-#include "fabric-flow-hash.h"
+#include "roce-flow-hashes.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,12 +14,9 @@ namespace ns3
 
 namespace
 {
-constexpr double PS_TIMES_BITS = 8e12;     // picoseconds a byte takes at 1 bit/s
-constexpr uint32_t FIRST_PORT = 10'000;    // source port of a pair's first message
-constexpr uint32_t DESTINATION_PORT = 100; // of every message
-constexpr uint32_t MOST_SOURCES = 256;     // with more hosts not all pairs are looked at
-constexpr uint32_t FEW_SOURCES = 16;       // but these as sources
-constexpr uint32_t ANSWER = 0x9e3779b9;    // answers take paths of their own
+constexpr double PS_TIMES_BITS = 8e12; // picoseconds a byte takes at 1 bit/s
+constexpr uint32_t MOST_SOURCES = 256; // with more hosts not all pairs are looked at
+constexpr uint32_t FEW_SOURCES = 16;   // but these as sources
 } // namespace
 
 RoceMessageTransport::RoceMessageTransport(RoceContext context,
@@ -255,18 +252,12 @@ RoceMessageTransport::AddressOf(const Pair& pair, uint32_t number) const
     address.senderHost = m_hostOfNpu[pair.sender];
     address.receiverHost = m_hostOfNpu[pair.receiver];
     address.number = m_context.parameters.perMessage ? 0 : number;
-    if (m_context.parameters.portOfMessage)
-    {
-        const uint32_t port = (FIRST_PORT + number) & 0xffff;
-        address.dataHash = port | DESTINATION_PORT << 16;
-        address.answerHash = DESTINATION_PORT | port << 16;
-    }
-    else
-    {
-        const uint32_t ends = FabricMixHash(FabricMixHash(pair.sender) ^ pair.receiver);
-        address.dataHash = FabricMixHash(ends ^ number);
-        address.answerHash = FabricMixHash(address.dataHash ^ ANSWER);
-    }
+    const RoceFlowHashes hashes(pair.sender,
+                                pair.receiver,
+                                number,
+                                m_context.parameters.portOfMessage);
+    address.dataHash = hashes.data;
+    address.answerHash = hashes.answer;
     ChoosePorts(address);
     return address;
 }

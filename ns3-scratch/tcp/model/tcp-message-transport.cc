@@ -12,8 +12,6 @@ namespace ns3
 
 namespace
 {
-constexpr uint16_t LISTEN_PORT = 5000;
-
 /// \return one number for an IPv4 address and a port
 uint64_t
 EndpointKey(const Address& address)

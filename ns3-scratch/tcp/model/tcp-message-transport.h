@@ -23,6 +23,8 @@ namespace ns3
 class TcpMessageTransport : public MessageTransport
 {
   public:
+    static constexpr uint16_t LISTEN_PORT = 5000; //!< of every host
+
     /// Told of each connection when it is opened.
     using OpenedCallback = std::function<void(const TcpConnection& connection)>;
 

@@ -254,8 +254,8 @@ class Instant(Transport):
     lines={
         "ns3-scratch/bridge/model/transport-registry.cc": (
             (
-                "constexpr std::array<TransportEntry, 4> TRANSPORTS{{",
-                "constexpr std::array<TransportEntry, 5> TRANSPORTS{{\n"
+                "constexpr std::array<TransportEntry, 5> TRANSPORTS{{",
+                "constexpr std::array<TransportEntry, 6> TRANSPORTS{{\n"
                 '    {"instant", true, &Make<InstantSessionTransport>},',
             ),
             (

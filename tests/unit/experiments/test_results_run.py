@@ -180,7 +180,10 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         ({"limits": Limits(wall_seconds=True)}, "the limit on wall time is True, expected a number"),
         ({"run_name": "a/b"}, "run name 'a/b'"),
         ({"run_name": ""}, "run name ''"),
-        ({"backend": "ns4"}, "backend 'ns4' is not one of ns3, analytical, analytical-queues; did you mean 'ns3'"),
+        (
+            {"backend": "ns4"},
+            "backend 'ns4' is not one of ns3, flow, analytical, analytical-queues; did you mean 'ns3'",
+        ),
         ({"backend": FakeBackend(3)}, "the backend has 3 NPUs, the network 4"),
         ({"limits": Limits(wall_seconds=0)}, "the limit on wall time is 0"),
         ({"system": 5}, "system: found an int, expected the path of a file or a SystemConfig"),

@@ -16,5 +16,5 @@ from astra_ns3.network.records import RecorderOptions
 
 def test_an_unknown_backend_is_an_input_error_with_the_nearest_name(repository: Path) -> None:
     network = read_network(repository / "inputs" / "network" / "single-switch-16.yaml")
-    with pytest.raises(InputError, match=r"backend 'ns4' is not one of ns3, analytical, analytical-queues; did"):
+    with pytest.raises(InputError, match=r"backend 'ns4' is not one of ns3, flow, analytical, analytical-queues; did"):
         create_backend("ns4", plan_network(network, EndpointModel()), seed=1, recorder=RecorderOptions())

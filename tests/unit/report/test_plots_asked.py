@@ -48,6 +48,7 @@ def test_what_only_packets_have_is_not_advised_to_an_analytical_run(tmp_path: Pa
     told = json.loads((path / "run.json").read_text(encoding="utf-8"))
     for backend, words in (
         ("ns3", "run again with --record accounts"),
+        ("flow", "run again with --record accounts"),
         ("analytical", "run again with a network of packets (--backend ns3) and --record accounts"),
         ("analytical-queues", "run again with a network of packets (--backend ns3) and --record accounts"),
     ):

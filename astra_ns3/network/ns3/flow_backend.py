@@ -1,0 +1,90 @@
+"""The flow backend: messages are flows that share the links of the network's graph, on the ways that packets take.
+
+Model limits: docs/flow.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.frozen import replace
+from astra_ns3.network.door.description import Description, NativeValue
+from astra_ns3.network.door.hook import HookContext
+from astra_ns3.network.door.session_backend import SessionBackend
+from astra_ns3.network.ideal.ways import routing_parts
+from astra_ns3.network.ns3.build import describe_fabric
+from astra_ns3.network.plan import NetworkPlan
+from astra_ns3.network.records import RecorderOptions
+from astra_ns3.topology.graph import Graph
+from astra_ns3.transport.transport import Transport
+from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
+
+
+class FlowBackend(SessionBackend):
+    """Messages as flows; arguments and errors as for :class:`SessionBackend`."""
+
+    def __init__(
+        self,
+        plan: NetworkPlan,
+        *,
+        seed: int = 1,
+        recorder: RecorderOptions | None = None,
+        on_built: Callable[[HookContext], object] | None = None,
+    ) -> None:
+        super().__init__(
+            plan.graph,
+            plan.config.observe,
+            lambda description: _describe(description, plan, seed),
+            seed=seed,
+            recorder=recorder,
+            on_built=on_built,
+        )
+
+
+def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
+    describe_fabric(description, plan, _without_queues(plan.graph), seed)
+    kinds = {kind: number for number, kind in enumerate(plan.transports)}
+    dimensions = plan.transport_of_dimensions
+    for npus, _ in dimensions:
+        description.add("dimension", {"npus": npus, "transport": "flow"})
+    values: dict[str, NativeValue] = {
+        "transports": len(kinds),
+        "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
+        "packets_part": routing_parts(plan),
+        "ways_differ": plan.ways_differ,
+    }
+    for number, transport in enumerate(plan.transports.values()):
+        values |= {f"{number}.{name}": value for name, value in _numbers(transport).items()}
+    description.transport("flow", values)
+
+
+def _numbers(transport: Transport) -> dict[str, NativeValue]:
+    """Return what flows know of a transport, by the names that the native half reads."""
+    one_byte = transport.frames(np.ones(1, dtype=np.int64))
+    return {
+        "payload_bytes": transport.payload_bytes,
+        "around_bytes": transport.packet_wire_bytes - transport.payload_bytes,
+        "least_wire_bytes": max(int(size[0]) for count, size in one_byte if count[0]),
+        "line_gap_bytes": PREAMBLE_AND_GAP_BYTES,
+        "answer_wire_bytes": transport.answer_wire_bytes,
+        "answer_every": transport.answer_every,
+        "window_bytes": transport.window_bytes,
+        "queue_pairs": transport.queue_pairs,
+        "per_message": transport.pair_of_message,
+        "split_messages": transport.message_parts > 1,
+        "acknowledged": transport.acknowledged,
+        "port_of_message": transport.port_of_message,
+        "tcp_ports": transport.ports_of_connections,
+    }
+
+
+def _without_queues(graph: Graph) -> Graph:
+    """Return the graph with switches that neither mark nor pause: flows have no queues."""
+    plain: dict[int, SwitchConfig] = {}
+    for config in graph.switch_configs:
+        if id(config) not in plain:
+            plain[id(config)] = config.model_copy(update={"pfc": None, "marking": ()})
+    return replace(graph, switch_configs=tuple(plain[id(config)] for config in graph.switch_configs))

@@ -1,0 +1,257 @@
+"""What flows are off by: each case is played with packets and with flows, and a row of a table compares the two.
+
+    python benchmarks/flow_error.py                    all cases, the table of docs/flow.md
+    python benchmarks/flow_error.py --quick            those that take seconds
+    python benchmarks/flow_error.py --case NAME ...    some
+
+``finish``: of the run. ``median``, ``p99``, ``largest``: of the messages' errors, by their size. ``CPU``: of the whole
+process of either, in seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+KEY = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
+COLUMNS = (
+    "case",
+    "packets finish",
+    "flow finish",
+    "error",
+    "median",
+    "p99",
+    "largest",
+    "CPU packets",
+    "CPU flow",
+    "ratio",
+)
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+PFC = {"buffer": "32MiB", "pfc": {}}
+LARGE = {"buffer": "1GB"}
+MARKING = {"buffer": "32MiB", "pfc": {}, "ecn": {"kmin": "400KB", "kmax": "1600KB", "pmax": 0.2}}
+
+
+def star(npus: int, switch: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "single-switch", "npus": npus, "npus_per_host": 1, "link": LINK, "switch": switch}
+
+
+def clos(leaves: int, spines: int, hosts: int, switch: Mapping[str, Any]) -> dict[str, Any]:
+    shape = {"leaves": leaves, "spines": spines, "hosts_per_leaf": hosts}
+    return {"kind": "leaf-spine", **shape, "link": LINK, "uplink": LINK, "switch": switch}
+
+
+def fat_tree(k: int, switch: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "fat-tree", "k": k, "link": LINK, "switch": switch}
+
+
+def torus(shape: Sequence[int], switch: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "torus", "shape": list(shape), "link": LINK, "switch": switch}
+
+
+def servers(nodes: int, switch: Mapping[str, Any], *, rails: bool = False) -> dict[str, Any]:
+    scale_up = {"link": {"rate": "1600Gbps", "delay": "25ns"}, "switch": switch}
+    if rails:
+        shape = {"nodes": nodes, "npus_per_node": 4, "nodes_per_leaf": 4, "spines": 4}
+        return {"kind": "rail-optimised", **shape, "scale_up": scale_up, "link": LINK, "switch": switch}
+    outside = clos(nodes // 4, 4, 16, switch)
+    return {"kind": "hierarchical", "nodes": nodes, "npus_per_node": 4, "scale_up": scale_up, "scale_out": outside}
+
+
+def roce(control: str, **keys: Any) -> dict[str, Any]:
+    return {"kind": "roce", "congestion_control": control, **keys}
+
+
+def tcp(control: str, **keys: Any) -> dict[str, Any]:
+    timers = {"min_rto": "10ms", "clock_granularity": "10us"}
+    return {"kind": "tcp", "congestion_control": control, "window": "0.5MB", **timers, **keys}
+
+
+def collective(kind: str, size: int) -> str:
+    return f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 {kind} {size} 0\n"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys."""
+
+    name: str
+    topology: Mapping[str, Any]
+    transport: Mapping[str, Any]
+    workload: str
+    system: Mapping[str, Any] = field(default_factory=dict)
+    suffix: str = ".txt"
+    quick: bool = False
+
+
+USUAL: Mapping[str, Any] = {
+    "scheduling-policy": "LIFO",
+    "endpoint-delay": 10,
+    "active-chunks-per-dimension": 1,
+    "preferred-dataset-splits": 4,
+    "all-reduce-implementation": ["ring"],
+    "reduce-scatter-implementation": ["ring"],
+    "all-gather-implementation": ["ring"],
+    "all-to-all-implementation": ["direct"],
+}
+MIB = 1 << 20
+ALL_REDUCE, ALL_TO_ALL = collective("ALLREDUCE", 4 * MIB), collective("ALLTOALL", 4 * MIB)
+
+
+def algorithm(name: str, dimensions: int = 1) -> dict[str, Any]:
+    keys = ("all-reduce", "reduce-scatter", "all-gather")
+    return {f"{key}-implementation": [name] * dimensions for key in keys}
+
+
+def direct(at_once: int, dimensions: int = 1) -> dict[str, Any]:
+    return {"all-to-all-implementation": [f"direct{at_once}"] * dimensions, "preferred-dataset-splits": 1}
+
+
+HIERARCHICAL = {
+    **algorithm("ring", 2),
+    "all-to-all-implementation": ["direct", "direct"],
+    "collective-optimization": "localBWAware",
+}
+
+
+def web_search(npus: int, link_bps: float, load: float, count: int, seed: int) -> str:
+    """Flows of the sizes of web search (DCTCP, SIGCOMM 2010), arriving at random."""
+    steps = [(0, 1), (0.15, 10_000), (0.2, 20_000), (0.3, 30_000), (0.4, 50_000), (0.53, 80_000), (0.6, 200_000)]
+    steps += [(0.7, 1_000_000), (0.8, 2_000_000), (0.9, 5_000_000), (0.97, 10_000_000), (1, 30_000_000)]
+    draw = np.random.default_rng(seed)
+    shares, sizes = zip(*steps, strict=True)
+    bytes = np.interp(draw.random(count), shares, sizes).astype(np.int64) // 20 + 1  # so that packets take seconds
+    gap = float(bytes.mean()) * 8 / (load * link_bps * npus)
+    starts = np.cumsum(draw.exponential(gap, count)) * 1e9
+    sources = draw.integers(0, npus, count)
+    destinations = (sources + draw.integers(1, npus, count)) % npus
+    rows = zip(sources, destinations, bytes, starts, strict=True)
+    lines = [f"{source},{destination},{size},{start:.0f}ns" for source, destination, size, start in rows]
+    return "\n".join(["source,destination,bytes,start", *lines]) + "\n"
+
+
+def cases() -> Iterator[Case]:
+    """All cases."""
+    none, topologies = (
+        roce("none"),
+        {
+            "switch 16": star(16, LARGE),
+            "Clos 32, 1:1": clos(4, 8, 8, LARGE),
+            "Clos 32, 4:1": clos(4, 2, 8, LARGE),
+            "fat tree 16": fat_tree(4, LARGE),
+            "torus 4x4": torus((4, 4), LARGE),
+            "rails 32": servers(8, LARGE, rails=True),
+            "NVSwitch + Clos 32": servers(8, LARGE),
+        },
+    )
+    for name, topology in topologies.items():
+        two = HIERARCHICAL if name.startswith(("rails", "NVSwitch")) else {}
+        if name.startswith("torus"):
+            two = HIERARCHICAL
+        yield Case(f"none, {name}, ring", topology, none, ALL_REDUCE, two, quick=name == "switch 16")
+        yield Case(f"none, {name}, all-to-all", topology, none, ALL_TO_ALL, two, quick=name == "switch 16")
+    wide = clos(4, 4, 8, LARGE)
+    for at_once in (1, 8):
+        yield Case(f"none, Clos 32, 2:1, all-to-all, {at_once} at a time", wide, none, ALL_TO_ALL, direct(at_once))
+    for name in ("doubleBinaryTree", "halvingDoubling"):
+        yield Case(f"none, Clos 32, 2:1, {name}", wide, none, ALL_REDUCE, algorithm(name))
+    yield Case("none, payload 4096, Clos 32, 2:1, ring", wide, roce("none", payload=4096), ALL_REDUCE)
+    yield Case("static window, Clos 32, 2:1, all-to-all", wide, roce("static-window"), ALL_TO_ALL)
+    for load in (30, 50, 80):
+        flows = web_search(32, 1e11, load / 100, 1_000, load)
+        per_message = roce("none", queue_pairs="per-message")
+        topology = clos(4, 8, 8, LARGE)
+        yield Case(f"none, Clos 32, 1:1, web search {load}%", topology, per_message, flows, suffix=".csv")
+    for control in ("none", "dcqcn", "timely", "dctcp", "hpcc", "swift"):
+        switch = PFC if control in ("none", "hpcc") else MARKING
+        label = "none, paused" if control == "none" else control
+        paused = clos(4, 4, 8, switch)
+        yield Case(f"{label}, Clos 32, 2:1, all-to-all, 8 at a time", paused, roce(control), ALL_TO_ALL, direct(8))
+        yield Case(f"{label}, Clos 32, 2:1, ring", paused, roce(control), ALL_REDUCE)
+        yield Case(f"{label}, switch 16, all-to-all", star(16, switch), roce(control), ALL_TO_ALL)
+    for control in ("Cubic", "Dctcp"):
+        switch = (
+            LARGE if control == "Cubic" else {"buffer": "64MB", "ecn": {"kmin": "250KB", "kmax": "250KB", "pmax": 1.0}}
+        )
+        yield Case(f"TCP {control}, switch 16, ring", star(16, switch), tcp(control), ALL_REDUCE)
+        yield Case(f"TCP {control}, Clos 16, 1:1, all-to-all", clos(4, 4, 4, switch), tcp(control), ALL_TO_ALL)
+
+
+def play(case: Case, backend: str, folder: Path) -> tuple[dict[str, Any], pd.DataFrame, float]:
+    """Return what run.json says, the messages, and CPU seconds."""
+    network, system = folder / "network.yaml", folder / "system.yaml"
+    network.write_text(json.dumps({"topology": case.topology, "transport": case.transport}), encoding="utf-8")
+    system.write_text(json.dumps({**USUAL, **case.system}), encoding="utf-8")
+    workload, output = folder / f"workload{case.suffix}", folder / backend
+    workload.write_text(case.workload, encoding="utf-8")
+    words = ["-w", workload, "-s", system, "-n", network, "--backend", backend, "--record", "flows", "-o", output]
+    command = [sys.executable, "-m", "astra_ns3", "run", *map(str, words), "--quiet"]
+    log = os.open(folder / f"{backend}.log", os.O_CREAT | os.O_WRONLY)
+    actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+    child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+    _, status, usage = os.wait4(child, 0)
+    if status:
+        raise SystemExit(f"{case.name}, {backend}:\n{(folder / f'{backend}.log').read_text(encoding='utf-8')}")
+    metadata = json.loads((output / "run.json").read_text(encoding="utf-8"))
+    return metadata, pd.read_parquet(output / "flows.parquet"), usage.ru_utime + usage.ru_stime
+
+
+def row(case: Case) -> dict[str, Any]:
+    """Return the case's row of the table."""
+    with tempfile.TemporaryDirectory() as name:
+        packets, packet_rows, packets_cpu = play(case, "ns3", Path(name))
+        flow, flow_rows, flow_cpu = play(case, "flow", Path(name))
+    both = packet_rows.merge(flow_rows, on=KEY, suffixes=("", "_flow"))
+    assert len(both) == len(packet_rows) == len(flow_rows), f"{case.name}: other messages"
+    times = (both.end_ps_flow - both.start_ps_flow) / (both.end_ps - both.start_ps) - 1
+    sizes = times.abs()
+    values = (
+        case.name,
+        f"{packets['finish_ps'] / 1e6:.1f} us",
+        f"{flow['finish_ps'] / 1e6:.1f} us",
+        flow["finish_ps"] / packets["finish_ps"] - 1,
+        sizes.median(),
+        sizes.quantile(0.99),
+        sizes.max(),
+        packets_cpu,
+        flow_cpu,
+        packets_cpu / flow_cpu,
+    )
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def line(values: Mapping[str, Any]) -> str:
+    shown = []
+    for name, value in values.items():
+        if name == "error":
+            shown.append(f"{value:+.2%}")
+        elif name in ("median", "p99", "largest"):
+            shown.append(f"{value:.1%}")
+        else:
+            shown.append(f"{value:.1f}" if isinstance(value, float) else str(value))
+    return "| " + " | ".join(shown) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--case", nargs="*", default=[])
+    asked = parser.parse_args()
+    print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
+    for case in cases():
+        if (case.quick or not asked.quick) and (not asked.case or any(word in case.name for word in asked.case)):
+            print(line(row(case)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "flow-session-transport.h"
+
+#include <string>
+
+namespace astra_ns3
+{
+
+using namespace ns3;
+
+namespace
+{
+/// \return a transport of the network. \param prefix how the names of its numbers begin
+FlowTransportKind
+ReadKind(PartReader& part, const std::string& prefix)
+{
+    FlowTransportKind kind;
+    part(prefix + "payload_bytes", kind.payloadBytes);
+    part(prefix + "around_bytes", kind.aroundBytes);
+    part(prefix + "least_wire_bytes", kind.leastWireBytes);
+    part(prefix + "line_gap_bytes", kind.lineGapBytes);
+    part(prefix + "answer_wire_bytes", kind.answerWireBytes);
+    part(prefix + "answer_every", kind.answerEvery);
+    part(prefix + "window_bytes", kind.windowBytes);
+    part(prefix + "queue_pairs", kind.queuePairs);
+    part(prefix + "per_message", kind.perMessage);
+    part(prefix + "split_messages", kind.splitMessages);
+    part(prefix + "acknowledged", kind.acknowledged);
+    part(prefix + "port_of_message", kind.portOfMessage);
+    part(prefix + "tcp_ports", kind.tcpPorts);
+    return kind;
+}
+} // namespace
+
+FlowSessionTransport::FlowSessionTransport(const TransportContext& context, PartReader& part)
+{
+    const Numbers& hostOfNpu = context.description.hostOfNpu;
+    context.fabric.RequireLinks();
+    FlowContext flows;
+    flows.hosts = context.fabric.GetDevices();
+    flows.hostOfNpu.assign(hostOfNpu.begin(), hostOfNpu.end());
+    uint32_t transports = 0;
+    part("transports", transports);
+    for (uint32_t number = 0; number < transports; ++number)
+    {
+        flows.transports.push_back(ReadKind(part, std::to_string(number) + "."));
+    }
+    Numbers kinds;
+    part("transport_of_dimension", kinds);
+    uint64_t dimension = 0;
+    for (const TransportDimension& each : context.description.transports)
+    {
+        flows.kinds.emplace_back(each.npus, kinds[dimension++]);
+    }
+    part("packets_part", flows.spreads);
+    part("ways_differ", flows.waysDiffer);
+    flows.baseAddress = FabricNetwork::BASE_ADDRESS;
+    flows.listener = &context.listener;
+    flows.meterPs = context.description.observation.utilisationIntervalPs;
+    m_transport = std::make_unique<FlowMessageTransport>(std::move(flows));
+    context.recorder.AddFlush([this](int64_t nowPs) { m_transport->FlushMeter(nowPs); });
+    if (context.changes)
+    {
+        context.changes->AddListener(m_transport.get());
+    }
+}
+
+MessageTransport&
+FlowSessionTransport::GetMessages()
+{
+    return *m_transport;
+}
+
+std::vector<TransportCounter>
+FlowSessionTransport::GetCounters() const
+{
+    return {{"flows", m_transport->GetFlows()}, {"solutions", m_transport->GetSolutions()}};
+}
+
+} // namespace astra_ns3

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "flow-message-transport.h"
+
+#include "fabric-delay.h"
+#include "roce-flow-hashes.h"
+#include "tcp-message-transport.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace ns3
+{
+
+namespace
+{
+constexpr double PS_TIMES_BITS = 8e12;  // picoseconds a byte takes at 1 bit/s
+constexpr uint16_t FIRST_PORT = 49'152; // ns-3 gives a host's connections the ports behind it
+constexpr uint32_t NOWHERE = 0;         // the link of what has no way
+constexpr uint32_t WHOLE = 1;           // parts of a message that is not cut
+
+/// \return bytes per picosecond. \param rateBps bits per second
+double
+BytesPerPs(uint64_t rateBps)
+{
+    return static_cast<double>(rateBps) / PS_TIMES_BITS;
+}
+
+/// \return what decides the times of messages over a path
+std::vector<uint64_t>
+KeyOf(const RocePath& path, uint32_t kind)
+{
+    std::vector<uint64_t> key{kind, path.alike};
+    for (const FabricPort* line : path.lines)
+    {
+        key.insert(key.end(),
+                   {line->GetRateBps(),
+                    static_cast<uint64_t>(line->GetDelayPs()),
+                    line->GetAnnouncedBytes()});
+    }
+    for (const double width : path.width)
+    {
+        key.push_back(std::bit_cast<uint64_t>(width));
+    }
+    key.insert(key.end(), path.heads.begin(), path.heads.end());
+    return key;
+}
+} // namespace
+
+FlowMessageTransport::FlowMessageTransport(FlowContext context)
+    : m_context(std::move(context)),
+      m_accountant(m_context.listener->GetAccountant()),
+      m_meter(m_context.meterPs),
+      m_network(*this, m_meter, m_accountant != nullptr),
+      m_paths(m_context.hosts, m_context.spreads),
+      m_numbers(m_context.hostOfNpu.size()),
+      m_ports(m_context.hosts.size(), FIRST_PORT)
+{
+    m_network.AddLink(0.0);
+    m_portOf.push_back(nullptr);
+    m_meter.AddLink(nullptr);
+    if (std::any_of(m_context.transports.begin(),
+                    m_context.transports.end(),
+                    [](const FlowTransportKind& kind) { return kind.splitMessages; }))
+    {
+        m_parts = std::make_unique<RoceMessageParts>(*m_context.listener);
+        m_context.listener = m_parts.get();
+        m_accountant = m_parts->GetAccountant();
+    }
+}
+
+FlowMessageTransport::~FlowMessageTransport() = default;
+
+uint32_t
+FlowMessageTransport::FindKind(uint32_t sender, uint32_t receiver) const
+{
+    uint32_t found = m_context.kinds.front().second;
+    for (const auto& [npus, kind] : m_context.kinds)
+    {
+        if (sender % npus != receiver % npus)
+        {
+            found = kind;
+        }
+        sender /= npus;
+        receiver /= npus;
+    }
+    return found;
+}
+
+uint32_t
+FlowMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
+{
+    const uint32_t number = m_numbers.NumberOf(sender, receiver);
+    if (number == m_pairs.size())
+    {
+        Pair& pair = m_pairs.emplace_back();
+        pair.sender = sender;
+        pair.receiver = receiver;
+        pair.kind = FindKind(sender, receiver);
+        if (m_context.transports[pair.kind].tcpPorts)
+        {
+            uint16_t& port = m_ports[m_context.hostOfNpu[sender]];
+            port = std::max<uint16_t>(port + 1, FIRST_PORT);
+            pair.port = port;
+        }
+    }
+    return number;
+}
+
+uint32_t
+FlowMessageTransport::LinkOf(FabricPort* port)
+{
+    const auto [found, isNew] = m_linkOf.try_emplace(port, m_portOf.size());
+    if (isNew)
+    {
+        m_portOf.push_back(port);
+        m_meter.AddLink(port->TellsLine() ? port : nullptr);
+        m_network.AddLink(port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0);
+    }
+    return found->second;
+}
+
+const std::vector<FlowUse>*
+FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
+{
+    std::vector<FlowUse> uses;
+    uses.reserve(lines.size());
+    for (const FlowLine& line : lines)
+    {
+        uses.push_back({LinkOf(line.port), line.share});
+    }
+    return &*m_links.insert(std::move(uses)).first;
+}
+
+uint32_t
+FlowMessageTransport::WayOf(const Queue& queue, const std::vector<FlowLine>& lines)
+{
+    const Pair& pair = m_pairs[queue.pair];
+    const FlowTransportKind& kind = m_context.transports[pair.kind];
+    RocePath path;
+    if (m_context.spreads)
+    {
+        const FabricNetDevice& from = *m_context.hosts[m_context.hostOfNpu[pair.sender]];
+        const uint32_t out = lines.front().port->GetPlace().port;
+        path = RocePath::FindWidest(from, out, m_context.hostOfNpu[pair.receiver]).value_or(path);
+    }
+    if (path.lines.empty())
+    {
+        for (const FlowLine& line : lines)
+        {
+            path.Append(line.port);
+        }
+        path.switches = path.lines.size() - 1;
+    }
+    const auto [found, isNew] = m_wayOf.try_emplace(KeyOf(path, pair.kind), m_ways.size());
+    if (isNew)
+    {
+        const int64_t answerPs = path.ExactAnswerPs(kind.answerWireBytes);
+        const int64_t roundTripPs = AlonePs(kind, path, kind.payloadBytes) + answerPs;
+        m_ways.push_back({std::move(path), roundTripPs, kind.acknowledged ? answerPs : 0});
+    }
+    return found->second;
+}
+
+void
+FlowMessageTransport::FindWays(Queue& queue)
+{
+    const Pair& pair = m_pairs[queue.pair];
+    const FlowTransportKind& kind = m_context.transports[pair.kind];
+    const uint32_t from = m_context.hostOfNpu[pair.sender];
+    const uint32_t to = m_context.hostOfNpu[pair.receiver];
+    uint32_t data = 0;
+    uint32_t answer = 0;
+    if (kind.tcpPorts)
+    {
+        const uint32_t listens = TcpMessageTransport::LISTEN_PORT;
+        const uint32_t source = m_context.baseAddress + from;
+        const uint32_t destination = m_context.baseAddress + to;
+        data = FabricHashConnection(source, destination, uint32_t{pair.port} << 16 | listens);
+        answer = FabricHashConnection(destination, source, listens << 16 | pair.port);
+    }
+    else
+    {
+        const RoceFlowHashes hashes(pair.sender, pair.receiver, queue.number, kind.portOfMessage);
+        data = hashes.data;
+        answer = hashes.answer;
+    }
+    const std::vector<FlowLine> forth = m_paths.Find(from, to, data);
+    queue.back = LinksOf(m_paths.Find(to, from, answer));
+    queue.forth = LinksOf(forth);
+    if (forth.empty())
+    {
+        queue.forth = &*m_links.insert({{NOWHERE, 1.0}}).first;
+        return;
+    }
+    queue.way = WayOf(queue, forth);
+    double narrowestBps = FlowShares::NO_LIMIT;
+    for (const FlowLine& line : forth)
+    {
+        narrowestBps =
+            std::min(narrowestBps, static_cast<double>(line.port->GetRateBps()) / line.share);
+    }
+    queue.narrowestBps = static_cast<uint64_t>(narrowestBps);
+    queue.others.clear();
+    if (m_context.waysDiffer && !m_context.spreads)
+    {
+        queue.others = RocePath::FindEach(*m_context.hosts[from], to);
+    }
+}
+
+uint32_t
+FlowMessageTransport::OpenQueue(uint32_t pair, uint32_t number)
+{
+    if (m_free.empty())
+    {
+        m_free.push_back(m_queues.size());
+        m_queues.emplace_back();
+    }
+    const uint32_t found = m_free.back();
+    m_free.pop_back();
+    Queue& queue = m_queues[found];
+    queue.pair = pair;
+    queue.number = number;
+    queue.arrivalPs = 0;
+    FindWays(queue);
+    return found;
+}
+
+uint32_t
+FlowMessageTransport::TakeTurn(uint32_t number)
+{
+    Pair& pair = m_pairs[number];
+    const FlowTransportKind& kind = m_context.transports[pair.kind];
+    if (kind.perMessage)
+    {
+        return OpenQueue(number, pair.next++);
+    }
+    const uint32_t turn = pair.next;
+    pair.next = turn + 1 < kind.queuePairs ? turn + 1 : 0;
+    if (turn == pair.queues.size())
+    {
+        pair.queues.push_back(OpenQueue(number, turn));
+    }
+    return pair.queues[turn];
+}
+
+int64_t
+FlowMessageTransport::AlonePs(const FlowTransportKind& kind, const RocePath& path, uint64_t bytes)
+{
+    const FlowPackets packets(kind, bytes);
+    return path.TravelPs(packets.full,
+                         kind.WireBytes(kind.payloadBytes),
+                         kind.WireBytes(packets.lastBytes));
+}
+
+int64_t
+FlowMessageTransport::IdealPs(const Queue& queue, uint64_t bytes) const
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const Way& way = m_ways[queue.way];
+    int64_t bestPs = AlonePs(kind, way.path, bytes);
+    for (const RocePath& other : queue.others)
+    {
+        bestPs = std::min(bestPs, AlonePs(kind, other, bytes));
+    }
+    return bestPs + way.answerPs;
+}
+
+void
+FlowMessageTransport::Send(const CollectiveMessage& message)
+{
+    const uint32_t number = FindPair(message.sender, message.receiver);
+    const FlowTransportKind& kind = m_context.transports[m_pairs[number].kind];
+    const uint32_t first = TakeTurn(number);
+    if (!m_parts)
+    {
+        Post(first, message);
+        return;
+    }
+    const RoceCut cut(message.bytes, kind.splitMessages ? kind.queuePairs : WHOLE);
+    CollectiveMessage whole = message;
+    whole.idealPs = kind.splitMessages ? 0 : IdealPs(m_queues[first], message.bytes);
+    CollectiveMessage part = m_parts->Begin(whole, cut.parts);
+    for (part.row = 0; part.row < cut.parts; ++part.row)
+    {
+        part.bytes = cut.BytesOf(part.row);
+        Post(part.row == 0 ? first : TakeTurn(number), part);
+    }
+}
+
+void
+FlowMessageTransport::Post(uint32_t number, const CollectiveMessage& message)
+{
+    Queue& queue = m_queues[number];
+    queue.messages.push_back(message);
+    queue.messages.back().idealPs = IdealPs(queue, message.bytes);
+    if (queue.messages.size() == 1)
+    {
+        Begin(number);
+    }
+}
+
+void
+FlowMessageTransport::Begin(uint32_t number)
+{
+    Queue& queue = m_queues[number];
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const FlowPackets packets(kind, queue.messages.front().bytes);
+    FlowDemand demand{*queue.forth, *queue.back};
+    demand.bytes = static_cast<double>(packets.WireBytes(kind));
+    demand.backShare = static_cast<double>(packets.answers * kind.answerWireBytes) / demand.bytes;
+    const bool one = packets.full == 0;
+    const uint64_t firstBytes = kind.WireBytes(one ? packets.lastBytes : kind.payloadBytes);
+    demand.answersAfterPs = m_ways[queue.way].path.TravelPs(0, firstBytes, firstBytes);
+    if (kind.windowBytes > 0)
+    {
+        const double inFlight = static_cast<double>(kind.windowBytes) / kind.payloadBytes *
+                                static_cast<double>(kind.WireBytes(kind.payloadBytes));
+        demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
+    }
+    queue.beganPs = Simulator::Now().GetTimeStep();
+    queue.flow = m_network.Begin(demand);
+    m_flows++;
+    if (queue.flow >= m_queueOf.size())
+    {
+        m_queueOf.resize(queue.flow + 1);
+    }
+    m_queueOf[queue.flow] = number;
+}
+
+void
+FlowMessageTransport::FlowEnded(uint32_t flow)
+{
+    const uint32_t number = m_queueOf[flow];
+    const uint32_t link = m_network.GetLongestBottleneck(flow);
+    Queue& queue = m_queues[number];
+    const CollectiveMessage message = queue.messages.front();
+    queue.messages.pop_front();
+    queue.flow = FlowShares::NONE;
+    Count(queue, message.bytes);
+    Deliver(queue, message, link);
+    if (!queue.messages.empty())
+    {
+        Begin(number);
+    }
+    else if (m_context.transports[m_pairs[queue.pair].kind].perMessage)
+    {
+        m_free.push_back(number);
+    }
+}
+
+void
+FlowMessageTransport::Deliver(Queue& queue, const CollectiveMessage& message, uint32_t link)
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const Way& way = m_ways[queue.way];
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    const auto bytes = static_cast<double>(FlowPackets(kind, message.bytes).WireBytes(kind));
+    const int64_t latencyPs = AlonePs(kind, way.path, message.bytes) + way.answerPs -
+                              std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    queue.arrivalPs = std::max({queue.arrivalPs, nowPs, nowPs + latencyPs});
+    const Time delay = FabricDelay(queue.arrivalPs - nowPs, "a flow");
+    MessageListener& listener = *m_context.listener;
+    if (!m_accountant)
+    {
+        Simulator::Schedule(delay, [&listener, message] {
+            listener.BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
+            listener.MessageArrived(message);
+        });
+        return;
+    }
+    const MessageAccount account = AccountOf(queue, message, link);
+    Simulator::Schedule(delay, [this, message, account] {
+        m_context.listener->BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
+        m_accountant->MessageAccounted(message, account);
+        m_context.listener->MessageArrived(message);
+    });
+}
+
+void
+FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const FlowPackets packets(kind, bytes);
+    const auto count = [this](const std::vector<FlowUse>& uses, double frames, double size) {
+        for (const FlowUse& use : uses)
+        {
+            if (FabricPort* port = m_portOf[use.link])
+            {
+                port->CountSent(std::llround(frames * use.share), std::llround(size * use.share));
+            }
+        }
+    };
+    const auto frames = static_cast<double>(packets.full + 1);
+    const auto answers = static_cast<double>(packets.answers);
+    const auto wire = static_cast<double>(packets.WireBytes(kind));
+    count(*queue.forth, frames, wire - frames * kind.lineGapBytes);
+    count(*queue.back, answers, answers * (kind.answerWireBytes - kind.lineGapBytes));
+}
+
+MessageAccount
+FlowMessageTransport::AccountOf(const Queue& queue,
+                                const CollectiveMessage& message,
+                                uint32_t link) const
+{
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    const Way& way = m_ways[queue.way];
+    const int64_t turnPs = queue.beganPs - message.startPs;
+    const int64_t timePs = queue.arrivalPs - message.startPs - turnPs - way.answerPs;
+    const int64_t alonePs = std::min(AlonePs(kind, way.path, message.bytes), timePs);
+    const int64_t waitPs = timePs - alonePs;
+    const int64_t delayPs = std::min(way.path.delayPs, alonePs);
+    const bool inNic = link == queue.forth->front().link;
+    MessageAccount account;
+    account.Add(AccountPart::TURN, turnPs);
+    account.Add(AccountPart::PROPAGATION, delayPs);
+    account.Add(AccountPart::SERIALISATION, alonePs - delayPs);
+    account.Add(AccountPart::ACKNOWLEDGEMENT, way.answerPs);
+    account.Add(link == FlowShares::NONE ? AccountPart::WINDOW
+                : inNic                  ? AccountPart::NIC_QUEUE
+                                         : AccountPart::SWITCH_QUEUE,
+                waitPs);
+    const FabricPort* held = m_portOf[link == FlowShares::NONE ? queue.forth->front().link : link];
+    if (held)
+    {
+        const int64_t queuePs = link == FlowShares::NONE ? 0 : waitPs;
+        account.AddHop({held, queue.beganPs, queuePs, 0, alonePs - delayPs, delayPs});
+    }
+    return account;
+}
+
+void
+FlowMessageTransport::RoutesChanged()
+{
+    // Links that come up now are not up yet.
+    Simulator::ScheduleNow([this] {
+        for (uint32_t link = 1; link < m_portOf.size(); ++link)
+        {
+            const FabricPort& port = *m_portOf[link];
+            m_network.SetRate(link, port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0);
+        }
+        for (Queue& queue : m_queues)
+        {
+            FindWays(queue);
+            if (queue.flow != FlowShares::NONE)
+            {
+                m_network.Move(queue.flow, *queue.forth, *queue.back);
+            }
+        }
+    });
+}
+
+} // namespace ns3

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-changes.h"
+#include "fabric-net-device.h"
+#include "flow-meter.h"
+#include "flow-network.h"
+#include "flow-paths.h"
+#include "flow-transport-kind.h"
+#include "message-account.h"
+#include "message-transport.h"
+#include "roce-message-parts.h"
+#include "roce-pair-table.h"
+#include "roce-path.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace ns3
+{
+
+/// What flows travel over, and what they are told of it.
+struct FlowContext
+{
+    std::vector<Ptr<FabricNetDevice>> hosts;          //!< NIC of each host
+    std::vector<uint32_t> hostOfNpu;                  //!< host of each NPU
+    std::vector<std::pair<uint32_t, uint32_t>> kinds; //!< by dimension: NPUs, number of transport
+    std::vector<FlowTransportKind> transports;        //!< by number
+    bool spreads{false};                              //!< packets of a message part
+    bool waysDiffer{false};                           //!< equal ways may have unlike lines
+    uint32_t baseAddress{0};                          //!< IPv4 address of host 0
+    int64_t meterPs{0};                 //!< observed lines are told of by such intervals
+    MessageListener* listener{nullptr}; //!< told of messages
+};
+
+/**
+ * Carries messages as flows over the ways that packets would take. Messages of a queue pair, or
+ * of a connection, go one after the other; each is a flow (FlowNetwork) of its packets' bytes on
+ * the line. It arrives once the flow has ended and its last packet has crossed the network: later
+ * by what the message takes alone beyond its bytes at the rate of the narrowest line.
+ */
+class FlowMessageTransport : public MessageTransport, public FlowOwner, public FabricRoutesListener
+{
+  public:
+    /// \param context what flows travel over
+    explicit FlowMessageTransport(FlowContext context);
+    ~FlowMessageTransport() override;
+    void Send(const CollectiveMessage& message) override;
+    void FlowEnded(uint32_t flow) override;
+    /// Flows take the ways that the tables name now, and lines have the rates of now.
+    void RoutesChanged() override;
+
+    /// \param nowPs the time until which the meter tells of observed lines
+    void FlushMeter(int64_t nowPs)
+    {
+        m_meter.Flush(nowPs);
+    }
+
+    /// \return flows so far
+    uint64_t GetFlows() const
+    {
+        return m_flows;
+    }
+
+    /// \return how often rates were shared anew
+    uint64_t GetSolutions() const
+    {
+        return m_network.GetSolutions();
+    }
+
+  private:
+    /// What the lines of a way are like, which it has in common with many others.
+    struct Way
+    {
+        RocePath path;          //!< the lines
+        int64_t roundTripPs{0}; //!< of a full packet and its acknowledgement
+        int64_t answerPs{0};    //!< what the last acknowledgement adds to a message; 0: nothing
+    };
+
+    /// One of the queue pairs of two NPUs.
+    struct Queue
+    {
+        const std::vector<FlowUse>* forth{nullptr}; //!< links of its data
+        const std::vector<FlowUse>* back{nullptr};  //!< links of its acknowledgements
+        uint32_t pair{0};                           //!< number of its NPUs
+        uint32_t number{0};                         //!< of the queue pair among theirs
+        uint32_t way{0};                            //!< number of its way
+        uint32_t flow{FlowShares::NONE};            //!< of its first message, if it is under way
+        uint64_t narrowestBps{0};                   //!< rate that its bytes have alone, at most
+        int64_t arrivalPs{0};                       //!< of the last message
+        int64_t beganPs{0};                         //!< when the flow began
+        std::vector<RocePath> others;               //!< ways that its messages might take instead
+        std::deque<CollectiveMessage> messages;     //!< the first is under way
+    };
+
+    /// Two NPUs.
+    struct Pair
+    {
+        uint32_t sender{0};           //!< NPU that sends
+        uint32_t receiver{0};         //!< NPU that receives
+        uint32_t kind{0};             //!< number of the transport
+        uint32_t next{0};             //!< number of its next queue pair
+        uint16_t port{0};             //!< TCP port of the sender
+        std::vector<uint32_t> queues; //!< that last
+    };
+
+    /// \return number of two NPUs, about which what is needed is found out
+    uint32_t FindPair(uint32_t sender, uint32_t receiver);
+    /// \return number of the transport between two NPUs
+    uint32_t FindKind(uint32_t sender, uint32_t receiver) const;
+    /// \return the queue whose turn it is
+    uint32_t TakeTurn(uint32_t pair);
+    /// \return a queue, new or used again. \param number of the queue pair among its NPUs'
+    uint32_t OpenQueue(uint32_t pair, uint32_t number);
+    /// Find the ways of a queue.
+    void FindWays(Queue& queue);
+    /// \return links of lines, which stay there
+    const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
+    /// \return number of a line's link
+    uint32_t LinkOf(FabricPort* port);
+    /// \return number of the way over these lines
+    uint32_t WayOf(const Queue& queue, const std::vector<FlowLine>& lines);
+    /// \return time that a message takes alone, without its acknowledgement. \param path its way
+    static int64_t AlonePs(const FlowTransportKind& kind, const RocePath& path, uint64_t bytes);
+    /// \return time that a message would take alone over the best of its ways
+    int64_t IdealPs(const Queue& queue, uint64_t bytes) const;
+    /// Put a message behind the others of a queue.
+    void Post(uint32_t queue, const CollectiveMessage& message);
+    /// Let the first message of a queue go.
+    void Begin(uint32_t queue);
+    /// A message whose flow has ended arrives later. \param link what held it back for longest
+    void Deliver(Queue& queue, const CollectiveMessage& message, uint32_t link);
+    /// Count what a message has sent at all ports.
+    void Count(const Queue& queue, uint64_t bytes);
+    /// \return where the time of a message went. \param link what held it back for longest
+    MessageAccount AccountOf(const Queue& queue,
+                             const CollectiveMessage& message,
+                             uint32_t link) const;
+
+    FlowContext m_context;                                    //!< what flows travel over
+    std::unique_ptr<RoceMessageParts> m_parts;                //!< of messages, if split
+    MessageAccountant* m_accountant;                          //!< keeps accounts, or none
+    FlowMeter m_meter;                                        //!< of observed lines
+    FlowNetwork m_network;                                    //!< rates
+    FlowPaths m_paths;                                        //!< ways
+    std::unordered_map<const FabricPort*, uint32_t> m_linkOf; //!< links by port
+    std::vector<FabricPort*> m_portOf;                        //!< the other way round
+    std::map<std::vector<uint64_t>, uint32_t> m_wayOf;        //!< ways by what decides their times
+    std::vector<Way> m_ways;                                  //!< by number
+    RocePairTable m_numbers;                                  //!< of pairs of NPUs
+    std::vector<Pair> m_pairs;                                //!< by number
+    std::set<std::vector<FlowUse>> m_links;                   //!< of ways, each once
+    std::deque<Queue> m_queues;                               //!< by number
+    std::vector<uint32_t> m_free;                             //!< queues to use again
+    std::vector<uint32_t> m_queueOf;                          //!< queue of each flow
+    std::vector<uint16_t> m_ports;                            //!< TCP port given out last, by host
+    uint64_t m_flows{0};                                      //!< so far
+};
+
+} // namespace ns3

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "flow-network.h"
+
+#include "fabric-delay.h"
+
+#include "ns3/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ns3
+{
+
+FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies)
+    : m_owner(owner),
+      m_meter(meter),
+      m_tallies(tallies)
+{
+}
+
+uint32_t
+FlowNetwork::AddLink(double rate)
+{
+    m_answers.emplace_back().line = rate;
+    return m_shares.AddLink(rate);
+}
+
+void
+FlowNetwork::SetRate(uint32_t link, double rate)
+{
+    Answers& answers = m_answers[link];
+    answers.line = rate;
+    m_shares.SetCapacity(link, std::max(rate - answers.kept, 0.0));
+    SolveLater();
+}
+
+uint32_t
+FlowNetwork::Begin(const FlowDemand& demand)
+{
+    const uint32_t number = m_shares.Add(demand.forth, demand.cap);
+    if (number >= m_flows.size())
+    {
+        m_flows.resize(number + 1);
+    }
+    Flow& flow = m_flows[number];
+    flow.demand = demand;
+    flow.rate = flow.answered = 0.0;
+    flow.left = demand.bytes;
+    flow.sincePs = Simulator::Now().GetTimeStep();
+    flow.held.clear();
+    m_agenda.Add(number, m_order++, FlowAgenda::NEVER);
+    SolveLater();
+    return number;
+}
+
+void
+FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<const FlowUse> back)
+{
+    Flow& flow = m_flows[number];
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    Settle(flow, nowPs);
+    Follow(flow, 0.0, nowPs);
+    Meter(flow, 0.0, nowPs);
+    flow.demand.forth = forth;
+    flow.demand.back = back;
+    flow.rate = 0.0;
+    m_agenda.Move(number, FlowAgenda::NEVER);
+    m_shares.Remove(number);
+    m_shares.Add(forth, flow.demand.cap); // gets the number that was given back last
+    SolveLater();
+}
+
+uint32_t
+FlowNetwork::GetLongestBottleneck(uint32_t number) const
+{
+    const auto& held = m_flows[number].held;
+    const auto longest =
+        std::max_element(held.begin(), held.end(), [](const auto& one, const auto& other) {
+            return one.second < other.second;
+        });
+    return longest == held.end() ? FlowShares::NONE : longest->first;
+}
+
+void
+FlowNetwork::Settle(Flow& flow, int64_t nowPs)
+{
+    const int64_t passedPs = nowPs - flow.sincePs;
+    flow.left = std::max(0.0, flow.left - flow.rate * static_cast<double>(passedPs));
+    flow.sincePs = nowPs;
+    if (m_tallies && passedPs > 0)
+    {
+        const auto found =
+            std::find_if(flow.held.begin(), flow.held.end(), [&flow](const auto& held) {
+                return held.first == flow.bottleneck;
+            });
+        if (found == flow.held.end())
+        {
+            flow.held.emplace_back(flow.bottleneck, passedPs);
+        }
+        else
+        {
+            found->second += passedPs;
+        }
+    }
+}
+
+void
+FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
+{
+    if (m_meter.IsUsed())
+    {
+        for (const FlowUse& use : flow.demand.forth)
+        {
+            m_meter.Change(use.link, use.share * (rate - flow.rate), nowPs);
+        }
+    }
+}
+
+void
+FlowNetwork::Follow(Flow& flow, double rate, int64_t nowPs)
+{
+    const double more = rate - flow.answered;
+    if (flow.demand.back.empty() || std::abs(more) <= RATE_STEP * flow.answered)
+    {
+        return;
+    }
+    flow.answered = rate;
+    m_due.push({nowPs + flow.demand.answersAfterPs,
+                m_order++,
+                flow.demand.back,
+                more * flow.demand.backShare});
+}
+
+bool
+FlowNetwork::TakeAnswers(int64_t nowPs)
+{
+    while (!m_due.empty() && m_due.top().timePs <= nowPs)
+    {
+        const Answer& answer = m_due.top();
+        for (const FlowUse& use : answer.back)
+        {
+            Answers& answers = m_answers[use.link];
+            answers.load += answer.rate * use.share;
+            m_meter.Change(use.link, answer.rate * use.share, nowPs);
+            if (!answers.touched)
+            {
+                answers.touched = true;
+                m_touched.push_back(use.link);
+            }
+        }
+        m_due.pop();
+    }
+    bool different = false;
+    for (const uint32_t link : m_touched)
+    {
+        Answers& answers = m_answers[link];
+        answers.touched = false;
+        if (std::abs(answers.load - answers.kept) > LINE_STEP * answers.line)
+        {
+            answers.kept = answers.load;
+            m_shares.SetCapacity(link, std::max(answers.line - answers.kept, 0.0));
+            different = true;
+        }
+    }
+    m_touched.clear();
+    return different;
+}
+
+void
+FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
+{
+    Flow& flow = m_flows[number];
+    Settle(flow, nowPs);
+    Follow(flow, rate, nowPs);
+    Meter(flow, rate, nowPs);
+    flow.rate = rate;
+    flow.bottleneck = m_tallies ? m_shares.GetBottleneck(number) : FlowShares::NONE;
+    m_agenda.Move(number,
+                  rate > 0.0 ? FabricLater(nowPs, flow.left / rate, "a flow") : FlowAgenda::NEVER);
+}
+
+void
+FlowNetwork::Solve()
+{
+    m_waits = false;
+    m_solutions++;
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (const uint32_t number : m_shares.Solve())
+    {
+        ChangeRate(number, m_shares.GetRate(number), nowPs);
+    }
+    ScheduleNext();
+}
+
+void
+FlowNetwork::SolveLater()
+{
+    if (!m_waits)
+    {
+        m_waits = true;
+        Simulator::ScheduleNow(&FlowNetwork::Solve, this);
+    }
+}
+
+bool
+FlowNetwork::End(int64_t nowPs)
+{
+    m_ended.clear();
+    while (m_agenda.GetNextPs() <= nowPs)
+    {
+        m_ended.push_back(m_agenda.Pop());
+    }
+    for (const uint32_t number : m_ended)
+    {
+        Flow& flow = m_flows[number];
+        Settle(flow, nowPs);
+        Follow(flow, 0.0, nowPs);
+        Meter(flow, 0.0, nowPs);
+        m_shares.Remove(number);
+        m_owner.FlowEnded(number);
+    }
+    return !m_ended.empty();
+}
+
+void
+FlowNetwork::Pass()
+{
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (nowPs >= m_eventPs)
+    {
+        m_eventPs = FlowAgenda::NEVER;
+    }
+    const bool waited = m_waits;
+    m_waits = true; // until all that is due has been played
+    const bool different = TakeAnswers(nowPs);
+    const bool ended = End(nowPs);
+    m_waits = waited;
+    if (waited)
+    {
+        return; // rates are shared anew in this moment
+    }
+    if (different || ended)
+    {
+        Solve();
+    }
+    else
+    {
+        ScheduleNext();
+    }
+}
+
+int64_t
+FlowNetwork::GetNextPs() const
+{
+    const int64_t endPs = m_agenda.GetNextPs();
+    return m_due.empty() ? endPs : std::min(endPs, m_due.top().timePs);
+}
+
+void
+FlowNetwork::ScheduleNext()
+{
+    const int64_t nextPs = GetNextPs();
+    if (nextPs < m_eventPs)
+    {
+        m_eventPs = nextPs;
+        Simulator::Schedule(FabricDelay(nextPs - Simulator::Now().GetTimeStep(), "a flow"),
+                            &FlowNetwork::Pass,
+                            this);
+    }
+}
+
+} // namespace ns3

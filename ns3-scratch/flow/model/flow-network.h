@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "flow-agenda.h"
+#include "flow-meter.h"
+#include "flow-shares.h"
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ns3
+{
+
+/// What a flow wants. Its links must stay where they are, also when it has ended.
+struct FlowDemand
+{
+    std::span<const FlowUse> forth;   //!< links of its bytes
+    std::span<const FlowUse> back;    //!< links of its acknowledgements
+    double bytes{0.0};                //!< bytes on the line
+    double backShare{0.0};            //!< acknowledgements' bytes on the line for each of these
+    int64_t answersAfterPs{0};        //!< so much later than the bytes, acknowledgements are sent
+    double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
+};
+
+/// Who is told when flows end.
+class FlowOwner
+{
+  public:
+    virtual ~FlowOwner() = default;
+    /// \param flow one whose last byte has left its sender; its number may be used again
+    virtual void FlowEnded(uint32_t flow) = 0;
+};
+
+/**
+ * Flows over time: each has its max-min fair rate until another one begins or ends, or a link
+ * changes. Nothing else is an event.
+ *
+ * Acknowledgements are traffic of their own on their own links, later than the bytes by a given
+ * time: a link has what they leave. They follow a flow's rate once it differs by more than
+ * RATE_STEP from the one that they have, and a link keeps for them what they take once that differs
+ * by more than LINE_STEP of the line from what it keeps.
+ */
+class FlowNetwork
+{
+  public:
+    static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
+
+    /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
+    /// is kept which links held flows back
+    FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies);
+
+    /// \param rate bytes per picosecond of a new link \return its number: 0, 1, ...
+    uint32_t AddLink(double rate);
+    /// \param link a link \param rate that it has from now on
+    void SetRate(uint32_t link, double rate);
+    /// \param demand of a flow that begins now \return its number
+    uint32_t Begin(const FlowDemand& demand);
+    /// \param flow one that goes on elsewhere \param forth links of its bytes \param back those of
+    /// its acknowledgements; those that it had must stay where they are, too
+    void Move(uint32_t flow, std::span<const FlowUse> forth, std::span<const FlowUse> back);
+    /// \param flow one that ends now, while its owner is told \return the link that held it back
+    /// for longest, or NONE for its cap
+    uint32_t GetLongestBottleneck(uint32_t flow) const;
+
+    /// \return how often rates were shared anew
+    uint64_t GetSolutions() const
+    {
+        return m_solutions;
+    }
+
+  private:
+    /// A flow that goes on.
+    struct Flow
+    {
+        FlowDemand demand;                     //!< what it wants
+        double rate{0.0};                      //!< bytes per picosecond
+        double answered{0.0};                  //!< the rate that its acknowledgements have or get
+        double left{0.0};                      //!< bytes to come when it had got its rate
+        int64_t sincePs{0};                    //!< when that was
+        uint32_t bottleneck{FlowShares::NONE}; //!< what holds it back since then, if tallied
+        std::vector<std::pair<uint32_t, int64_t>> held; //!< by link, for how long, if tallied
+    };
+
+    /// What a link has for acknowledgements.
+    struct Answers
+    {
+        double line{0.0};    //!< rate of the line
+        double load{0.0};    //!< what they take
+        double kept{0.0};    //!< what is kept for them
+        bool touched{false}; //!< the load has changed
+    };
+
+    /// Acknowledgements that will take more, or less.
+    struct Answer
+    {
+        int64_t timePs;                //!< when
+        uint64_t order;                //!< which of all this is
+        std::span<const FlowUse> back; //!< their links
+        double rate;                   //!< how much more
+
+        /// \return whether it comes after another
+        bool operator>(const Answer& other) const
+        {
+            return timePs != other.timePs ? timePs > other.timePs : order > other.order;
+        }
+    };
+
+    /// An event: play what is due.
+    void Pass();
+    /// Share rates anew, once all of this moment has begun.
+    void SolveLater();
+    /// Share rates anew.
+    void Solve();
+    /// Flows end that are due. \return whether any did
+    bool End(int64_t nowPs);
+    /// Tell the meter that a flow has another rate.
+    void Meter(const Flow& flow, double rate, int64_t nowPs);
+    /// A flow gets another rate. \param nowPs the time
+    void ChangeRate(uint32_t number, double rate, int64_t nowPs);
+    /// Bring what is left of a flow up to date.
+    void Settle(Flow& flow, int64_t nowPs);
+    /// Acknowledgements of a flow follow its rate. \param rate of the flow \param nowPs the time
+    void Follow(Flow& flow, double rate, int64_t nowPs);
+    /// Acknowledgements take what is due. \return whether a link keeps something else for them
+    bool TakeAnswers(int64_t nowPs);
+    /// \return when something is due next
+    int64_t GetNextPs() const;
+    /// See that what is due next is an event.
+    void ScheduleNext();
+
+    FlowOwner& m_owner;              //!< is told of ends
+    FlowMeter& m_meter;              //!< of what some links carry
+    bool m_tallies;                  //!< bottlenecks are kept
+    FlowShares m_shares;             //!< rates
+    FlowAgenda m_agenda;             //!< ends
+    std::vector<Flow> m_flows;       //!< by number among the shares
+    std::vector<Answers> m_answers;  //!< by link
+    std::vector<uint32_t> m_touched; //!< links whose acknowledgements have changed
+    std::priority_queue<Answer, std::vector<Answer>, std::greater<>> m_due; //!< in time
+    std::vector<uint32_t> m_ended;                                          //!< flows that end now
+    int64_t m_eventPs{FlowAgenda::NEVER};                                   //!< of the next event
+    uint64_t m_order{0};     //!< flows and changes so far
+    uint64_t m_solutions{0}; //!< so far
+    bool m_waits{false};     //!< rates will be shared anew
+};
+
+} // namespace ns3

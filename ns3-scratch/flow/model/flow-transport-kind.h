@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace ns3
+{
+
+/// What flows know of a transport. Sizes are bytes.
+struct FlowTransportKind
+{
+    uint32_t payloadBytes{1000};  //!< data of a full packet
+    uint32_t aroundBytes{82};     //!< what a packet has on the line beside its data
+    uint32_t leastWireBytes{84};  //!< the shortest packet on the line
+    uint32_t lineGapBytes{20};    //!< of all these, what is on the line only
+    uint32_t answerWireBytes{86}; //!< an acknowledgement on the line
+    uint32_t answerEvery{1};      //!< packets an acknowledgement
+    uint64_t windowBytes{0};      //!< most data in flight of a queue pair; 0: no limit
+    uint32_t queuePairs{1};       //!< of two NPUs, in turns
+    bool perMessage{false};       //!< a queue pair for each message
+    bool splitMessages{false};    //!< each message goes over all queue pairs, else over the next
+    bool acknowledged{false};     //!< a message completes at the sender's last acknowledgement
+    bool portOfMessage{false};    //!< paths are hashed from a port number that grows by message
+    bool tcpPorts{false};         //!< paths are hashed from addresses and TCP ports
+
+    /// \param bytes of data in a packet \return its bytes on the line
+    uint64_t WireBytes(uint64_t bytes) const
+    {
+        return std::max<uint64_t>(bytes + aroundBytes, leastWireBytes);
+    }
+};
+
+/// The packets of a message.
+struct FlowPackets
+{
+    uint64_t full;      //!< full ones before the last
+    uint64_t lastBytes; //!< data of the last
+    uint64_t answers;   //!< acknowledgements
+
+    /// \param kind of transport \param bytes of a message
+    FlowPackets(const FlowTransportKind& kind, uint64_t bytes)
+        : full((bytes - 1) / kind.payloadBytes),
+          lastBytes(bytes - full * kind.payloadBytes),
+          answers((full + kind.answerEvery) / kind.answerEvery)
+    {
+    }
+
+    /// \param kind of transport \return bytes on the line of all of them
+    uint64_t WireBytes(const FlowTransportKind& kind) const
+    {
+        return full * kind.WireBytes(kind.payloadBytes) + kind.WireBytes(lastBytes);
+    }
+};
+
+} // namespace ns3

@@ -1,0 +1,125 @@
+"""Flows on links by progressive filling over all flows at every event, as docs/flow.md has the rules.
+
+Written apart from the native half: nothing is incremental here, and nothing is kept but what remains of each flow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+RATE_STEP = 0.0937
+"""Of a flow's rate: its acknowledgements follow it once it differs by more from what they have or will have."""
+LINE_STEP = 0.0083
+"""Of a line's rate: what a link keeps for acknowledgements follows what they take once that differs by more."""
+_FULL = 1e-12
+_ROUNDING_PS = 0.5
+
+
+@dataclass
+class OracleFlow:
+    """A message: ``forth`` and ``back`` are links with the share of the bytes that crosses each.
+
+    ``bytes`` on the line, ``back_share`` bytes of acknowledgements for each, sent ``after_ps`` later,
+    ``cap`` bytes per ps.
+    ``queue``: flows of one queue go one after the other.
+    """
+
+    start_ps: int
+    bytes: float
+    forth: dict[int, float]
+    back: dict[int, float]
+    back_share: float
+    after_ps: int = 0
+    cap: float = float("inf")
+    queue: int = -1
+    began_ps: float = field(default=-1.0, init=False)
+    end_ps: float = field(default=-1.0, init=False)
+    left: float = field(default=0.0, init=False)
+    rate: float = field(default=0.0, init=False)
+    answered: float = field(default=0.0, init=False)
+
+
+def fill(flows: Sequence[OracleFlow], capacities: dict[int, float]) -> None:
+    """Set the max-min fair rate of each flow: all rise together until a link is full or a cap is reached."""
+    left, rising, level = dict(capacities), list(flows), 0.0
+    while rising:
+        wanted: dict[int, float] = {}
+        for flow in rising:
+            for link, share in flow.forth.items():
+                wanted[link] = wanted.get(link, 0.0) + share
+        step = min(left[link] / share for link, share in wanted.items())
+        step = min(step, *(flow.cap - level for flow in rising))
+        level += step
+        for link, share in wanted.items():
+            left[link] -= step * share
+        full = {link for link in wanted if left[link] <= _FULL * capacities[link]}
+        stopped = [flow for flow in rising if flow.cap <= level * (1 + _FULL) or full.intersection(flow.forth)]
+        for flow in stopped:
+            flow.rate = level
+        rising = [flow for flow in rising if flow not in stopped]
+
+
+def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
+    """Find when each flow ends; ``lines``: bytes per ps of each link."""
+    answers = _Answers(lines)
+    waiting = sorted(flows, key=lambda flow: flow.start_ps)
+    active: list[OracleFlow] = []
+    now = 0.0
+    for flow in flows:
+        flow.left = flow.bytes
+    while waiting or active:
+        answers.take(now)
+        starts = _starting(waiting, active, now)
+        waiting = [flow for flow in waiting if flow not in starts]
+        active += starts
+        fill(active, {link: rate - answers.kept[link] for link, rate in lines.items()})
+        for flow in active:
+            answers.follow(flow, flow.rate, now)
+        ends = [now + flow.left / flow.rate for flow in active]
+        later = [flow.start_ps for flow in waiting if flow.start_ps > now]
+        then = min([*ends, *later, *answers.times()])
+        for flow, end in zip(active, ends, strict=True):
+            flow.left -= flow.rate * (then - now)
+            if end <= then + _ROUNDING_PS:
+                flow.end_ps = end
+                answers.follow(flow, 0.0, then)
+        active = [flow for flow in active if flow.end_ps < 0]
+        now = then
+
+
+def _starting(waiting: Sequence[OracleFlow], active: Sequence[OracleFlow], now: float) -> list[OracleFlow]:
+    busy = {flow.queue for flow in active if flow.queue >= 0}
+    starts = []
+    for flow in waiting:
+        if flow.start_ps <= now and flow.queue not in busy:
+            starts.append(flow)
+            busy |= {flow.queue} if flow.queue >= 0 else set()
+    return starts
+
+
+class _Answers:
+    """What acknowledgements take, and what links keep for them."""
+
+    def __init__(self, lines: dict[int, float]) -> None:
+        self.kept = dict.fromkeys(lines, 0.0)
+        self._lines = lines
+        self._taken = dict.fromkeys(lines, 0.0)
+        self._due: list[tuple[float, OracleFlow, float]] = []
+
+    def times(self) -> list[float]:
+        return [time for time, _, _ in self._due]
+
+    def follow(self, flow: OracleFlow, rate: float, now: float) -> None:
+        if abs(rate - flow.answered) > RATE_STEP * flow.answered:
+            self._due.append((now + flow.after_ps, flow, rate - flow.answered))
+            flow.answered = rate
+
+    def take(self, now: float) -> None:
+        for _, flow, more in (each for each in self._due if each[0] <= now):
+            for link, share in flow.back.items():
+                self._taken[link] += more * flow.back_share * share
+        self._due = [each for each in self._due if each[0] > now]
+        for link, rate in self._lines.items():
+            if abs(self._taken[link] - self.kept[link]) > LINE_STEP * rate:
+                self.kept[link] = self._taken[link]

@@ -1,0 +1,144 @@
+"""The flow backend where the answer is known: messages alone, lines that are shared, and what is recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.many_networks import system_for
+from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_network, roce_star
+from support.star_network import Played
+
+import astra_ns3
+from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.errors import InputError
+from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.workload_formats import AnyWorkload
+
+LINE_BYTES_PER_NS = 12.5
+MIB = 1 << 20
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+SERVERS = {
+    "kind": "rail-optimised",
+    "nodes": 2,
+    "npus_per_node": 4,
+    "scale_up": {"kind": "switch", "link": {"rate": "200Gbps", "delay": "500ns"}, "switch": {"buffer": "1GB"}},
+    "spines": 3,
+    "link": LINK,
+    "switch": {"buffer": "1GB"},
+    "routing": {"kind": "spray"},
+}
+STAR = {"kind": "single-switch", "npus": 4, "link": LINK, "switch": {"buffer": "1GB"}}
+TREE = {"kind": "fat-tree", "k": 4, "link": LINK, "switch": {"buffer": "1GB"}}
+
+
+def _all_reduce() -> AnyWorkload:
+    return parse_workload(f"MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {MIB} 0\n", "micro")
+
+
+def _flow(played: Played) -> Any:
+    """The only message."""
+    (row,) = played.table("flows").itertuples()
+    return row
+
+
+@pytest.mark.parametrize("bytes", [1, 999, 1000, 1001, 123_456, 5_000_000])
+@pytest.mark.parametrize("topology", [STAR, TREE, SERVERS])
+def test_a_message_alone_takes_as_long_as_its_packets(
+    tmp_path: Path, topology: Mapping[str, object], bytes: int
+) -> None:
+    network = roce_network(topology, congestion_control="none", reliability={"kind": "selective-repeat"})
+    times = {}
+    for backend in ("ns3", "flow"):
+        folder = tmp_path / backend
+        folder.mkdir()
+        row = _flow(play_flows(network, [Flow(0, 3, bytes)], folder, backend=backend))
+        times[backend] = row.end_ps - row.start_ps
+        assert row.end_ps - row.start_ps == pytest.approx(row.ideal_ps, abs=1)
+    assert times["flow"] == pytest.approx(times["ns3"], abs=1)
+
+
+def test_two_flows_into_one_host_share_its_line(tmp_path: Path) -> None:
+    flows = [Flow(1, 0, 10 * MIB), Flow(2, 0, 10 * MIB)]
+    rows: Any = play_flows(roce_star(3, congestion_control="none"), flows, tmp_path, backend="flow").table("flows")
+    assert rows.end_ps.nunique() == 1
+    assert rows.end_ps[0] == pytest.approx(2 * rows.ideal_ps[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_flows_know_no_control(tmp_path: Path, control: str) -> None:
+    network = roce_star(3, congestion_control=control, switch={"pfc": LOSSLESS})
+    played = play_flows(network, [Flow(1, 0, MIB), Flow(2, 0, MIB)], tmp_path, backend="flow")
+    assert played.statistics["packets"] == 0
+    assert len(played.table("flows")) == 2
+
+
+def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:
+    network = roce_star(2, congestion_control="none", window=12_500, rate="100Gbps")
+    row = _flow(play_flows(network, [Flow(0, 1, MIB)], tmp_path, backend="flow", accounts=True))
+    trip_ps = 2 * 2 * 500_000 + 2 * (1082 + 86) * 80
+    assert row.end_ps == pytest.approx(MIB / 12_500 * trip_ps, rel=0.01)
+
+
+def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None:
+    flows = [Flow(1, 0, MIB, messages=2), Flow(2, 0, MIB), Flow(2, 3, 1_000)]
+    played = play_flows(roce_star(4, congestion_control="none"), flows, tmp_path, backend="flow", accounts=True)
+    accounts: Any = played.table("accounts")
+    hops: Any = played.table("account_hops")
+    parts = [name for name in accounts if name.endswith("_ps") and name not in ("start_ps", "end_ps")]
+    assert (accounts[parts].sum(axis=1) == accounts.end_ps - accounts.start_ps).all()
+    into_0 = hops[hops.message.isin(accounts.index[accounts.source == 1])]
+    assert set(into_0.port.astype(str)) == {"switch0:0"}
+    assert accounts.turn_ps.max() > accounts.turn_ps.min() == 0
+
+
+def test_what_lines_carry_is_recorded_in_each_interval(tmp_path: Path) -> None:
+    observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
+    network = roce_star(3, congestion_control="none", observe=observe)
+    played = play_flows(network, [Flow(1, 0, MIB), Flow(2, 0, MIB)], tmp_path, backend="flow")
+    rows: Any = played.table("utilisation")
+    packets = -(-MIB // 1000)
+    wire = MIB + packets * 82
+    out = rows[rows.port == "host1"].wire_bytes
+    assert out.sum() == pytest.approx(wire, abs=2)
+    assert rows[rows.port == "switch0:0"].wire_bytes[:-1].max() <= LINE_BYTES_PER_NS * 10_000 + 1
+    assert played.ports["switch0:0"]["sent_bytes"] == 2 * (MIB + packets * 62)
+
+
+def test_a_flow_waits_while_its_link_is_down(tmp_path: Path) -> None:
+    star = roce_star(3, congestion_control="none")
+    down_ps, up_ps = 20_000_000, 120_000_000
+    ends = []
+    for name in ("plain", "changed"):
+        folder = tmp_path / name
+        folder.mkdir()
+        target = LinkTarget(1)
+        changes = [Change(down_ps, target, State(up=False)), Change(up_ps, target, State(up=True))]
+        played = play_flows(
+            star, [Flow(1, 0, MIB)], folder, backend="flow", changes=changes if name == "changed" else []
+        )
+        ends.append(_flow(played).end_ps)
+    assert ends[1] - ends[0] == pytest.approx(up_ps - down_ps, abs=10)
+
+
+def test_a_network_without_packets_is_refused_in_a_line() -> None:
+    grid = AnalyticalNetwork(
+        grid=(AnalyticalDimension(topology="switch", npus=4, bytes_per_ns=50, link_latency_ns=500),)
+    )
+    with pytest.raises(InputError, match="without packets"):
+        astra_ns3.run(workload=_all_reduce(), system=system_for(1), network=grid, backend="flow")
+
+
+def test_what_flows_have_not_is_told_in_a_line(tmp_path: Path) -> None:
+    network: NetworkConfig = parse_network(
+        {"topology": TREE, "transport": {"kind": "roce"}, "observe": {"queues": ["all"], "utilisation": ["all"]}}
+    )
+    result = astra_ns3.run(
+        workload=_all_reduce(), system=system_for(1), network=network, backend="flow", output=tmp_path / "o"
+    )
+    assert any("with the backend flow, but for utilisation" in words for words in result.metadata["warnings"])
+    assert len(result.utilisation)
