@@ -35,7 +35,7 @@ FlowMeter::Tell(Link& link, int64_t nowPs) const
         for (auto whole = static_cast<uint64_t>(std::max(link.rest, 0.0)); whole > 0;)
         {
             const uint64_t bytes = std::min(whole, MOST_BYTES);
-            link.port->TellLine(TimeStep(link.toldPs), bytes);
+            link.port->TellLine(link.toldPs, bytes);
             link.rest -= static_cast<double>(bytes);
             whole -= bytes;
         }
