@@ -58,7 +58,10 @@ def refused(finished: Finished, status: int = 2) -> str:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--backend", "ns4"), "backend 'ns4' is not one of ns3, analytical, analytical-queues; did you mean 'ns3'?"),
+        (
+            ("--backend", "ns4"),
+            "backend 'ns4' is not one of ns3, flow, analytical, analytical-queues; did you mean 'ns3'?",
+        ),
         (("--scheduling-policy", "gone.py:first"), "gone.py: no such policy file"),
         (("--intra-dimension-scheduling", "gone.py:first"), "gone.py: no such policy file"),
         (("--inter-dimension-scheduling", "gone.py:first"), "gone.py: no such policy file"),

@@ -35,10 +35,9 @@ def joined(parts: Iterable[object]) -> Markup:
     return Markup("".join(escaped(part) for part in parts))
 
 
-def unbroken(content: object) -> str:
+def unbroken(text: str) -> str:
     """Two words that stay in one line, as a number and its unit do; markup and longer text as they are."""
-    text = str(content)
-    return content if isinstance(content, Markup) else text.replace(" ", "\u00a0") if text.count(" ") == 1 else text
+    return text.replace(" ", "\u00a0") if not isinstance(text, Markup) and text.count(" ") == 1 else text
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Sequence[int] = ()) -> Markup:
@@ -48,7 +47,10 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], numbers: Seq
     """
 
     def cells(kind: str, row: Sequence[object]) -> Markup:
-        told = [unbroken(cell) if kind == "td" and index in numbers else cell for index, cell in enumerate(row)]
+        told = [
+            unbroken(cell) if kind == "td" and index in numbers and isinstance(cell, str) else cell
+            for index, cell in enumerate(row)
+        ]
         return joined(tag(kind, cell, class_="number" if index in numbers else None) for index, cell in enumerate(told))
 
     body = tag("tbody", *(tag("tr", cells("td", row)) for row in rows))

@@ -93,6 +93,14 @@ MessageRouter::Send(const CollectiveMessage& message)
 }
 
 bool
+MessageRouter::MayOrderByHost() const
+{
+    return std::all_of(m_transports.begin(), m_transports.end(), [](const auto& transport) {
+        return transport->MayOrderByHost();
+    });
+}
+
+bool
 MessageRouter::MayPlayHostsApart() const
 {
     return std::all_of(m_transports.begin(), m_transports.end(), [](const auto& transport) {

@@ -22,6 +22,8 @@ class MessageRouter : public ns3::MessageTransport
     /// \param context names the transports, which are made from it
     explicit MessageRouter(const TransportContext& context);
     void Send(const ns3::CollectiveMessage& message) override;
+    /// \return whether what happens at hosts may come by host, see SessionTransport
+    bool MayOrderByHost() const;
     /// \return whether hosts may be played by themselves, see SessionTransport
     bool MayPlayHostsApart() const;
     /// \return whether a transport may fail at a host before a time

@@ -107,6 +107,12 @@ RoceSessionTransport::GetMessages()
 }
 
 bool
+RoceSessionTransport::MayOrderByHost() const
+{
+    return true;
+}
+
+bool
 RoceSessionTransport::MayPlayHostsApart() const
 {
     return m_mayPlayHostsApart;

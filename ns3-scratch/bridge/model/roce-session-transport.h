@@ -17,6 +17,7 @@ class RoceSessionTransport : public SessionTransport
     /// \param context what it is made from \param part its numbers
     RoceSessionTransport(const TransportContext& context, PartReader& part);
     ns3::MessageTransport& GetMessages() override;
+    bool MayOrderByHost() const override;
     bool MayPlayHostsApart() const override;
     bool MayFail(uint32_t host, int64_t beforePs) const override;
     void AddTo(SessionStatistics& statistics) const override;

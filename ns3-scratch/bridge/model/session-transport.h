@@ -41,6 +41,13 @@ class SessionTransport
     /// \return what carries the messages
     virtual ns3::MessageTransport& GetMessages() = 0;
 
+    /// \return whether what happens at hosts at one time may come by host (FabricSimulator), not in
+    /// the order of its scheduling, whatever is observed
+    virtual bool MayOrderByHost() const
+    {
+        return false;
+    }
+
     /// \return whether hosts may be played by themselves (FabricSimulator::PlayHostsApart): what it
     /// does for one of them touches no other, and nobody has to hear of it in order of time
     virtual bool MayPlayHostsApart() const

@@ -172,6 +172,10 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
                                                                        *m_parts->recorder,
                                                                        *m_parts->executor,
                                                                        m_parts->changes.get()});
+    if (m_parts->router->MayOrderByHost())
+    {
+        m_parts->simulation->GetSimulator().OrderByHost();
+    }
     m_parts->hostOfNpu.assign(description.hostOfNpu.begin(), description.hostOfNpu.end());
     std::vector<uint32_t> hosts = m_parts->hostOfNpu;
     std::sort(hosts.begin(), hosts.end());

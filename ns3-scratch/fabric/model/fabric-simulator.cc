@@ -299,7 +299,9 @@ FabricSimulator::ScheduleOn(uint32_t node, int64_t delayPs, EventImpl* event)
                              : inFirst                              ? m_windowEndPs
                                                                     : m_groups[group].playedPs;
     const FabricDue due{std::max(timePs, playedPs),
-                        m_hasRun ? HOSTS + static_cast<uint64_t>(lane.nowPs) : number,
+                        !m_hasRun  ? number
+                        : m_byHost ? HOSTS + static_cast<uint64_t>(lane.nowPs)
+                                   : LATER + number,
                         reinterpret_cast<uintptr_t>(event),
                         node,
                         static_cast<uint32_t>(number)};
@@ -312,6 +314,12 @@ FabricSimulator::ScheduleOn(uint32_t node, int64_t delayPs, EventImpl* event)
         Put(lane, group, due);
     }
     return {Ptr<EventImpl>(event), static_cast<uint64_t>(due.timePs), node, due.sequence};
+}
+
+void
+FabricSimulator::OrderByHost()
+{
+    m_byHost = true;
 }
 
 bool

@@ -117,6 +117,10 @@ class FabricSimulator : public SimulatorImpl
      * \return its id
      */
     EventId ScheduleOn(uint32_t node, int64_t delayPs, EventImpl* event);
+    /// Have what ScheduleOn schedules come after other events that are due at the same time, by the
+    /// moment of scheduling and then by node: an order that does not depend on windows. Else all
+    /// come in the order of their scheduling, and hosts can't be played apart. Before Run.
+    void OrderByHost();
     /// \return whether the present event is one of a group that is played by itself
     bool IsApart() const;
 
@@ -288,6 +292,7 @@ class FabricSimulator : public SimulatorImpl
     std::vector<Group> m_groups;           //!< by number; none: no windows
     std::vector<FabricHostGroup*> m_hosts; //!< of groups 1, 2, ...; none: hosts are in group 0
     std::vector<uint32_t> m_groupOfNode;   //!< with m_hosts: of each node
+    bool m_byHost{false};                  //!< see OrderByHost
     bool m_inOrder{false};                 //!< hosts play the present window from m_first
     std::vector<uint32_t> m_active;        //!< groups that have a turn in the window of switches
     std::vector<FabricPort*> m_emptied;    //!< see NoteEmptied

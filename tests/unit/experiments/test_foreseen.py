@@ -111,11 +111,13 @@ def test_the_page_has_a_row_for_each_stage_and_each_group() -> None:
         "exposed_by_group_of_roles": roles,
     }
     shown = [Shown(SimpleNamespace(metadata=metadata), "mine", 0)]
-    stages = re.findall(r"<td>(stage \d)</td><td class=\"number\">([\d.]+ KB)</td>", memory_by_stage(shown))
+    stages = re.findall(
+        r"<td>(stage \d)</td><td class=\"number\">([\d.]+ KB)</td>", memory_by_stage(shown).replace("\u00a0", " ")
+    )
     assert stages == [("stage 0", "8.1 KB"), ("stage 1", "5.1 KB")]
     page = exposed_by_group(shown)
     assert re.findall(r"<th(?: [^>]*)?>(.*?)</th>", page) == ["group", "stage 0 (NPU 0)", "stage 1 (NPU 4)"]
-    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", page)]
+    cells = [re.sub("<[^>]*>", "", cell).replace("\u00a0", " ") for cell in re.findall(r"<td[^>]*>(.*?)</td>", page)]
     assert cells == ["tensor", "3 ns 75.0%", "-", "pipeline", "1 ns 25.0%", "5 ns 100.0%", "all", "4 ns", "5 ns"]
 
 
