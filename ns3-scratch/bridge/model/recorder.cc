@@ -269,7 +269,7 @@ Recorder::Flush()
 void
 Recorder::HandOver()
 {
-    PutArrived(std::numeric_limits<int64_t>::max());
+    PutArrived(FabricNowPs()); // more may arrive in this moment
     for (RecordTable* table : m_tables)
     {
         table->Flush();
