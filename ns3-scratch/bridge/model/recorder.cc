@@ -263,6 +263,7 @@ Recorder::Flush()
     {
         probe->Flush();
     }
+    PutArrived(std::numeric_limits<int64_t>::max());
     HandOver();
 }
 
