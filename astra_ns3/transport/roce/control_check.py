@@ -32,19 +32,15 @@ def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Ite
     regain = _REGAIN.get(kind)
     if regain is None:
         return
-    line_bps, fastest_bps = (best(port.rate_bps for port in outline.host_ports) for best in (min, max))
-    regain_ps = regain(numbers, parameters, line_bps, round_trip_ps)
-    if regain_ps > LONGEST_REGAIN_PS:
-        yield (
-            f"congestion_control {kind} needs {format_time(int(regain_ps))} to get from half of "
-            f"{format_rate(line_bps)} back to all of it{_CURES.get(kind, '')}"
-        )
-    elif kind in _BY_RATE and fastest_bps >= _UNLIKE * line_bps:
-        yield (
-            f"congestion_control {kind} has one set of numbers for hosts' lines of {format_rate(line_bps)} and of "
-            f"{format_rate(fastest_bps)}, scaled to the slowest: congestion on the fastest is slow to recover from; "
-            "raise rate_ai and rate_hai"
-        )
+    for line_bps in sorted({port.rate_bps for port in outline.host_ports}):
+        in_force = {**numbers, **parameters.faster_lines.get(line_bps, {})}
+        regain_ps = regain(in_force, parameters, line_bps, round_trip_ps)
+        if regain_ps > LONGEST_REGAIN_PS:
+            yield (
+                f"congestion_control {kind} needs {format_time(int(regain_ps))} to get from half of "
+                f"{format_rate(line_bps)} back to all of it{_CURES.get(kind, '')}"
+            )
+            return
 
 
 def marking_warnings(switch: SwitchOutline, wire_bytes: int, priority: int, control: RoceControl) -> Iterator[str]:
@@ -117,10 +113,6 @@ _REGAIN: Mapping[str, Callable[[_Numbers, RoceParameters, int, int], float]] = M
         "swift": lambda numbers, *more: _window_regain_ps(numbers["ai"], *more),
     }
 )
-# Their steps are rates, which a faster line needs more of.
-_BY_RATE = ("dcqcn", "timely")
-# Times the slowest line. With nine times DCQCN made an incast inside a node of 0.4 ms of data 3.8 times as long.
-_UNLIKE = 4
 _CURES: Mapping[str, str] = MappingProxyType(
     {
         "dcqcn": ": raise rate_ai and rate_hai, shorten increase_timer, or use parameters: scaled",

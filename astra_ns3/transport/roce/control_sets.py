@@ -8,8 +8,8 @@ with the NIC's. ``nvidia``: the decrease of a vendor's NIC (NVIDIA DOCA 3.4, "DC
 
 Sources: DCQCN, Zhu et al., SIGCOMM 2015; TIMELY, Mittal et al., SIGCOMM 2015; DCTCP, Alizadeh et al., SIGCOMM 2010, and
 RFC 8257; HPCC, Li et al., SIGCOMM 2019; PINT, Ben Basat et al., SIGCOMM 2020; Swift, Kumar et al., SIGCOMM 2020. The
-rules and where each comes from: docs/congestion-control.md. Model limits: one line rate and one round trip for a whole
-network, those of its slowest NIC and of its longest path.
+rules and where each comes from: docs/congestion-control.md. Model limits: lines of hosts alone scale numbers, those of
+switches don't, and the round trip is one for a whole network, that of its longest path.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HALF_REGAINED_PS = 1_375_000_000
 
 @dataclass(frozen=True)
 class Line:
-    """What numbers are scaled by: the rate of the slowest NIC, the longest base round trip, a packet's payload."""
+    """What numbers are scaled by: the rate of a host's line, the longest base round trip, a packet's payload."""
 
     rate_bps: int
     round_trip_ps: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse, wrong
@@ -49,7 +49,8 @@ class RoceParameters(RoceFrames):
 
     ``window_bytes`` 0: none, or the path's bandwidth-delay product if ``window_of_path``. ``own_file`` and
     ``own_class``: a user's own control, empty for ours, which ``congestion_control`` names. ``control_parameters``: the
-    control's numbers by name, and ``minimum_rate``.
+    control's numbers by name, and ``minimum_rate``. ``faster_lines``: in place of these, the numbers of queue pairs on
+    whose path no line is slower than the key, in bits per second; only what differs.
     """
 
     per_message: bool
@@ -82,6 +83,7 @@ class RoceParameters(RoceFrames):
     own_file: str
     own_class: str
     control_parameters: Mapping[str, float]
+    faster_lines: Mapping[int, Mapping[str, float]]
 
 
 def roce_frames(transport: RoceTransport) -> RoceFrames:
@@ -100,17 +102,17 @@ def roce_frames(transport: RoceTransport) -> RoceFrames:
     )
 
 
-def roce_line(transport: RoceTransport, outline: NetworkOutline) -> Line:
-    """Return the line that scales the control's numbers on the network of ``outline``."""
-    return Line(
-        rate_bps=min(port.rate_bps for port in outline.host_ports),
-        round_trip_ps=base_round_trip_ps(roce_frames(transport), outline),
-        payload_bytes=transport.payload_bytes,
-    )
+def roce_lines(transport: RoceTransport, outline: NetworkOutline) -> list[Line]:
+    """Return the lines that scale the control's numbers on the network of ``outline``, the slowest first."""
+    round_trip_ps = base_round_trip_ps(roce_frames(transport), outline)
+    rates = sorted({port.rate_bps for port in outline.host_ports})
+    return [Line(rate_bps, round_trip_ps, transport.payload_bytes) for rate_bps in rates]
 
 
-def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
+def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> RoceParameters:
     """The configuration with what was left open filled in: windows, telemetry and numbers as the control needs them.
+
+    ``line`` scales the control's numbers; on paths without a slower line, those of ``faster`` do.
 
     Raises InputError for combinations that contradict each other.
     """
@@ -118,8 +120,8 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
     window, scales = _window(transport), transport.window_scales_with_rate
     own = transport.own_control
     found = _in_force(transport, line)
-    numbers, minimum_rate_bps = found.numbers, _given(transport.minimum_rate_bps, found.minimum_rate_bps)
-    of_the_control = {name: value for name, value in numbers.items() if name not in control.of_the_fabric}
+    numbers = found.numbers
+    control_parameters = _of_the_control(transport, found)
     return RoceParameters(
         **vars(roce_frames(transport)),
         per_message=transport.queue_pairs == "per-message",
@@ -140,7 +142,7 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
         window_of_path=window == "bdp",
         window_scales=control.window_scales if scales is None else scales,
         paced=transport.rate_limited,
-        minimum_rate_bps=minimum_rate_bps,
+        minimum_rate_bps=_given(transport.minimum_rate_bps, found.minimum_rate_bps),
         cnp_interval_ps=_given(transport.cnp_interval_ps, found.cnp_interval_ps),
         cnp_on_ack=transport.cnp == "on-ack",
         port_of_message=transport.ecmp == "per-message-port",
@@ -151,8 +153,23 @@ def roce_parameters(transport: RoceTransport, line: Line) -> RoceParameters:
         congestion_control=control.kind,
         own_file=own.path if own else "",
         own_class=own.class_name if own else "",
-        control_parameters={"minimum_rate": float(minimum_rate_bps), **of_the_control},
+        control_parameters=control_parameters,
+        faster_lines=_faster_lines(transport, faster, control_parameters),
     )
+
+
+def _of_the_control(transport: RoceTransport, found: InForce) -> dict[str, float]:
+    of_the_fabric = transport.congestion_control.of_the_fabric
+    numbers = {name: value for name, value in found.numbers.items() if name not in of_the_fabric}
+    return {"minimum_rate": float(_given(transport.minimum_rate_bps, found.minimum_rate_bps)), **numbers}
+
+
+def _faster_lines(
+    transport: RoceTransport, lines: Iterable[Line], numbers: Mapping[str, float]
+) -> dict[int, dict[str, float]]:
+    found = {line.rate_bps: _of_the_control(transport, _in_force(transport, line)) for line in lines}
+    unlike = {rate: {name: each[name] for name in each if each[name] != numbers[name]} for rate, each in found.items()}
+    return {rate: each for rate, each in unlike.items() if each.keys() - {"minimum_rate"}}
 
 
 def _in_force(transport: RoceTransport, line: Line) -> InForce:

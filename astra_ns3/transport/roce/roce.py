@@ -17,7 +17,7 @@ from astra_ns3.transport.roce.check import check_roce, reordering_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
-    roce_line,
+    roce_lines,
     roce_parameters,
     window_bytes,
 )
@@ -35,7 +35,7 @@ BYTES_PER_MET_PAIR = 550
 """With a queue pair for each message: what stays of two NPUs that had one, the queue pair being used again."""
 
 # What the native transport is told otherwise.
-_ELSEWHERE = {"time_rounding_ps", "congestion_control", "own_file", "own_class", "control_parameters"}
+_ELSEWHERE = {"time_rounding_ps", "congestion_control", "own_file", "own_class", "control_parameters", "faster_lines"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ class Roce(Transport):
     def on(cls, keys: TransportKeys, outline: NetworkOutline) -> Roce:
         """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
         assert isinstance(keys, RoceTransport)
-        parameters = roce_parameters(keys, roce_line(keys, outline))
+        parameters = roce_parameters(keys, *roce_lines(keys, outline))
         return cls(
             keys=keys,
             outline=outline,
@@ -118,6 +118,8 @@ class Roce(Transport):
         """Return all numbers, those of the congestion control behind ``control.``."""
         numbers = {name: value for name, value in vars(self.parameters).items() if name not in _ELSEWHERE}
         numbers |= {f"control.{name}": value for name, value in self.parameters.control_parameters.items()}
+        for rate_bps, more in self.parameters.faster_lines.items():
+            numbers |= {f"faster.{rate_bps}.{name}": value for name, value in more.items()}
         if self.keys.own_control is None:
             numbers["control"] = self.parameters.congestion_control
         return {**numbers, "posting_ps": posting_ps, **ways._asdict()}
@@ -125,14 +127,16 @@ class Roce(Transport):
     def in_force(self) -> JsonObject:
         """Return every number as plain data; those of the congestion control with their set."""
         numbers = asdict(self.parameters)
-        del numbers["control_parameters"], numbers["own_file"], numbers["own_class"]
+        for elsewhere in ("control_parameters", "faster_lines", "own_file", "own_class"):
+            del numbers[elsewhere]
         name = "own" if self.keys.own_control else self.keys.congestion_control.set_name
-        return {**numbers, "parameters": name, "control": self._control()}
+        faster = {str(rate): self._control(more) for rate, more in self.parameters.faster_lines.items()}
+        told = {"parameters": name, "control": self._control(self.parameters.control_parameters)}
+        return {**numbers, **told, **({"control_of_faster_lines_bps": faster} if faster else {})}
 
-    def _control(self) -> dict[str, float | int]:
+    def _control(self, given: Mapping[str, float]) -> dict[str, float | int]:
         """The control's numbers, with the unit in the name; whole ones as integers."""
         names = self.keys.congestion_control.names_with_units()
-        given = self.parameters.control_parameters
         found = {names.get(key, key): value for key, value in given.items() if key in names}
         return {name: int(value) if float(value).is_integer() else value for name, value in found.items()}
 

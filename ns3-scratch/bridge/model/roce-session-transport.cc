@@ -4,7 +4,9 @@
 #include "roce-control-registry.h"
 #include "roce-fields.h"
 
+#include <map>
 #include <stdexcept>
+#include <string>
 
 namespace astra_ns3
 {
@@ -32,10 +34,11 @@ ReadParameters(PartReader& part)
     return parameters;
 }
 
-/// \return a function that makes a queue pair's congestion control: ours of the name `control`, or
-/// what the function at the address `control_factory` makes
-std::function<std::unique_ptr<RoceCongestionControl>()>
-ReadControl(PartReader& part)
+/// Read who makes queue pairs' congestion controls: ours of the name `control`, or what the
+/// function at the address `control_factory` makes; `faster.RATE.` begins numbers that hold instead
+/// where no line is slower than RATE, in bit/s.
+void
+ReadControl(PartReader& part, RoceContext& context)
 {
     RoceControlParameters parameters;
     part.ReadAll("control.", [&parameters](const std::string& name, double value) {
@@ -46,12 +49,24 @@ ReadControl(PartReader& part)
         uint64_t factory = 0;
         part("control_factory", factory);
         const auto make = reinterpret_cast<ControlMaker>(factory);
-        return
-            [make, parameters] { return std::unique_ptr<RoceCongestionControl>(make(parameters)); };
+        context.makeControl = [make, parameters] {
+            return std::unique_ptr<RoceCongestionControl>(make(parameters));
+        };
+        return;
     }
-    std::string name;
-    part("control", name);
-    return MakeRoceControlFactory(name, parameters);
+    std::string control;
+    part("control", control);
+    context.makeControl = MakeRoceControlFactory(control, parameters);
+    std::map<uint64_t, RoceControlParameters> faster;
+    part.ReadAll("faster.", [&faster, &parameters](const std::string& name, double value) {
+        const std::size_t dot = name.find('.');
+        faster.try_emplace(std::stoull(name), parameters)
+            .first->second.Set(name.substr(dot + 1), value);
+    });
+    for (const auto& [rateBps, numbers] : faster)
+    {
+        context.fasterControls.emplace(rateBps, MakeRoceControlFactory(control, numbers));
+    }
 }
 } // namespace
 
@@ -63,7 +78,7 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
     const bool isForeign = part.Has("control_factory");
-    shared.makeControl = ReadControl(part);
+    ReadControl(part, shared);
     shared.idealTimes = context.description.observation.flows; // nobody else asks for them
     // A message that completes where it was sent, several that one packet completes, a control in
     // Python, and who watches would all act on more than one host.

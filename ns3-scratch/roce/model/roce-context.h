@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 
 namespace ns3
@@ -60,10 +62,12 @@ struct RoceContext
     /// Makes a congestion control.
     using ControlFactory = std::function<std::unique_ptr<RoceCongestionControl>()>;
 
-    RoceParameters parameters;                    //!< their parameters
-    MessageListener* listener{nullptr};           //!< who is told of arrivals
-    RoceQueuePairOwner* owner{nullptr};           //!< who is told of idle queue pairs
-    ControlFactory makeControl;                   //!< makes their congestion controls
+    RoceParameters parameters;          //!< their parameters
+    MessageListener* listener{nullptr}; //!< who is told of arrivals
+    RoceQueuePairOwner* owner{nullptr}; //!< who is told of idle queue pairs
+    ControlFactory makeControl;         //!< makes their congestion controls
+    std::map<uint64_t, ControlFactory>
+        fasterControls; //!< makes them where no line of the path is slower than the key, in bit/s
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
     bool idealTimes{true};                        //!< messages are told their ideal times
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
@@ -75,6 +79,14 @@ struct RoceContext
     uint32_t awake{0};     //!< those that have halves
     uint32_t fewAwake{
         FEW_AWAKE}; //!< up to so many keep them, which costs little memory and no time
+
+    /// \param lowestRateBps rate of the slowest line of a queue pair's path
+    /// \return a congestion control for it
+    std::unique_ptr<RoceCongestionControl> MakeControl(uint64_t lowestRateBps) const
+    {
+        const auto above = fasterControls.upper_bound(lowestRateBps);
+        return above == fasterControls.begin() ? makeControl() : std::prev(above)->second();
+    }
 };
 
 } // namespace ns3

@@ -127,6 +127,7 @@ RoceMessageTransport::NumbersOf(const RocePath& path) const
         static_cast<uint64_t>(static_cast<double>(numbers.baseRoundTripPs) *
                               static_cast<double>(path.lowestRateBps) / PS_TIMES_BITS);
     numbers.switches = path.switches;
+    numbers.lowestRateBps = path.lowestRateBps;
     return numbers;
 }
 

@@ -15,6 +15,7 @@ struct RocePathNumbers
     int64_t baseRoundTripPs{0};      //!< of a full packet and its acknowledgement, idle network
     uint64_t bandwidthDelayBytes{0}; //!< window that keeps the slowest line busy
     uint32_t switches{0};            //!< switches on the path
+    uint64_t lowestRateBps{0};       //!< rate of the slowest line
 
     bool operator==(const RocePathNumbers&) const = default;
 };

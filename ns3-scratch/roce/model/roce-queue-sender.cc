@@ -42,7 +42,7 @@ RoceQueueSender::Open(RoceNicPort& port, uint32_t way, const Begin& begin)
     OpenAccount();
     UpdateLimit();
     UpdateReady();
-    m_control = m_context.makeControl();
+    m_control = m_context.MakeControl(GetWay().path.lowestRateBps);
     m_starting = true;
     m_control->Start(*this);
     m_starting = false;

@@ -22,7 +22,7 @@ from astra_ns3.transport.roce.check import longest_drain_ps
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
-    roce_line,
+    roce_lines,
     roce_parameters,
     window_bytes,
 )
@@ -54,7 +54,7 @@ def star(network: NetworkConfig) -> NetworkOutline:
 def parameters(transport: dict[str, Any] | None = None) -> RoceParameters:
     network = config(transport)
     assert isinstance(network.transport, RoceTransport)
-    return roce_parameters(network.transport, roce_line(network.transport, star(network)))
+    return roce_parameters(network.transport, *roce_lines(network.transport, star(network)))
 
 
 def warnings(transport: dict[str, Any] | None = None, switch: dict[str, Any] | None = None) -> list[str]:
@@ -62,24 +62,47 @@ def warnings(transport: dict[str, Any] | None = None, switch: dict[str, Any] | N
     return checked(network, star(network))
 
 
-@pytest.mark.parametrize(
-    ("control", "inside", "told"),
-    [("dcqcn", "900Gbps", True), ("timely", "400Gbps", True), ("dcqcn", "300Gbps", False), ("swift", "900Gbps", False)],
-)
-def test_numbers_that_go_with_a_line_far_slower_than_that_inside_a_node_are_warned_of(
-    control: str, inside: str, told: bool
-) -> None:
-    link = {"rate": "100Gbps", "delay": "500ns"}
-    scale_up = {"kind": "switch", "link": {**link, "rate": inside}, "switch": LOSSLESS}
+def node_network(control: object) -> NetworkConfig:
+    """Two nodes of four NPUs with lines of 900 Gb/s inside and NICs of 100 Gb/s."""
+    scale_up = {"kind": "switch", "link": {**LINK, "rate": "900Gbps"}, "switch": LOSSLESS}
     nodes = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 4, "scale_up": scale_up}
-    topology = {**nodes, "scale_out": {"link": link, "switch": LOSSLESS}}
-    network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
-    assert (
-        any(
-            "one set of numbers" in each for each in checked(network, network_outline_of(build_graph(network.topology)))
-        )
-        == told
-    )
+    topology = {**nodes, "scale_out": {"link": LINK, "switch": LOSSLESS}}
+    return parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
+
+
+def on_nodes(control: object) -> RoceParameters:
+    network = node_network(control)
+    assert isinstance(network.transport, RoceTransport)
+    outline = network_outline_of(build_graph(network.topology))
+    return roce_parameters(network.transport, *roce_lines(network.transport, outline))
+
+
+@pytest.mark.parametrize("control", ["dcqcn", "timely", "hpcc"])
+def test_lines_inside_a_node_have_steps_in_proportion_to_their_own_rate(control: str) -> None:
+    found = on_nodes(control)
+    slow, fast = found.control_parameters, found.faster_lines[900 * GBPS]
+    assert fast["rate_ai"] == pytest.approx(9 * slow["rate_ai"], rel=1e-6)
+    assert fast["minimum_rate"] == 9 * slow["minimum_rate"]
+    assert "g" not in fast
+
+
+def test_numbers_that_are_given_hold_on_all_lines() -> None:
+    given = {"kind": "dcqcn", "parameters": "paper", "rate_ai": "1Gbps"}
+    assert on_nodes(given).faster_lines == {}
+    assert "rate_ai" not in on_nodes({"kind": "dcqcn", "rate_ai": "1Gbps"}).faster_lines[900 * GBPS]
+    assert on_nodes("none").faster_lines == on_nodes("mine.py:Mine").faster_lines == {}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [({}, []), ({"rate_ai": "12Mbps", "rate_hai": "60Mbps"}, ["900 Gb/s"]), ({"parameters": "paper"}, ["100 Gb/s"])],
+)
+def test_the_slowest_line_that_steps_are_too_small_for_is_warned_of(
+    numbers: dict[str, object], told: list[str]
+) -> None:
+    network = node_network({"kind": "dcqcn", **numbers})
+    found = checked(network, network_outline_of(build_graph(network.topology)))
+    assert [each.split("from half of ")[1].split(" back")[0] for each in found if "from half of" in each] == told
 
 
 def test_the_defaults_on_a_lossless_switch_give_no_warning() -> None:
