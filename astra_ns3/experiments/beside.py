@@ -34,8 +34,8 @@ def beside(files: Mapping[str, str], backends: Sequence[str], case: str) -> dict
     """Return a row that compares two backends, by the names of its columns.
 
     ``files``: options of ``run`` with a value each, as ``-w``. ``backends``: the one that is looked at, and the one
-    that is right. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. Raises InputError
-    and BackendError with what a run said.
+    that is right. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times.
+    Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
     refuse(
