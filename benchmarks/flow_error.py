@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,21 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-KEY = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
-COLUMNS = (
-    "case",
-    "packets finish",
-    "flow finish",
-    "error",
-    "median",
-    "p99",
-    "largest",
-    "CPU packets",
-    "CPU flow",
-    "ratio",
-)
+from astra_ns3.experiments.beside import beside, heading_text, row_text
+
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 PFC = {"buffer": "32MiB", "pfc": {}}
 LARGE = {"buffer": "1GB"}
@@ -187,59 +173,15 @@ def cases() -> Iterator[Case]:
         yield Case(f"TCP {control}, Clos 16, 1:1, all-to-all", clos(4, 4, 4, switch), tcp(control), ALL_TO_ALL)
 
 
-def play(case: Case, backend: str, folder: Path) -> tuple[dict[str, Any], pd.DataFrame, float]:
-    """Return what run.json says, the messages, and CPU seconds."""
-    network, system = folder / "network.yaml", folder / "system.yaml"
-    network.write_text(json.dumps({"topology": case.topology, "transport": case.transport}), encoding="utf-8")
-    system.write_text(json.dumps({**USUAL, **case.system}), encoding="utf-8")
-    workload, output = folder / f"workload{case.suffix}", folder / backend
-    workload.write_text(case.workload, encoding="utf-8")
-    words = ["-w", workload, "-s", system, "-n", network, "--backend", backend, "--record", "flows", "-o", output]
-    command = [sys.executable, "-m", "astra_ns3", "run", *map(str, words), "--quiet"]
-    log = os.open(folder / f"{backend}.log", os.O_CREAT | os.O_WRONLY)
-    actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-    child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
-    _, status, usage = os.wait4(child, 0)
-    if status:
-        raise SystemExit(f"{case.name}, {backend}:\n{(folder / f'{backend}.log').read_text(encoding='utf-8')}")
-    metadata = json.loads((output / "run.json").read_text(encoding="utf-8"))
-    return metadata, pd.read_parquet(output / "flows.parquet"), usage.ru_utime + usage.ru_stime
-
-
 def row(case: Case) -> dict[str, Any]:
     """Return the case's row of the table."""
     with tempfile.TemporaryDirectory() as name:
-        packets, packet_rows, packets_cpu = play(case, "ns3", Path(name))
-        flow, flow_rows, flow_cpu = play(case, "flow", Path(name))
-    both = packet_rows.merge(flow_rows, on=KEY, suffixes=("", "_flow"))
-    assert len(both) == len(packet_rows) == len(flow_rows), f"{case.name}: other messages"
-    times = (both.end_ps_flow - both.start_ps_flow) / (both.end_ps - both.start_ps) - 1
-    sizes = times.abs()
-    values = (
-        case.name,
-        f"{packets['finish_ps'] / 1e6:.1f} us",
-        f"{flow['finish_ps'] / 1e6:.1f} us",
-        flow["finish_ps"] / packets["finish_ps"] - 1,
-        sizes.median(),
-        sizes.quantile(0.99),
-        sizes.max(),
-        packets_cpu,
-        flow_cpu,
-        packets_cpu / flow_cpu,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
-
-
-def line(values: Mapping[str, Any]) -> str:
-    shown = []
-    for name, value in values.items():
-        if name == "error":
-            shown.append(f"{value:+.2%}")
-        elif name in ("median", "p99", "largest"):
-            shown.append(f"{value:.1%}")
-        else:
-            shown.append(f"{value:.1f}" if isinstance(value, float) else str(value))
-    return "| " + " | ".join(shown) + " |"
+        network, system, workload = (Path(name) / each for each in ("n.yaml", "s.yaml", f"workload{case.suffix}"))
+        network.write_text(json.dumps({"topology": case.topology, "transport": case.transport}), encoding="utf-8")
+        system.write_text(json.dumps({**USUAL, **case.system}), encoding="utf-8")
+        workload.write_text(case.workload, encoding="utf-8")
+        files = {"-w": str(workload), "-s": str(system), "-n": str(network)}
+        return dict(beside(files, ("flow", "ns3"), case.name))
 
 
 def main() -> None:
@@ -247,10 +189,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", nargs="*", default=[])
     asked = parser.parse_args()
-    print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
+    rows = 0
     for case in cases():
         if (case.quick or not asked.quick) and (not asked.case or any(word in case.name for word in asked.case)):
-            print(line(row(case)), flush=True)
+            found = row(case)
+            print(*([] if rows else [heading_text(found)]), row_text(found), sep="\n", flush=True)
+            rows += 1
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result
 from astra_ns3.errors import refuse
+from astra_ns3.experiments.beside import beside, heading_text, row_text
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.report.alignment import counted
@@ -19,15 +22,39 @@ _TWO = 2
 @click.command(
     "compare",
     cls=Command,
-    examples=("astra-ns3 compare results/dcqcn results/hpcc", "astra-ns3 compare results/dcqcn results/hpcc --json"),
+    examples=(
+        "astra-ns3 compare results/dcqcn results/hpcc",
+        "astra-ns3 compare results/dcqcn results/hpcc --json",
+        "astra-ns3 compare --backends flow,ns3 -w W -s S -n NETWORK",
+    ),
 )
 @click.argument("runs", metavar="A B", nargs=-1, shell_complete=results)
+@click.option("--backends", metavar="ONE,RIGHT", help="Instead of folders: play the files on both, and compare.")
+@click.option("-w", "--workload", metavar="FILE", help="With --backends: a workload.")
+@click.option("-s", "--system", metavar="FILE", help="With --backends: a system.")
+@click.option("-n", "--network", metavar="FILE", help="With --backends: a network.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
-def compare_command(runs: tuple[str, ...], as_json: bool) -> None:
+def compare_command(
+    runs: tuple[str, ...],
+    backends: str | None,
+    workload: str | None,
+    system: str | None,
+    network: str | None,
+    as_json: bool,
+) -> None:
     """Print what differs between the runs in the folders A and B.
 
-    Settings with both values, times and counters with their change, the largest first.
+    Settings with both values, times and counters with their change, the largest first. With --backends: how far the
+    first backend is off from the second on a case of yours, and the CPU seconds of both.
     """
+    files = {"-w": workload, "-s": system, "-n": network}
+    if backends is not None:
+        given = {option: value for option, value in files.items() if value is not None}
+        refuse(bool(runs) or len(given) < len(files), "--backends: expected -w, -s and -n, and no folders of runs")
+        row = beside(given, backends.split(","), Path(given["-w"]).name)
+        print_result(row, f"{heading_text(row)}\n{row_text(row)}", as_json=as_json)
+        return
+    refuse(any(files.values()), "-w, -s and -n: expected with --backends only")
     refuse(len(runs) != _TWO, f"found {counted(len(runs), 'run', 'runs')}, expected two, A and B; {OVER_SEEDS}")
     with blaming_damage(runs):
         a, b = map(Result.load, runs)

@@ -22,3 +22,14 @@ def no_search() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def rare_search() -> Iterator[None]:
+    """Search seldom: a run makes hardly any garbage that only a search finds, and much that lives for some time."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 50_000) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

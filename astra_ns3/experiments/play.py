@@ -13,7 +13,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
-from astra_ns3.experiments.garbage import no_search
+from astra_ns3.experiments.garbage import no_search, rare_search
 from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
@@ -155,7 +155,8 @@ def play(
         setup_seconds = watch.wall_seconds
         meter = ProgressMeter(company, network, expected_work(parts), setup_seconds, live=request.live)
         reporter.begun(company, network, setup_seconds)
-        error = _run(company, request, tenants, reporter)
+        with rare_search():
+            error = _run(company, request, tenants, reporter)
         company.close_journals()
         played = _left_by(company, network, tenants, watch, setup_seconds, error)
         reporter.results(played)

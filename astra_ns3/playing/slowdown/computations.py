@@ -13,30 +13,39 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
 from astra_ns3.errors import wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.slowdown.jitter import JitterFactors
-from astra_ns3.playing.slowdown.pace import UNCHANGED, Pace, Span
+from astra_ns3.playing.slowdown.pace import UNCHANGED, Pace, Span, Speeds
 from astra_ns3.system.layer import ChunkWatcher
 from astra_ns3.units import LARGEST_INTEGER
 
 Resume = Callable[[int], None]
+_KEPT_STRETCHES = 10_000
 
 
 class _Running:
     """A computation that goes on; ``due_ps``: the event that will look whether it has ended."""
 
-    __slots__ = ("due_ps", "end_ps", "left_ps", "over", "resume", "since_ps", "stretch")
+    __slots__ = ("due_ps", "end_ps", "left", "over", "resume", "since_ps", "speeds", "stretch")
 
-    def __init__(self, left_ps: int | Fraction, since_ps: int, stretch: Fraction, resume: Resume) -> None:
-        self.left_ps = left_ps
+    def __init__(
+        self, work_ps: int | Fraction, since_ps: int, stretch: Fraction, speeds: Speeds | None, resume: Resume
+    ) -> None:
+        self.left: int | Fraction = work_ps
+        """In ps; with ``speeds`` a whole number of their units."""
         self.since_ps = since_ps
         self.stretch = stretch
         """Its factor while collectives run."""
+        self.speeds = speeds
         self.resume = resume
+        if speeds is not None:
+            whole = work_ps.denominator
+            self.left = work_ps.numerator * speeds.units_per_ps
+            self.speeds = speeds if whole == 1 else Speeds(*(each * whole for each in speeds))
         self.end_ps = 0
         self.due_ps = 0
         self.over = False
@@ -51,6 +60,7 @@ class SlowedComputations:
         self._jitter = None if slowdown.jitter is None else JitterFactors(slowdown.jitter, seed)
         self._shares = slowdown.communication
         self._stretches = None if self._shares is None else _stretches(self._shares)
+        self._stretched = lru_cache(_KEPT_STRETCHES)(self._stretch)
         self._begun = [0] * network.npus
         self._chunks = [0] * network.npus
         self._running: defaultdict[int, list[_Running]] = defaultdict(list)
@@ -71,20 +81,26 @@ class SlowedComputations:
             work_ps *= self._jitter.factor(npu, number)
         now_ps = self._network.now_ps()
         if self._shares is None:
-            self._network.call_later(npu, self._end_ps(npu, now_ps, work_ps, UNCHANGED) - now_ps, resume)
+            end_ps = _checked(npu, self._paces[npu].end_ps(now_ps, work_ps, UNCHANGED))
+            self._network.call_later(npu, end_ps - now_ps, resume)
             return
-        running = _Running(work_ps, now_ps, self._stretch(planned_ps, memory_ps), resume)
+        stretch, speeds = self._stretched(self._paces[npu], planned_ps, memory_ps)
+        running = _Running(work_ps, now_ps, stretch, speeds, resume)
         self._running[npu].append(running)
         self._plan(npu, running, now_ps)
 
-    def _stretch(self, planned_ps: int, memory_ps: int) -> Fraction:
-        """Factor by which a computation takes longer while collectives run: each part has less of its resource."""
+    def _stretch(self, pace: Pace, planned_ps: int, memory_ps: int) -> tuple[Fraction, Speeds | None]:
+        """Factor by which a computation takes longer while collectives run: each part has less of its resource.
+
+        And its speeds, at a pace.
+        """
         assert self._stretches is not None
         of_processors, of_memory = self._stretches
-        if not memory_ps:
-            return of_processors
-        memory = Fraction(min(memory_ps, planned_ps), planned_ps)
-        return (1 - memory) * of_processors + memory * of_memory
+        stretch = of_processors
+        if memory_ps:
+            memory = Fraction(min(memory_ps, planned_ps), planned_ps)
+            stretch = (1 - memory) * of_processors + memory * of_memory
+        return stretch, pace.speeds(stretch)
 
     def started(self, npu: int, time_ps: int) -> None:
         """A chunk of a collective begins on an NPU."""
@@ -101,24 +117,26 @@ class SlowedComputations:
     def _change(self, npu: int, time_ps: int, *, collectives_ran: bool) -> None:
         """Collectives begin or stop to run: whatever is computed goes on at another speed."""
         for running in self._running[npu]:
-            stretch = running.stretch if collectives_ran else UNCHANGED
-            running.left_ps -= self._paces[npu].work_ps(running.since_ps, time_ps, stretch)
+            if running.speeds is None:
+                stretch = running.stretch if collectives_ran else UNCHANGED
+                running.left -= self._paces[npu].work_ps(running.since_ps, time_ps, stretch)
+            else:
+                speed = running.speeds.stretched if collectives_ran else running.speeds.alone
+                running.left -= (time_ps - running.since_ps) * speed
             running.since_ps = time_ps
             self._plan(npu, running, time_ps)
 
     def _plan(self, npu: int, running: _Running, now_ps: int) -> None:
         """Work out when a computation ends, and see that an event comes by then."""
-        stretch = running.stretch if self._chunks[npu] else UNCHANGED
         # What is done within a picosecond that has been rounded up may be a little more than there was.
-        running.end_ps = self._end_ps(npu, now_ps, max(running.left_ps, 0), stretch)
+        left, speeds = max(running.left, 0), running.speeds
+        if speeds is None:
+            end_ps = self._paces[npu].end_ps(now_ps, left, running.stretch if self._chunks[npu] else UNCHANGED)
+        else:
+            end_ps = now_ps - int(-left // (speeds.stretched if self._chunks[npu] else speeds.alone))
+        running.end_ps = _checked(npu, end_ps)
         if running.due_ps <= now_ps or running.end_ps < running.due_ps:
             self._look_at_end(npu, running, now_ps)
-
-    def _end_ps(self, npu: int, now_ps: int, work_ps: int | Fraction, stretch: Fraction) -> int:
-        end_ps = self._paces[npu].end_ps(now_ps, work_ps, stretch)
-        if end_ps > LARGEST_INTEGER:
-            raise wrong(f"a slowed computation of NPU {npu} would end at {end_ps} ps, expected by {LARGEST_INTEGER} ps")
-        return end_ps
 
     def _look_at_end(self, npu: int, running: _Running, now_ps: int) -> None:
         running.due_ps = running.end_ps
@@ -134,6 +152,12 @@ class SlowedComputations:
             running.resume(time_ps)
         elif time_ps == running.due_ps:
             self._look_at_end(npu, running, time_ps)
+
+
+def _checked(npu: int, end_ps: int) -> int:
+    if end_ps > LARGEST_INTEGER:
+        raise wrong(f"a slowed computation of NPU {npu} would end at {end_ps} ps, expected by {LARGEST_INTEGER} ps")
+    return end_ps
 
 
 def slowed_by(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from fractions import Fraction
-from math import ceil, prod
+from math import ceil, lcm, prod
 from typing import NamedTuple
 
 UNCHANGED = Fraction(1)
@@ -19,6 +19,15 @@ class Span(NamedTuple):
     factor: Fraction
 
 
+class Speeds(NamedTuple):
+    """Whole units of work a picosecond: by itself, ``alone``, and ``stretched`` by a factor; exact."""
+
+    units_per_ps: int
+    """Of work."""
+    alone: int
+    stretched: int
+
+
 class Pace:
     """The factors of one NPU, each from a time on, as spans that hold together multiply to."""
 
@@ -30,6 +39,15 @@ class Pace:
         self._starts_ps = sorted(borders)
         self._factors = [_factor(known, start_ps) for start_ps in self._starts_ps]
         self._changes = len(self._factors) > 1
+
+    def speeds(self, stretch: Fraction) -> Speeds | None:
+        """Return how quickly work is done; None where that changes over time."""
+        if self._changes:
+            return None
+        alone, stretched = self._factors[0], self._factors[0] * stretch
+        units = lcm(alone.numerator, stretched.numerator)
+        of_each = (each.denominator * (units // each.numerator) for each in (alone, stretched))
+        return Speeds(units, *of_each)
 
     def end_ps(self, now_ps: int, work_ps: int | Fraction, stretch: Fraction = UNCHANGED) -> int:
         """When a computation ends that begins now and takes ``work_ps`` by itself; rounded up.

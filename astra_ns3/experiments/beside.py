@@ -1,0 +1,105 @@
+"""One case on two backends, a process each: how far the first is off from the second, and what either costs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from astra_ns3.errors import BackendError, refuse, wrong
+from astra_ns3.experiments.result import Result
+from astra_ns3.frozen import dataclass
+from astra_ns3.network.backends import ABILITIES
+from astra_ns3.units import PS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MESSAGE = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
+_TWO, _INPUT = 2, 2
+_NAMES = {"ns3": "packets"}
+
+
+@dataclass(frozen=True)
+class _Played:
+    finish_ps: int
+    messages: pd.DataFrame
+    cpu_seconds: float
+
+
+def beside(files: Mapping[str, str], backends: Sequence[str], case: str) -> dict[str, str | float]:
+    """Return a row that compares two backends, by the names of its columns.
+
+    ``files``: options of ``run`` with a value each, as ``-w``. ``backends``: the one that is looked at, and the one
+    that is right. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times.
+    Raises InputError and BackendError with what a run said.
+    """
+    known = ", ".join(ABILITIES)
+    refuse(
+        len(set(backends)) != _TWO or len(backends) != _TWO or not set(backends) <= set(ABILITIES),
+        f"--backends: found {','.join(backends)!r}, expected two of {known}, as flow,ns3",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        looked_at, right = (_play(files, backend, Path(folder)) for backend in backends)
+    errors = _errors(looked_at.messages, right.messages)
+    name, right_name = (_NAMES.get(backend, backend) for backend in backends)
+    return {
+        "case": case,
+        f"{right_name} finish": f"{right.finish_ps / PS_PER_US:.1f} us",
+        f"{name} finish": f"{looked_at.finish_ps / PS_PER_US:.1f} us",
+        "error": looked_at.finish_ps / right.finish_ps - 1,
+        "median": float(errors.median()),
+        "p99": float(errors.quantile(0.99)),
+        "largest": float(errors.max()),
+        f"CPU {right_name}": right.cpu_seconds,
+        f"CPU {name}": looked_at.cpu_seconds,
+        "ratio": right.cpu_seconds / looked_at.cpu_seconds,
+    }
+
+
+def row_text(row: Mapping[str, str | float]) -> str:
+    """Return a row as a line of a table in Markdown."""
+    formats = {"error": "+.2%", "median": ".1%", "p99": ".1%", "largest": ".1%"}
+    cells = (v if isinstance(v, str) else format(v, formats.get(name, ".1f")) for name, v in row.items())
+    return f"| {' | '.join(cells)} |"
+
+
+def heading_text(row: Mapping[str, str | float]) -> str:
+    """Return the two lines above such rows."""
+    return f"| {' | '.join(row)} |\n|{'---|' * len(row)}"
+
+
+def _play(files: Mapping[str, str], backend: str, folder: Path) -> _Played:
+    output, log = folder / backend, folder / f"{backend}.log"
+    words = [word for option in files.items() for word in option]
+    words += ["--backend", backend, "--record", "flows", "-o", str(output), "--quiet"]
+    flags = os.O_CREAT | os.O_WRONLY
+    out, err = os.open(folder / f"{backend}.out", flags), os.open(log, flags)
+    try:
+        actions = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
+        command = [sys.executable, "-m", "astra_ns3", "run", *words]
+        child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+        _, status, usage = os.wait4(child, 0)
+    finally:
+        os.close(out)
+        os.close(err)
+    if status:
+        said = log.read_text(encoding="utf-8").strip().splitlines() or ["it failed"]
+        words_said = f"with the backend {backend}: {said[-1].removeprefix('astra-ns3: error: ')}"
+        raise (wrong(words_said) if os.waitstatus_to_exitcode(status) == _INPUT else BackendError(words_said))
+    result = Result.load(output)
+    return _Played(result.finish_ps, result.flows, usage.ru_utime + usage.ru_stime)
+
+
+def _errors(looked_at: pd.DataFrame, right: pd.DataFrame) -> pd.Series[float]:
+    """Return the sizes of the relative errors of the messages' times."""
+    order = [*_MESSAGE, "start_ps"]
+    one, other = (each.sort_values(order, ignore_index=True) for each in (looked_at, right))
+    alike = len(one) == len(other) > 0 and one[_MESSAGE].equals(other[_MESSAGE])
+    refuse(not alike, f"{len(one):,} messages and {len(other):,}, expected the same, at least one, on both backends")
+    times = (each["end_ps"] - each["start_ps"] for each in (one, other))
+    looked_at_ps, right_ps = times
+    return (looked_at_ps / right_ps - 1).abs()

@@ -1,0 +1,55 @@
+"""``compare --backends``: a case on two backends, and how far the first is off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.studies import INPUTS
+
+from astra_ns3.cli.compare import compare_command
+from astra_ns3.errors import AstraNs3Error, InputError
+
+FILES = {
+    "-w": INPUTS / "workload" / "micro-all-reduce.txt",
+    "-s": INPUTS / "system" / "flat.txt",
+    "-n": INPUTS / "network" / "roce-16.yaml",
+}
+FINISH_ERROR = 0.02  # flows leave out queues and control; the table of docs/flow.md has 0.2% for such a ring
+
+
+def words(**changed: Path) -> list[str]:
+    files = FILES | {f"-{letter}": path for letter, path in changed.items()}
+    return [str(word) for option in files.items() for word in option]
+
+
+def test_a_case_is_played_on_both_backends_and_the_row_tells_the_error() -> None:
+    ran = CliRunner().invoke(compare_command, ["--backends", "flow,ns3", *words(), "--json"], catch_exceptions=False)
+    row = json.loads(ran.stdout)
+    assert row["case"] == "micro-all-reduce.txt"
+    assert abs(row["error"]) < FINISH_ERROR
+    assert 0 <= row["median"] <= row["p99"] <= row["largest"]
+    assert row["ratio"] == pytest.approx(row["CPU packets"] / row["CPU flow"])
+
+
+@pytest.mark.parametrize("backends", ["flow", "flow,flow", "flow,nsx", "flow,ns3,analytical"])
+def test_other_than_two_known_backends_are_refused(backends: str) -> None:
+    with pytest.raises(InputError, match=r"^--backends: found '.*', expected two of ns3, flow"):
+        CliRunner().invoke(compare_command, ["--backends", backends, *words()], catch_exceptions=False)
+
+
+def test_files_and_folders_do_not_go_together() -> None:
+    with pytest.raises(InputError, match="no folders of runs"):
+        CliRunner().invoke(compare_command, ["a", "b", "--backends", "flow,ns3", *words()], catch_exceptions=False)
+    with pytest.raises(InputError, match="with --backends only"):
+        CliRunner().invoke(compare_command, ["a", "b", *words()], catch_exceptions=False)
+
+
+def test_what_a_run_refuses_is_told_in_its_words() -> None:
+    with pytest.raises(AstraNs3Error, match=r"^with the backend flow: nothing.txt: no such file$") as found:
+        CliRunner().invoke(
+            compare_command, ["--backends", "flow,ns3", *words(w=Path("nothing.txt"))], catch_exceptions=False
+        )
+    assert isinstance(found.value, InputError)
