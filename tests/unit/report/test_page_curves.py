@@ -1,0 +1,13 @@
+"""What pages draw of a curve."""
+
+from __future__ import annotations
+
+from astra_ns3.report.figures.figure import Axis, Curve, Panel
+from astra_ns3.report.figures.with_plotly import _trace
+
+
+def test_the_range_of_a_value_goes_from_the_least_to_the_most() -> None:
+    curve = Curve(x=[1, 2], y=[10, 20], least=[8, 20], most=[15, 21])
+    drawn = _trace(curve, Panel(Axis(), Axis(), [curve]))
+    assert drawn is not None
+    assert (drawn["error_y"]["array"], drawn["error_y"]["arrayminus"]) == ([5, 1], [2, 0])
