@@ -110,7 +110,7 @@ def guarded(function: UserFunction, part: UserPart) -> UserFunction:
     """``function`` such that whatever it raises is an InputError that names the file, the line and the function."""
 
     @wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:  # as the user has them
         try:
             return function(*arguments, **named)
         except KeyboardInterrupt:

@@ -71,7 +71,7 @@ class Option(Declared):
     kind: type
     many: bool
     needed: bool
-    default: Any
+    default: Any  # of the kind of the option
 
     @property
     def parameter(self) -> inspect.Parameter:

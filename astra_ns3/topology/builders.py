@@ -68,7 +68,7 @@ def single_switch(config: SingleSwitch) -> Graph:
     return wiring.graph(config, npu_host=npu_host, local=config.local)
 
 
-BUILDERS: Mapping[str, Callable[[Any], Graph]] = {
+BUILDERS: Mapping[str, Callable[[Any], Graph]] = {  # each takes the keys of its kind
     "single-switch": single_switch,
     "leaf-spine": leaf_spine,
     "fat-tree": fat_tree,

@@ -193,7 +193,7 @@ class Inbox:
         self.ended = False
         """Whether the other end has closed."""
 
-    def fetch(self) -> list[Any]:
+    def fetch(self) -> list[Any]:  # whatever the other end has sent
         """Read what is there, waiting only if there is nothing at all; the messages that are whole now."""
         try:
             data = self._connection.recv(_READ_BYTES)
@@ -215,7 +215,7 @@ class Inbox:
         del self._buffer[:start]
         return messages
 
-    def receive(self) -> Any:
+    def receive(self) -> Any:  # whatever the other end has sent
         """Wait for one message; raises ConnectionError if the other end closes."""
         while not self.ended:
             messages = self.fetch()

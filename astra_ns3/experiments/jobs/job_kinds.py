@@ -31,7 +31,7 @@ def _graph_job(workload: GraphWorkload) -> Job:
     return GraphJob(workload)
 
 
-JOBS: dict[type, Callable[[Any], Job]] = {
+JOBS: dict[type, Callable[[Any], Job]] = {  # each takes what its key says
     Workload: TrainingJob,
     ModelWorkload: _model_job,
     FlowList: FlowsJob,

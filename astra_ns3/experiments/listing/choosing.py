@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse, required
@@ -60,7 +61,7 @@ def in_order(runs: Sequence[FoundRun], by: Iterable[str]) -> list[FoundRun]:
     for name in reversed(list(by)):
         column, downwards = column_of(name.removeprefix("-"), runs), name.startswith("-")
         having = [run for run in found if column.value(run) is not None]
-        having.sort(key=lambda run, column=column: _rank(column, run), reverse=downwards)  # type: ignore[misc]
+        having.sort(key=partial(_rank, column), reverse=downwards)
         found = having + [run for run in found if column.value(run) is None]
     return found
 

@@ -63,7 +63,7 @@ def _client(scheduler: str, security: Security) -> Any:
         raise wrong(f"--scheduler needs Dask: {needed} ({error})") from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told by what the points return
     # In two steps, so that there is something to close: half a client that is left to be collected waits for itself.
-    client: Any = distributed.Client.__new__(distributed.Client)
+    client: Any = distributed.Client.__new__(distributed.Client)  # most of its methods have no types
     try:
         client.__init__(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security)
     except TypeError as error:
@@ -76,7 +76,7 @@ def _client(scheduler: str, security: Security) -> Any:
     return client
 
 
-def _close(client: Any) -> None:
+def _close(client: Any) -> None:  # most of its methods have no types
     """In good time, whatever Dask has to say about it."""
     with suppress(Exception):
         client.close(timeout=_CLOSE_SECONDS)

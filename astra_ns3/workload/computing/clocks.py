@@ -73,7 +73,7 @@ def _beside(keys: RooflineKeys, datatype: str) -> RooflineClock | None:
     return None if keys.device is None else RooflineClock(keys, keys.device, datatype)
 
 
-CLOCKS: Mapping[type[ConfigModel], Callable[[Any, str], Clock]] = {
+CLOCKS: Mapping[type[ConfigModel], Callable[[Any, str], Clock]] = {  # each takes what its key says
     Roofline: _roofline,
     Table: _table,
     Systolic: _systolic,

@@ -20,7 +20,7 @@ from astra_ns3.workload.models.transformer.totals import transformer_totals
 class ModelKind:
     """``parts``: an NPU's blocks for these degrees; ``totals``: the whole model."""
 
-    parts: Callable[[Any, Degrees], Parts]
+    parts: Callable[[Any, Degrees], Parts]  # of a model of its kind, as below
     totals: Callable[[Any], Totals]
 
 

@@ -17,14 +17,17 @@ from astra_ns3.config.network.packet_network import (
     parse_network,
     read_network,
 )
+from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.config.transports.roce import Reliability
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.network.graph_outline import network_outline_of, transport_outlines
 from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.transport.check import check_transports
-from astra_ns3.transport.network_outline import PortOutline
+from astra_ns3.transport.check import _cut_through_warnings, check_transports
+from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
+from astra_ns3.transport.roce.parameters import roce_line
 
 INPUTS = Path(__file__).parents[3] / "inputs"
 MIXED = INPUTS / "network" / "hier-mixed.yaml"
@@ -208,3 +211,29 @@ def test_the_forecast_counts_each_dimension_in_packets_of_its_transport() -> Non
     assert forecast.packets == 12 * 3 * 8 + 12 * 2 * 40
     assert forecast.queue_pairs == 12 * 3
     assert forecast.connections == 12 * 2
+
+
+def test_a_timeout_that_is_left_out_goes_with_the_reliability() -> None:
+    given = {kind: Reliability.model_validate({"kind": kind}).timeout_in_use_ps for kind in ("go-back-n", "go-back-0")}
+    assert given == {"go-back-n": 16_777_216_000, "go-back-0": 16_777_216_000}
+    assert Reliability.model_validate({"kind": "selective-repeat"}).timeout_in_use_ps == 10**9
+    assert Reliability.model_validate({"kind": "selective-repeat", "timeout": "3us"}).timeout_in_use_ps == 3_000_000
+
+
+def test_a_window_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="found 0, expected a size above 0, or one of bdp, none"):
+        RoceTransport.model_validate({"kind": "roce", "window": "0B"})
+
+
+def test_the_slowest_line_of_a_host_scales_a_control_s_numbers() -> None:
+    ports = PortOutline(100 * 10**9, 500_000), PortOutline(400 * 10**9, 500_000)
+    outline = NetworkOutline(npus=2, npus_per_host=1, switches=(), host_ports=ports, path=ports)
+    assert roce_line(RoceTransport(), outline).rate_bps == 100 * 10**9
+
+
+def test_waiting_for_all_of_the_largest_frame_is_no_cutting_through() -> None:
+    ports = (PortOutline(100 * 10**9, 500_000),) * 2
+    for head, warnings in ((1082, 0), (1081, 0), (1083, 1)):
+        switch = SwitchConfig.model_validate({"buffer": "32MB", "cut_through": f"{head}B"})
+        outline = NetworkOutline(2, 1, (SwitchOutline(switch, ports),), ports, ports)
+        assert len(list(_cut_through_warnings(1083, outline))) == warnings

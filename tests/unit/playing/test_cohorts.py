@@ -12,7 +12,7 @@ from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.tape import Tape
 from astra_ns3.playing.programs.operations import Compute, Posting, Program, Wait, WaitAny
 from astra_ns3.system.launch_buffer import LaunchBuffer
-from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.system.request import CollectiveRequest, Handle, Joint
 
 REQUEST = CollectiveRequest(CollectiveKind.ALL_REDUCE, 8, Label())
 
@@ -231,3 +231,24 @@ def test_launches_of_a_moment_keep_the_order_of_those_who_make_them() -> None:
     assert network.together == [4]
     launches.launch(9, 1, 1, 1, 1)
     assert network.launched[-1][0] == 9
+
+
+def test_what_is_over_counts_once_though_the_program_goes_on() -> None:
+    cohort = Cohort([0], Tape(iter_of()).place())
+    cohort.hold(Compute(Label(), 10), 0)
+    cohort.release(10)
+    record = Member(0, cohort).record(15)
+    assert (record.compute_ps, record.exposed_ps) == (10, 0)
+
+
+def test_who_waits_for_either_of_two_goes_on_when_one_is_done_though_nobody_has_the_other() -> None:
+    cohort = Cohort([0, 1], Tape(iter_of()).place())
+    open_one = Joint([Handle(npu, 0, REQUEST, 0, done=False) for npu in (0, 1)], 0)
+    half_done = Joint([Handle(npu, 1, REQUEST, 0, done=npu == 1) for npu in (0, 1)], 1)
+    assert cohort.finished([open_one]) == []
+    assert cohort.finished([open_one, half_done]) == [1]
+
+
+def iter_of() -> Program:
+    """A program that does nothing."""
+    yield from ()

@@ -25,7 +25,7 @@ from astra_ns3.memory import Available
 from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
 from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, CONNECTIONS, Columns, RecordedTable
 from astra_ns3.scenario.company import Company, Member
-from astra_ns3.scenario.scenario import tenancy_of
+from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -127,6 +127,21 @@ def test_tenants_that_do_not_go_together_are_refused_in_one_line(
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_ends_with_the_tenant_who_ends_last_in_simulated_time() -> None:
+    of_none: Any = None  # the plan isn't asked
+    scenario = Scenario(of_none, (Tenancy("a", (0, 2), 0, (2,), None), Tenancy("b", (5, 3), 100, (2,), None)))
+    assert scenario.finish_ps([50, 20]) == 120
+    assert scenario.finish_ps([500, 20]) == 500
+
+
+def test_the_ideal_of_a_tenant_is_that_of_its_npus() -> None:
+    of_none: Any = None  # the plan isn't asked
+    scenario = Scenario(of_none, (Tenancy("a", (0, 2), 0, (2,), None), Tenancy("b", (5, 3), 100, (2,), None)))
+    ideal = scenario.ideal_of(1, lambda sources, destinations, sizes: 100 * sources + 10 * destinations + sizes)
+    assert ideal is not None
+    assert ideal(np.array([0, 1]), np.array([1, 0]), np.array([7, 8])).tolist() == [537, 358]
 
 
 def test_a_tenant_on_some_npus_plays_as_on_a_network_of_its_own() -> None:

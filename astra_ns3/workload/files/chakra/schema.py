@@ -20,9 +20,9 @@ class Broken(InputError):
 class Message(Protocol):
     """A message of protobuf's, whose fields are made when the schema is loaded: no stub knows their types."""
 
-    def __getattr__(self, field: str) -> Any: ...
+    def __getattr__(self, field: str) -> Any: ...  # of the kind that the schema gives the field
 
-    def __setattr__(self, field: str, value: Any) -> None: ...
+    def __setattr__(self, field: str, value: Any) -> None: ...  # the same
 
 
 class MessageClass(Protocol):
@@ -31,7 +31,7 @@ class MessageClass(Protocol):
     FromString: Callable[[bytes], Message]
     DESCRIPTOR: Message
 
-    def __call__(self, **fields: Any) -> Message:
+    def __call__(self, **fields: Any) -> Message:  # the same
         """Make a message."""
 
 

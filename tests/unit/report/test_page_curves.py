@@ -1,0 +1,20 @@
+"""What pages draw of curves and tables of colours."""
+
+from __future__ import annotations
+
+from astra_ns3.report.figures.figure import Axis, Curve, Heat, Panel
+from astra_ns3.report.figures.with_plotly import _trace
+
+
+def test_the_range_of_a_value_goes_from_the_least_to_the_most() -> None:
+    curve = Curve(x=[1, 2], y=[10, 20], least=[8, 20], most=[15, 21])
+    drawn = _trace(curve, Panel(Axis(), Axis(), [curve]))
+    assert drawn is not None
+    assert (drawn["error_y"]["array"], drawn["error_y"]["arrayminus"]) == ([5, 1], [2, 0])
+
+
+def test_columns_without_edges_stand_at_whole_numbers() -> None:
+    heat = Heat(values=[[1.0, 2.0, 3.0]], of=Axis(low=0), rows=["a"])
+    drawn = _trace(heat, Panel(Axis(), Axis(), [heat]))
+    assert drawn is not None
+    assert drawn["x"] == [0, 1, 2]
