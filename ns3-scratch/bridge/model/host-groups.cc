@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "host-groups.h"
 
-#include "fabric-frame.h"
 #include "fabric-simulator.h"
 
 #include <algorithm>
@@ -137,7 +136,7 @@ HostGroups::HostGroups(const FabricNetwork::Windows& windows,
             }
             Group::Host& host = find(port->GetFarContext());
             const int64_t leastPs =
-                port->TransmissionPs(FABRIC_MINIMUM_FRAME_BYTES + FABRIC_LINE_GAP_BYTES);
+                std::max<int64_t>(port->TransmissionPs(router.GetLeastWireBytes()), 1);
             const auto most = static_cast<uint32_t>(windows.lengthPs / leastPs) + 2;
             host.mostFrames += most;
             if (port->GetGroup() == port->GetFarGroup())

@@ -4,6 +4,7 @@
 #include "transport-registry.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <stdexcept>
 
@@ -114,6 +115,17 @@ MessageRouter::MayFail(uint32_t host, int64_t beforePs) const
     return std::any_of(m_transports.begin(), m_transports.end(), [=](const auto& transport) {
         return transport->MayFail(host, beforePs);
     });
+}
+
+uint32_t
+MessageRouter::GetLeastWireBytes() const
+{
+    uint32_t least = std::numeric_limits<uint32_t>::max();
+    for (const auto& transport : m_transports)
+    {
+        least = std::min(least, transport->GetLeastWireBytes());
+    }
+    return least;
 }
 
 void

@@ -28,6 +28,8 @@ class MessageRouter : public ns3::MessageTransport
     bool MayPlayHostsApart() const;
     /// \return whether a transport may fail at a host before a time
     bool MayFail(uint32_t host, int64_t beforePs) const;
+    /// \return least bytes on the line of a frame that may end a message
+    uint32_t GetLeastWireBytes() const;
     /// \param statistics to which the transports add what they have done
     void AddTo(SessionStatistics& statistics) const;
     /// \return what else the transports count

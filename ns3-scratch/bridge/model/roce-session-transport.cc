@@ -139,6 +139,12 @@ RoceSessionTransport::MayFail(uint32_t host, int64_t beforePs) const
     return m_transport->MayGiveUp(host, beforePs);
 }
 
+uint32_t
+RoceSessionTransport::GetLeastWireBytes() const
+{
+    return m_transport->WireBytes(1);
+}
+
 void
 RoceSessionTransport::AddTo(SessionStatistics& statistics) const
 {

@@ -20,6 +20,7 @@ class RoceSessionTransport : public SessionTransport
     bool MayOrderByHost() const override;
     bool MayPlayHostsApart() const override;
     bool MayFail(uint32_t host, int64_t beforePs) const override;
+    uint32_t GetLeastWireBytes() const override;
     void AddTo(SessionStatistics& statistics) const override;
     std::vector<TransportCounter> GetCounters() const override;
 

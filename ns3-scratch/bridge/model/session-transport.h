@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-changes.h"
+#include "fabric-frame.h"
 #include "fabric-network.h"
 #include "message-transport.h"
 #include "network-description.h"
@@ -61,6 +62,13 @@ class SessionTransport
         (void)host;
         (void)beforePs;
         return false;
+    }
+
+    /// \return least bytes on the line of a frame that may end a message; asked for where hosts may
+    /// be played by themselves
+    virtual uint32_t GetLeastWireBytes() const
+    {
+        return ns3::FABRIC_MINIMUM_FRAME_BYTES + ns3::FABRIC_LINE_GAP_BYTES;
     }
 
     /// \param statistics to which it adds what it has done

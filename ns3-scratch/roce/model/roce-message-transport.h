@@ -66,9 +66,10 @@ class RoceMessageTransport : public MessageTransport,
     /// \param path a path \return its numbers for a sender
     RocePathNumbers NumbersOf(const RocePath& path) const;
 
-  private:
     /// \return bytes on the line of a data packet
     uint32_t WireBytes(uint64_t payloadBytes) const;
+
+  private:
     /// \return what the last acknowledgement adds to the time of a message
     int64_t LastAckPs(const RocePath& path) const;
 
