@@ -42,7 +42,7 @@ def check_roce(
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*_window_warnings(parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
-    warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters)]
+    warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters, outline)]
     return list(dict.fromkeys(warnings))
 
 

@@ -5,21 +5,29 @@ The rules are those of the C++ classes: which control moves a rate and which a w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.parameters import RoceParameters
 
+_CNPS = (
+    ("cnp", "cnp"),
+    ("cnp_interval", "cnp_interval_ps"),
+    ("cnp_priority", "cnp_priority"),
+    ("cnp_bytes", "cnp_bytes"),
+)
 _FIXED = ("none", "static-window")
 
 
-def idle_key_warnings(transport: RoceTransport, parameters: RoceParameters) -> Iterator[str]:
+def idle_key_warnings(transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline) -> Iterator[str]:
     """A warning for each given key that can't have an effect; a key with its default value isn't told of."""
-    for key, field, why in _idle(transport, parameters):
+    idle = [*_idle(transport, parameters), *_without_marks(transport, parameters, outline)]
+    for key, field, why in idle:
         part, _, name = field.rpartition(".")
         model = getattr(transport, part) if part else transport
         value, default = getattr(model, name), type(model).model_fields[name].default
-        if value is not None and value is not False and value != default:
+        if value is not None and value != (False if default is None else default):
             yield f"transport.{key} has no effect {why}: leave it out"
 
 
@@ -34,9 +42,17 @@ def _idle(transport: RoceTransport, parameters: RoceParameters) -> Iterator[tupl
         yield "reliability.go_back_0_chunk", "reliability.go_back_0_chunk_bytes", f"with {reliability}"
     if parameters.queue_pairs_per_pair == 1:
         yield "queue_pair_use", "queue_pair_use", "with one queue pair"
-    if parameters.cnp_on_ack:
-        for key in ("cnp_interval", "cnp_priority", "cnp_bytes"):
-            yield key, "cnp_interval_ps" if key == "cnp_interval" else key, "with cnp on-ack, which sends no CNP"
+
+
+def _without_marks(
+    transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline
+) -> Iterator[tuple[str, str, str]]:
+    """The keys of CNPs, where none is sent."""
+    marked = transport.congestion_control.needs_ecn or any(each.config.marking for each in outline.switches)
+    if not marked:
+        yield from ((key, field, "while no switch marks") for key, field in _CNPS)
+    elif parameters.cnp_on_ack:
+        yield from ((key, field, "with cnp on-ack, which sends no CNP") for key, field in _CNPS[1:])
 
 
 def _of_the_control(transport: RoceTransport, parameters: RoceParameters) -> Iterator[tuple[str, str, str]]:
@@ -50,9 +66,11 @@ def _of_the_control(transport: RoceTransport, parameters: RoceParameters) -> Ite
         yield "window_scales_with_rate", "window_scales_with_rate", "without a window"
     if kind in _FIXED or by_window:
         yield "minimum_rate", "minimum_rate_bps", with_kind
+        yield "rate_limited", "rate_limited", f"{with_kind}, whose rate is always the line's"
     if kind in _FIXED and not parameters.window_of_path:
-        for key in ("base_rtt", "base_rtt_of"):
-            yield key, key, f"{with_kind} and no window of bdp"
+        yield "base_rtt", "base_rtt", f"{with_kind} and no window of bdp"
+    if not (parameters.window_of_path or by_window or _asks_for_its_round_trip(kind, numbers)):
+        yield "base_rtt_of", "base_rtt_of", f"{with_kind} and no window of bdp"
     if by_window:
         yield "congestion_control.rate_ai", "congestion_control.rate_ai_bps", "while congestion_control.window is on"
     elif kind == "dctcp":
@@ -64,3 +82,8 @@ def _of_the_control(transport: RoceTransport, parameters: RoceParameters) -> Ite
     if kind == "swift" and not numbers["fs_range"]:
         for key in ("fs_min_cwnd", "fs_max_cwnd"):
             yield f"congestion_control.{key}", f"congestion_control.{key}", "with an fs_range of 0"
+
+
+def _asks_for_its_round_trip(kind: str, numbers: Mapping[str, float]) -> bool:
+    own = {"timely": "minimum_rtt", "hpcc": "base_rtt"}
+    return kind == "swift" or (kind in own and not numbers[own[kind]])

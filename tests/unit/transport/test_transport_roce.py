@@ -430,6 +430,12 @@ _IDLE: list[tuple[dict[str, Any], str]] = [
     ({"minimum_rate": "1Gbps"}, "minimum_rate"),
     ({"base_rtt": "payload"}, "base_rtt"),
     ({"base_rtt_of": "longest"}, "base_rtt_of"),
+    ({"congestion_control": "dcqcn", "base_rtt_of": "longest"}, "base_rtt_of"),
+    ({"congestion_control": "timely", "base_rtt_of": "longest"}, "base_rtt_of"),
+    ({"congestion_control": "dctcp", "rate_limited": False}, "rate_limited"),
+    ({"rate_limited": False}, "rate_limited"),
+    ({"cnp_interval": "5us"}, "cnp_interval"),
+    ({"congestion_control": "swift", "cnp": "on-ack"}, "cnp"),
     (
         {"reliability": {"kind": "selective-repeat", "timeout": "4ms", "nack_interval": "1us"}},
         "reliability.nack_interval",
@@ -458,6 +464,9 @@ def test_a_key_that_nothing_reads_is_warned_of(keys: dict[str, Any], told: str) 
         {"congestion_control": "swift", "window_scales_with_rate": True, "minimum_rate": "1Gbps"},
         {"window": "bdp", "base_rtt": "payload", "base_rtt_of": "longest"},
         {"reliability": {"kind": "go-back-0", "timeout": "4ms", "nack_interval": "1us", "go_back_0_chunk": 8000}},
+        {"congestion_control": "hpcc", "base_rtt_of": "longest", "rate_limited": False},
+        {"congestion_control": {"kind": "timely", "minimum_rtt": 0}, "base_rtt_of": "longest"},
+        {"congestion_control": "swift", "base_rtt_of": "longest", "rate_limited": False},
         {"queue_pairs_per_pair": 2, "queue_pair_use": "split"},
         {"congestion_control": "dcqcn", "cnp_interval": "5us", "cnp_priority": 5, "cnp_bytes": 100},
         {"queue_pair_use": "turns", "base_rtt": "packet-and-ack", "window_scales_with_rate": False},
@@ -465,3 +474,8 @@ def test_a_key_that_nothing_reads_is_warned_of(keys: dict[str, Any], told: str) 
 )
 def test_a_key_that_something_reads_or_that_has_its_default_is_not(keys: dict[str, Any]) -> None:
     assert not [each for each in warnings(keys) if "has no effect" in each]
+
+
+def test_keys_of_cnps_have_an_effect_where_a_switch_marks() -> None:
+    marking = {**LOSSLESS, "ecn": {"kmin": "50KB", "kmax": "100KB", "pmax": 0.2}}
+    assert not [each for each in warnings({"cnp_interval": "5us"}, marking) if "has no effect" in each]
