@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -32,13 +32,15 @@ from astra_ns3.transport.wire import (
     transmission_ps,
     wire_bytes,
 )
-from astra_ns3.units import PS_PER_MS, format_bytes, format_time
+from astra_ns3.units import PS_PER_MS, PS_PER_SECOND, format_bytes, format_time
 
 DCTCP = "Dctcp"
 FAR_FROM_ROUND_TRIP = 100
 """A minimum RTO of more round trips than this, each behind a full queue, waits for nothing."""
 USUAL_MIN_RTO_PS = 10 * PS_PER_MS
 """That of a file that names none, and usual in data centres: what is not above it is nobody's mistake."""
+MOST_SEGMENTS_OF_VEGAS = 20
+"""In a round trip; measured, docs/tcp.md: below it Vegas takes at most 1.15 times the ideal."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,9 @@ def _timer_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list[
             "timestamps tick in milliseconds in ns-3, so round trips of microseconds are misread by orders of "
             "magnitude: switch timestamps off"
         )
+    usual_ps = TcpTransport.model_fields["delayed_ack_timeout_ps"].default
+    if parameters.delayed_ack_count == 1 and parameters.delayed_ack_timeout_ps != usual_ps:
+        warnings.append("delayed_ack_timeout has no effect with a delayed_ack_count of 1: leave it out")
     return warnings
 
 
@@ -183,6 +188,18 @@ def _window_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list
         f"and acknowledged after {format_time(round_trip_ps)}, so one connection reaches "
         f"{100 * window_ps // round_trip_ps}% of the rate"
     ]
+
+
+def _control_warnings(parameters: TcpParameters, outline: NetworkOutline) -> Iterator[str]:
+    """Vegas where a round trip holds many segments: ns-3's takes the time of a few full ones for a queue."""
+    in_flight = base_round_trip_ps(parameters, outline) * outline.slowest_bps // (8 * PS_PER_SECOND)
+    held = in_flight // parameters.segment_bytes
+    if parameters.type_id == "ns3::TcpVegas" and held > MOST_SEGMENTS_OF_VEGAS:
+        yield (
+            f"congestion_control Vegas: a round trip holds {held} segments, and above {MOST_SEGMENTS_OF_VEGAS} ns-3's "
+            "Vegas takes its own segments for a queue and can stay at a quarter of the line (docs/tcp.md): choose "
+            "another, or a larger mtu"
+        )
 
 
 def _ecn_warnings(parameters: TcpParameters, switch: SwitchOutline) -> list[str]:
@@ -265,6 +282,7 @@ class Tcp(Transport):
         parameters, outline = self.parameters, self.outline
         _check_buffers(parameters, outline)
         warnings = [*_timer_warnings(parameters, outline), *_window_warnings(parameters, outline)]
+        warnings += _control_warnings(parameters, outline)
         for switch in outline.switches:
             warnings += _ecn_warnings(parameters, switch)
         return list(dict.fromkeys(warnings))

@@ -145,7 +145,8 @@ def _head(found: Explanation) -> str:
             ("exposed", f"{format_time(found.exposed_ps)}  ({percent(found.exposed_ps, whole)} of {npu}'s time)"),
         ]
         if len(found.groups) > 1:
-            rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, whole)})") for group, ps in found.groups]
+            exposed = found.exposed_ps  # the whole that the run's own table has
+            rows += [(f"  {group}", f"{format_time(ps)}  ({percent(ps, exposed)} of it)") for group, ps in found.groups]
     return aligned(rows)
 
 

@@ -6,6 +6,7 @@ from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.roce.control_check import control_warnings, marking_warnings
+from astra_ns3.transport.roce.idle_keys import idle_key_warnings
 from astra_ns3.transport.roce.parameters import (
     RoceParameters,
     base_round_trip_ps,
@@ -41,7 +42,7 @@ def check_roce(
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
     warnings += [*_window_warnings(parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
-    warnings += control_warnings(parameters, outline)
+    warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters, outline)]
     return list(dict.fromkeys(warnings))
 
 

@@ -58,7 +58,7 @@ def test_a_run_tells_its_groups_in_its_table_its_summary_and_its_explanation() -
     assert found.document()["groups"] == [{"group": "data", "time_ps": exposed_ps}]
     assert "\n  data" not in found.text().split("\n\n")[0]  # one is all
     two = replace(found, groups=(("data", 3), ("model", 1)), exposed_ps=4, compute_ps=4)
-    assert two.text().split("\n\n")[0].endswith("\n  data     3 ps  (37.5%)\n  model    1 ps  (12.5%)")
+    assert two.text().split("\n\n")[0].endswith("\n  data     3 ps  (75.0% of it)\n  model    1 ps  (25.0% of it)")
 
 
 def test_a_wait_that_goes_on_when_a_run_is_stopped_counts_to_its_group_and_to_its_layer() -> None:

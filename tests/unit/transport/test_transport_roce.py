@@ -438,3 +438,67 @@ def test_a_forecast_counts_packets_of_the_payload() -> None:
     assert (turns.queue_pairs, split.queue_pairs) == (3 * 16, 3 * 16)
     assert (turns.packets, split.packets) == (found.packets, found.messages * 9)
     assert turns.messages == split.messages == found.messages
+
+
+_BY_RATE = {"kind": "dctcp", "window": False}
+_IDLE: list[tuple[dict[str, Any], str]] = [
+    ({"congestion_control": {"kind": "dctcp", "rate_ai": "1Gbps"}}, "congestion_control.rate_ai"),
+    ({"congestion_control": {**_BY_RATE, "minimum_window": "4KB"}}, "congestion_control.minimum_window"),
+    ({"congestion_control": {"kind": "swift", "fs_range": 0, "fs_min_cwnd": 0.2}}, "congestion_control.fs_min_cwnd"),
+    ({"congestion_control": {"kind": "swift", "fs_range": 0, "fs_max_cwnd": 50}}, "congestion_control.fs_max_cwnd"),
+    ({"congestion_control": "dcqcn", "window_scales_with_rate": True}, "window_scales_with_rate"),
+    ({"congestion_control": "dctcp", "window_scales_with_rate": True}, "window_scales_with_rate"),
+    ({"window": "bdp", "window_scales_with_rate": True}, "window_scales_with_rate"),
+    ({"congestion_control": "dctcp", "minimum_rate": "1Gbps"}, "minimum_rate"),
+    ({"minimum_rate": "1Gbps"}, "minimum_rate"),
+    ({"base_rtt": "payload"}, "base_rtt"),
+    ({"base_rtt_of": "longest"}, "base_rtt_of"),
+    ({"congestion_control": "dcqcn", "base_rtt_of": "longest"}, "base_rtt_of"),
+    ({"congestion_control": "timely", "base_rtt_of": "longest"}, "base_rtt_of"),
+    ({"congestion_control": "dctcp", "rate_limited": False}, "rate_limited"),
+    ({"rate_limited": False}, "rate_limited"),
+    ({"cnp_interval": "5us"}, "cnp_interval"),
+    ({"congestion_control": "swift", "cnp": "on-ack"}, "cnp"),
+    (
+        {"reliability": {"kind": "selective-repeat", "timeout": "4ms", "nack_interval": "1us"}},
+        "reliability.nack_interval",
+    ),
+    ({"reliability": {"timeout": "4ms", "go_back_0_chunk": 8000}}, "reliability.go_back_0_chunk"),
+    ({"queue_pair_use": "split"}, "queue_pair_use"),
+    ({"congestion_control": "dcqcn", "cnp": "on-ack", "cnp_interval": "5us"}, "cnp_interval"),
+    ({"congestion_control": "dcqcn", "cnp": "on-ack", "cnp_priority": 5}, "cnp_priority"),
+    ({"congestion_control": "dcqcn", "cnp": "on-ack", "cnp_bytes": 100}, "cnp_bytes"),
+]
+
+
+@pytest.mark.parametrize(("keys", "told"), _IDLE, ids=[f"{told}-{at}" for at, (_, told) in enumerate(_IDLE)])
+def test_a_key_that_nothing_reads_is_warned_of(keys: dict[str, Any], told: str) -> None:
+    found = [each for each in warnings(keys) if "has no effect" in each]
+    assert len(found) == 1
+    assert found[0].startswith(f"transport.{told} has no effect ")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"congestion_control": {**_BY_RATE, "rate_ai": "1Gbps"}, "minimum_rate": "1Gbps"},
+        {"congestion_control": {"kind": "dctcp", "minimum_window": "4KB"}},
+        {"congestion_control": "dcqcn", "window": "bdp", "window_scales_with_rate": True, "minimum_rate": "1Gbps"},
+        {"congestion_control": "swift", "window_scales_with_rate": True, "minimum_rate": "1Gbps"},
+        {"window": "bdp", "base_rtt": "payload", "base_rtt_of": "longest"},
+        {"reliability": {"kind": "go-back-0", "timeout": "4ms", "nack_interval": "1us", "go_back_0_chunk": 8000}},
+        {"congestion_control": "hpcc", "base_rtt_of": "longest", "rate_limited": False},
+        {"congestion_control": {"kind": "timely", "minimum_rtt": 0}, "base_rtt_of": "longest"},
+        {"congestion_control": "swift", "base_rtt_of": "longest", "rate_limited": False},
+        {"queue_pairs_per_pair": 2, "queue_pair_use": "split"},
+        {"congestion_control": "dcqcn", "cnp_interval": "5us", "cnp_priority": 5, "cnp_bytes": 100},
+        {"queue_pair_use": "turns", "base_rtt": "packet-and-ack", "window_scales_with_rate": False},
+    ],
+)
+def test_a_key_that_something_reads_or_that_has_its_default_is_not(keys: dict[str, Any]) -> None:
+    assert not [each for each in warnings(keys) if "has no effect" in each]
+
+
+def test_keys_of_cnps_have_an_effect_where_a_switch_marks() -> None:
+    marking = {**LOSSLESS, "ecn": {"kmin": "50KB", "kmax": "100KB", "pmax": 0.2}}
+    assert not [each for each in warnings({"cnp_interval": "5us"}, marking) if "has no effect" in each]

@@ -135,9 +135,28 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
     [
         {"min_rto": "634us"},
         {"min_rto": "63ms"},
-        {"delayed_ack_timeout": "10ms", "delayed_ack_count": 1},
+        {"delayed_ack_count": 1},
         {"window": "30KB"},
     ],
 )
 def test_numbers_on_the_right_side_of_a_trap_are_not_warned_of(transport: dict[str, Any]) -> None:
     assert checked(network(transport)) == []
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "mtu", "told"),
+    [("400Gbps", "5us", 9000, True), ("100Gbps", "1us", 1500, True), ("100Gbps", "500ns", 1500, False)],
+)
+def test_vegas_is_warned_of_where_a_round_trip_holds_many_segments(rate: str, delay: str, mtu: int, told: bool) -> None:
+    keys = {"mtu": mtu, "window": "4MB", "min_rto": "20ms"}
+    for control in ("Vegas", "NewReno"):
+        config = network({**keys, "congestion_control": control}, link={"rate": rate, "delay": delay})
+        assert any("Vegas" in each for each in checked(config)) == (told and control == "Vegas")
+
+
+def test_a_timeout_of_delayed_acknowledgements_without_these_is_warned_of() -> None:
+    told = "delayed_ack_timeout has no effect with a delayed_ack_count of 1: leave it out"
+    for timeout in ("20us", "10ms"):
+        assert checked(network({"delayed_ack_count": 1, "delayed_ack_timeout": timeout})) == [told]
+    assert told not in checked(network({"delayed_ack_count": 2, "delayed_ack_timeout": "20us"}))
+    assert told not in checked(network({"delayed_ack_count": 1}))
