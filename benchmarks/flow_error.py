@@ -4,8 +4,9 @@
     python benchmarks/flow_error.py --quick            those that take seconds
     python benchmarks/flow_error.py --case NAME ...    some
 
-``finish``: of the run. ``median``, ``p99``, ``largest``: of the messages' errors, by their size. ``CPU``: of the whole
-process of either, in seconds.
+``finish``: of the run. ``error``: bold where it is above ``target``; ``bound``: packets were lost or timed out, and
+flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by their size. ``CPU``: of the
+whole process of either, in seconds.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+INPUTS = Path(__file__).parents[1] / "inputs"
 KEY = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
 COLUMNS = (
     "case",
     "packets finish",
     "flow finish",
     "error",
+    "target",
     "median",
     "p99",
     "largest",
@@ -83,15 +86,21 @@ def collective(kind: str, size: int) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys."""
+    """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys.
+
+    ``files``: a workload, a system and a network in inputs/ instead, with ``words`` of the command line.
+    """
 
     name: str
-    topology: Mapping[str, Any]
-    transport: Mapping[str, Any]
-    workload: str
+    topology: Mapping[str, Any] = field(default_factory=dict)
+    transport: Mapping[str, Any] = field(default_factory=dict)
+    workload: str = ""
     system: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ".txt"
     quick: bool = False
+    files: tuple[str, str, str] | None = None
+    words: tuple[str, ...] = ()
+    target: float = 0.01
 
 
 USUAL: Mapping[str, Any] = {
@@ -104,6 +113,9 @@ USUAL: Mapping[str, Any] = {
     "all-gather-implementation": ["ring"],
     "all-to-all-implementation": ["direct"],
 }
+TARGETS = {"none": 0.08, "dcqcn": 0.15, "timely": 0.15, "dctcp": 0.1, "hpcc": 0.1, "swift": 0.1, "tcp": 0.03}
+"""Of the finish, by control; ``none``: with pauses. Elsewhere 1%."""
+HINDERED = ("retransmissions", "timeouts", "dropped_frames", "lost_frames")
 MIB = 1 << 20
 ALL_REDUCE, ALL_TO_ALL = collective("ALLREDUCE", 4 * MIB), collective("ALLTOALL", 4 * MIB)
 
@@ -124,6 +136,10 @@ HIERARCHICAL = {
 }
 
 
+def three_dimensional() -> dict[str, Any]:
+    return {**HIERARCHICAL, **algorithm("ring", 3), "all-to-all-implementation": ["direct"] * 3}
+
+
 def web_search(npus: int, link_bps: float, load: float, count: int, seed: int) -> str:
     """Flows of the sizes of web search (DCTCP, SIGCOMM 2010), arriving at random."""
     steps = [(0, 1), (0.15, 10_000), (0.2, 20_000), (0.3, 30_000), (0.4, 50_000), (0.53, 80_000), (0.6, 200_000)]
@@ -142,6 +158,14 @@ def web_search(npus: int, link_bps: float, load: float, count: int, seed: int) -
 
 def cases() -> Iterator[Case]:
     """All cases."""
+    yield from without_control()
+    yield from larger()
+    yield from from_files()
+    yield from with_control()
+
+
+def without_control() -> Iterator[Case]:
+    """Small ones, where lines alone decide."""
     none, topologies = (
         roce("none"),
         {
@@ -172,19 +196,114 @@ def cases() -> Iterator[Case]:
         per_message = roce("none", queue_pairs="per-message")
         topology = clos(4, 8, 8, LARGE)
         yield Case(f"none, Clos 32, 1:1, web search {load}%", topology, per_message, flows, suffix=".csv")
+
+
+def larger() -> Iterator[Case]:
+    """64 to 256 NPUs, and more ways to play a collective."""
+    none, small = roce("none"), collective("ALLTOALL", MIB)
+    yield Case("none, switch 64, all-to-all", star(64, LARGE), none, small)
+    yield Case("none, switch 64, doubleBinaryTree", star(64, LARGE), none, ALL_REDUCE, algorithm("doubleBinaryTree"))
+    yield Case("none, switch 16, halvingDoubling", star(16, LARGE), none, ALL_REDUCE, algorithm("halvingDoubling"))
+    yield Case("none, Clos 64, 1:1, ring", clos(8, 8, 8, LARGE), none, ALL_REDUCE)
+    yield Case("none, Clos 64, 2:1, all-to-all, 8 at a time", clos(8, 4, 8, LARGE), none, ALL_TO_ALL, direct(8))
+    yield Case("none, Clos 128, 1:1, ring", clos(8, 16, 16, LARGE), none, ALL_REDUCE)
+    yield Case(
+        "none, Clos 256, 1:1, doubleBinaryTree",
+        clos(16, 16, 16, LARGE),
+        none,
+        ALL_REDUCE,
+        algorithm("doubleBinaryTree"),
+    )
+    yield Case("none, fat tree 128, all-to-all, 8 at a time", fat_tree(8, LARGE), none, ALL_TO_ALL, direct(8))
+    yield Case("none, fat tree 128, ring", fat_tree(8, LARGE), none, ALL_REDUCE)
+    yield Case("none, switch 16, all-to-all, 8 at a time", star(16, LARGE), none, ALL_TO_ALL, direct(8))
+    yield Case("none, switch 64, ring", star(64, LARGE), none, ALL_REDUCE)
+    yield Case(
+        "none, fat tree 16, doubleBinaryTree", fat_tree(4, LARGE), none, ALL_REDUCE, algorithm("doubleBinaryTree")
+    )
+    yield Case("none, Clos 64, 4:1, ring", clos(8, 2, 8, LARGE), none, ALL_REDUCE)
+    yield Case("none, rails 64, ring", servers(16, LARGE, rails=True), none, ALL_REDUCE, HIERARCHICAL)
+    yield Case("static window, switch 16, ring", star(16, LARGE), roce("static-window"), ALL_REDUCE)
+    yield Case("none, payload 4096, switch 16, all-to-all", star(16, LARGE), roce("none", payload=4096), ALL_TO_ALL)
+    yield Case("none, torus 4x4x4, ring", torus((4, 4, 4), LARGE), none, ALL_REDUCE, three_dimensional())
+    wide = HIERARCHICAL | {"all-to-all-implementation": ["direct", "direct8"]}
+    yield Case("none, rails 128, ring", servers(32, LARGE, rails=True), none, ALL_REDUCE, wide)
+    yield Case("none, rails 128, all-to-all", servers(32, LARGE, rails=True), none, small, wide)
+    yield Case("none, NVSwitch + Clos 128, ring", servers(32, LARGE), none, ALL_REDUCE, wide)
+
+
+def from_files() -> Iterator[Case]:
+    """Trainings, and other files that come with the program."""
+    chakra, moe, dlrm = "workload/chakra/step", "workload/moe-simai-16.txt", "workload/DLRM_HybridParallel.txt"
+    flat, switch, leaf_spine = "system/flat.yaml", "network/roce-16.yaml", "network/roce-leaf-spine-32.yaml"
+    paused = TARGETS["none"]
+    no_control = ("--set", "network.transport.congestion_control=none")
+    yield Case(
+        "none, switch 8, Chakra step",
+        star(8, LARGE),
+        roce("none"),
+        files=(chakra, flat, ""),
+        words=("--groups", str(INPUTS / "workload/chakra/step.groups.json")),
+    )
+    yield Case("none, paused, switch 16, MoE of SimAI", files=(moe, flat, switch), words=no_control, target=paused)
+    small = ("--scale", "0.02", *no_control)
+    yield Case(
+        "none, paused, Clos 32, DLRM, 2% of the size", files=(dlrm, flat, leaf_spine), words=small, target=paused
+    )
+    for name, words in (
+        ("resnet-50", small),
+        ("transformer-bert-large", small),
+        ("transformer-megatron-8b", ("--scale", "0.001", *no_control)),
+    ):
+        yield Case(
+            f"none, paused, Clos 32, {name}",
+            files=(f"workload/{name}.txt", flat, leaf_spine),
+            words=words,
+            target=paused,
+        )
+    llama = (
+        "model.layers=2",
+        "training.sequence=256",
+        "training.micro_batches=2",
+        "parallel.tensor=4",
+        "parallel.pipeline=2",
+    )
+    mixtral = (
+        "model.layers=2",
+        "training.sequence=256",
+        "training.micro_batches=1",
+        "parallel.tensor=2",
+        "parallel.expert=8",
+        "parallel.pipeline=1",
+    )
+    for name, keys in (("llama-3-8b", llama), ("mixtral-8x7b", mixtral)):
+        words = tuple(word for key in keys for word in ("--set", f"workload.{key}"))
+        yield Case(
+            f"none, paused, Clos 32, {name}, 2 layers",
+            files=(f"workload/models/{name}.yaml", flat, leaf_spine),
+            words=(*words, *no_control),
+            target=paused,
+        )
+
+
+def with_control() -> Iterator[Case]:
+    """Those where a control decides as well."""
     for control in ("none", "dcqcn", "timely", "dctcp", "hpcc", "swift"):
         switch = PFC if control in ("none", "hpcc") else MARKING
         label = "none, paused" if control == "none" else control
-        paused = clos(4, 4, 8, switch)
-        yield Case(f"{label}, Clos 32, 2:1, all-to-all, 8 at a time", paused, roce(control), ALL_TO_ALL, direct(8))
-        yield Case(f"{label}, Clos 32, 2:1, ring", paused, roce(control), ALL_REDUCE)
-        yield Case(f"{label}, switch 16, all-to-all", star(16, switch), roce(control), ALL_TO_ALL)
+        paused, kind, target = clos(4, 4, 8, switch), roce(control), TARGETS[control]
+        name = f"{label}, Clos 32, 2:1, all-to-all, 8 at a time"
+        yield Case(name, paused, kind, ALL_TO_ALL, direct(8), target=target)
+        yield Case(f"{label}, Clos 32, 2:1, ring", paused, kind, ALL_REDUCE, target=target)
+        yield Case(f"{label}, switch 16, all-to-all", star(16, switch), kind, ALL_TO_ALL, target=target)
     for control in ("Cubic", "Dctcp"):
         switch = (
             LARGE if control == "Cubic" else {"buffer": "64MB", "ecn": {"kmin": "250KB", "kmax": "250KB", "pmax": 1.0}}
         )
-        yield Case(f"TCP {control}, switch 16, ring", star(16, switch), tcp(control), ALL_REDUCE)
-        yield Case(f"TCP {control}, Clos 16, 1:1, all-to-all", clos(4, 4, 4, switch), tcp(control), ALL_TO_ALL)
+        kind, target = tcp(control), TARGETS["tcp"]
+        yield Case(f"TCP {control}, switch 16, ring", star(16, switch), kind, ALL_REDUCE, target=target)
+        name = f"TCP {control}, Clos 16, 1:1, all-to-all"
+        yield Case(name, clos(4, 4, 4, switch), kind, ALL_TO_ALL, target=target)
 
 
 def play(case: Case, backend: str, folder: Path) -> tuple[dict[str, Any], pd.DataFrame, float]:
@@ -194,7 +313,24 @@ def play(case: Case, backend: str, folder: Path) -> tuple[dict[str, Any], pd.Dat
     system.write_text(json.dumps({**USUAL, **case.system}), encoding="utf-8")
     workload, output = folder / f"workload{case.suffix}", folder / backend
     workload.write_text(case.workload, encoding="utf-8")
-    words = ["-w", workload, "-s", system, "-n", network, "--backend", backend, "--record", "flows", "-o", output]
+    if case.files is not None:
+        workload, system = INPUTS / case.files[0], INPUTS / case.files[1]
+        network = INPUTS / case.files[2] if case.files[2] else network
+    words = [
+        "-w",
+        workload,
+        "-s",
+        system,
+        "-n",
+        network,
+        "--backend",
+        backend,
+        "--record",
+        "flows",
+        "-o",
+        output,
+        *case.words,
+    ]
     command = [sys.executable, "-m", "astra_ns3", "run", *map(str, words), "--quiet"]
     log = os.open(folder / f"{backend}.log", os.O_CREAT | os.O_WRONLY)
     actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
@@ -211,7 +347,9 @@ def row(case: Case) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         packets, packet_rows, packets_cpu = play(case, "ns3", Path(name))
         flow, flow_rows, flow_cpu = play(case, "flow", Path(name))
-    both = packet_rows.merge(flow_rows, on=KEY, suffixes=("", "_flow"))
+    for rows in (packet_rows, flow_rows):
+        rows["again"] = rows.sort_values("start_ps").groupby(KEY).cumcount()
+    both = packet_rows.merge(flow_rows, on=[*KEY, "again"], suffixes=("", "_flow"))
     assert len(both) == len(packet_rows) == len(flow_rows), f"{case.name}: other messages"
     times = (both.end_ps_flow - both.start_ps_flow) / (both.end_ps - both.start_ps) - 1
     sizes = times.abs()
@@ -220,6 +358,7 @@ def row(case: Case) -> dict[str, Any]:
         f"{packets['finish_ps'] / 1e6:.1f} us",
         f"{flow['finish_ps'] / 1e6:.1f} us",
         flow["finish_ps"] / packets["finish_ps"] - 1,
+        "bound" if any(packets["statistics"].get(name) for name in HINDERED) else case.target,
         sizes.median(),
         sizes.quantile(0.99),
         sizes.max(),
@@ -234,7 +373,11 @@ def line(values: Mapping[str, Any]) -> str:
     shown = []
     for name, value in values.items():
         if name == "error":
-            shown.append(f"{value:+.2%}")
+            target = values["target"]
+            missed = value > TARGETS["tcp"] if target == "bound" else abs(value) > target
+            shown.append(f"**{value:+.2%}**" if missed else f"{value:+.2%}")
+        elif name == "target":
+            shown.append(value if value == "bound" else f"{value:.0%}")
         elif name in ("median", "p99", "largest"):
             shown.append(f"{value:.1%}")
         else:
