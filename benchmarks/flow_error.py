@@ -97,7 +97,6 @@ class Case:
     workload: str = ""
     system: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ".txt"
-    quick: bool = False
     files: tuple[str, str, str] | None = None
     words: tuple[str, ...] = ()
     target: float = 0.01
@@ -115,6 +114,14 @@ USUAL: Mapping[str, Any] = {
 }
 TARGETS = {"none": 0.08, "dcqcn": 0.15, "timely": 0.15, "dctcp": 0.1, "hpcc": 0.1, "swift": 0.1, "tcp": 0.03}
 """Of the finish, by control; ``none``: with pauses. Elsewhere 1%."""
+QUICK = {
+    "none, switch 16, ring",
+    "none, switch 16, all-to-all",
+    "none, switch 16, halvingDoubling",
+    "none, switch 8, Chakra step",
+    "hpcc, switch 16, all-to-all",
+    "swift, switch 16, all-to-all",
+}
 HINDERED = ("retransmissions", "timeouts", "dropped_frames", "lost_frames")
 MIB = 1 << 20
 ALL_REDUCE, ALL_TO_ALL = collective("ALLREDUCE", 4 * MIB), collective("ALLTOALL", 4 * MIB)
@@ -182,8 +189,8 @@ def without_control() -> Iterator[Case]:
         two = HIERARCHICAL if name.startswith(("rails", "NVSwitch")) else {}
         if name.startswith("torus"):
             two = HIERARCHICAL
-        yield Case(f"none, {name}, ring", topology, none, ALL_REDUCE, two, quick=name == "switch 16")
-        yield Case(f"none, {name}, all-to-all", topology, none, ALL_TO_ALL, two, quick=name == "switch 16")
+        yield Case(f"none, {name}, ring", topology, none, ALL_REDUCE, two)
+        yield Case(f"none, {name}, all-to-all", topology, none, ALL_TO_ALL, two)
     wide = clos(4, 4, 8, LARGE)
     for at_once in (1, 8):
         yield Case(f"none, Clos 32, 2:1, all-to-all, {at_once} at a time", wide, none, ALL_TO_ALL, direct(at_once))
@@ -369,13 +376,17 @@ def row(case: Case) -> dict[str, Any]:
     return dict(zip(COLUMNS, values, strict=True))
 
 
+def within(values: Mapping[str, Any]) -> bool:
+    """Return whether a row's error is within its target; a bound may lie below the packets."""
+    error, target = values["error"], values["target"]
+    return error <= TARGETS["tcp"] if target == "bound" else abs(error) <= target
+
+
 def line(values: Mapping[str, Any]) -> str:
     shown = []
     for name, value in values.items():
         if name == "error":
-            target = values["target"]
-            missed = value > TARGETS["tcp"] if target == "bound" else abs(value) > target
-            shown.append(f"**{value:+.2%}**" if missed else f"{value:+.2%}")
+            shown.append(f"{value:+.2%}" if within(values) else f"**{value:+.2%}**")
         elif name == "target":
             shown.append(value if value == "bound" else f"{value:.0%}")
         elif name in ("median", "p99", "largest"):
@@ -392,7 +403,9 @@ def main() -> None:
     asked = parser.parse_args()
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     for case in cases():
-        if (case.quick or not asked.quick) and (not asked.case or any(word in case.name for word in asked.case)):
+        if (case.name in QUICK or not asked.quick) and (
+            not asked.case or any(word in case.name for word in asked.case)
+        ):
             print(line(row(case)), flush=True)
 
 

@@ -24,7 +24,8 @@ class OracleFlow:
     ``cap`` bytes per ps.
     ``queue``: flows of one queue go one after the other.
     ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
-    more; ``start_cost``: what a first window costs beyond its bytes, if its flow doesn't begin at the rate ``alone``.
+    more; ``start_cost``: what a first window costs beyond its bytes, if its flow begins below both
+    the rate ``alone`` and its share of its first link.
     """
 
     start_ps: int
@@ -84,7 +85,9 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
         for flow in starts:
             first = 0 if flow.start_ps >= ended.get(flow.queue, 0.0) or flow.queue < 0 else sent[flow.queue]
             sent[flow.queue] = first + flow.data
-            _begin(flow, first)
+            nic = next(iter(flow.forth))
+            own = lines[nic] / sum(nic in other.forth for other in active)
+            _begin(flow, first, min(flow.alone, own))
         for flow in active:
             answers.follow(flow, flow.rate, now)
         ends = [now + flow.left / flow.rate for flow in active]
@@ -99,13 +102,16 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
         now = then
 
 
-def _begin(flow: OracleFlow, sent: int) -> None:
-    """Set what a flow at its first rate has to send, and what its control loses; ``sent``: by its queue before it."""
+def _begin(flow: OracleFlow, sent: int, most: float) -> None:
+    """Set what a flow at its first rate has to send, and what its control loses.
+
+    ``sent``: by its queue before it; ``most``: rate that its own line lets it begin with.
+    """
     free = max(2 * flow.window - sent, 0)
     more = flow.bytes * flow.headroom * max(flow.data - free, 0) / max(flow.data, 1)
     flow.back_share *= flow.bytes / (flow.bytes + more)
     lost = flow.start_cost * flow.bytes * min(flow.window / max(flow.data, 1), 1) if sent == 0 else 0.0
-    flow.left = flow.bytes + more + lost * (1 - min(flow.rate / flow.alone, 1))
+    flow.left = flow.bytes + more + lost * (1 - min(flow.rate / most, 1))
 
 
 def _starting(waiting: Sequence[OracleFlow], active: Sequence[OracleFlow], now: float) -> list[OracleFlow]:

@@ -202,7 +202,7 @@ class Hpcc(_Utilisation):
     kind: Literal["hpcc"] = "hpcc"
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
-    flow_start_cost: ClassVar[float] = 0.6
+    flow_start_cost: ClassVar[float] = 1.0
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
     base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
@@ -231,7 +231,7 @@ class Swift(_FromSet):
 
     kind: Literal["swift"] = "swift"
     default_window: ClassVar[Window] = "bdp"
-    flow_start_cost: ClassVar[float] = 0.2
+    flow_start_cost: ClassVar[float] = 0.3
     parameters: Literal["scaled", "paper"] = "scaled"
     base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
     per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)

@@ -173,7 +173,9 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     Settle(flow, nowPs);
     if (flow.demand.startBytes > 0.0)
     {
-        const double share = std::min(rate / flow.demand.alone, 1.0);
+        const uint32_t first = flow.demand.forth.front().link;
+        const double own = m_answers[first].line / m_shares.GetFlows(first);
+        const double share = std::min(rate / std::min(flow.demand.alone, own), 1.0);
         flow.left += flow.demand.startBytes * (1.0 - share);
         flow.demand.startBytes = 0.0;
     }

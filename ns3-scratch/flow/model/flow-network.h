@@ -26,7 +26,7 @@ struct FlowDemand
     double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
     double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
     double startBytes{0.0};           //!< lost at the start, if its first rate is 0
-    double alone{0.0};                //!< and none are if that is this, or more
+    double alone{0.0}; //!< none are if that is this, or its share of the first link, or more
 };
 
 /// Who is told when flows end.
