@@ -4,8 +4,9 @@
     python benchmarks/flow_error.py --quick            those that take seconds
     python benchmarks/flow_error.py --case NAME ...    some
 
-``finish``: of the run. ``median``, ``p99``, ``largest``: of the messages' errors, by their size. ``CPU``: of the whole
-process of either, in seconds.
+``finish``: of the run. ``error``: bold where it is above ``target``; ``bound``: packets were lost or timed out, and
+flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by their size. ``CPU``: of the
+whole process of either, in seconds.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 
 from astra_ns3.experiments.beside import beside, heading_text, row_text
 
+INPUTS = Path(__file__).parents[1] / "inputs"
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 PFC = {"buffer": "32MiB", "pfc": {}}
 LARGE = {"buffer": "1GB"}
@@ -69,15 +71,20 @@ def collective(kind: str, size: int) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys."""
+    """A workload, as text of a file or of flows, on a topology under a transport; ``system``: more keys.
+
+    ``files``: a workload, a system and a network in inputs/ instead, with ``words`` of the command line.
+    """
 
     name: str
-    topology: Mapping[str, Any]
-    transport: Mapping[str, Any]
-    workload: str
+    topology: Mapping[str, Any] = field(default_factory=dict)
+    transport: Mapping[str, Any] = field(default_factory=dict)
+    workload: str = ""
     system: Mapping[str, Any] = field(default_factory=dict)
     suffix: str = ".txt"
-    quick: bool = False
+    files: tuple[str, str, str] | None = None
+    words: tuple[str, ...] = ()
+    target: float = 0.01
 
 
 USUAL: Mapping[str, Any] = {
@@ -89,6 +96,16 @@ USUAL: Mapping[str, Any] = {
     "reduce-scatter-implementation": ["ring"],
     "all-gather-implementation": ["ring"],
     "all-to-all-implementation": ["direct"],
+}
+TARGETS = {"none": 0.08, "dcqcn": 0.15, "timely": 0.15, "dctcp": 0.1, "hpcc": 0.1, "swift": 0.1, "tcp": 0.03}
+"""Of the finish, by control; ``none``: with pauses. Elsewhere 1%."""
+QUICK = {
+    "none, switch 16, ring",
+    "none, switch 16, all-to-all",
+    "none, switch 16, halvingDoubling",
+    "none, switch 8, Chakra step",
+    "hpcc, switch 16, all-to-all",
+    "swift, switch 16, all-to-all",
 }
 MIB = 1 << 20
 ALL_REDUCE, ALL_TO_ALL = collective("ALLREDUCE", 4 * MIB), collective("ALLTOALL", 4 * MIB)
@@ -110,6 +127,10 @@ HIERARCHICAL = {
 }
 
 
+def three_dimensional() -> dict[str, Any]:
+    return {**HIERARCHICAL, **algorithm("ring", 3), "all-to-all-implementation": ["direct"] * 3}
+
+
 def web_search(npus: int, link_bps: float, load: float, count: int, seed: int) -> str:
     """Flows of the sizes of web search (DCTCP, SIGCOMM 2010), arriving at random."""
     steps = [(0, 1), (0.15, 10_000), (0.2, 20_000), (0.3, 30_000), (0.4, 50_000), (0.53, 80_000), (0.6, 200_000)]
@@ -128,6 +149,14 @@ def web_search(npus: int, link_bps: float, load: float, count: int, seed: int) -
 
 def cases() -> Iterator[Case]:
     """All cases."""
+    yield from without_control()
+    yield from larger()
+    yield from from_files()
+    yield from with_control()
+
+
+def without_control() -> Iterator[Case]:
+    """Small ones, where lines alone decide."""
     none, topologies = (
         roce("none"),
         {
@@ -144,8 +173,8 @@ def cases() -> Iterator[Case]:
         two = HIERARCHICAL if name.startswith(("rails", "NVSwitch")) else {}
         if name.startswith("torus"):
             two = HIERARCHICAL
-        yield Case(f"none, {name}, ring", topology, none, ALL_REDUCE, two, quick=name == "switch 16")
-        yield Case(f"none, {name}, all-to-all", topology, none, ALL_TO_ALL, two, quick=name == "switch 16")
+        yield Case(f"none, {name}, ring", topology, none, ALL_REDUCE, two)
+        yield Case(f"none, {name}, all-to-all", topology, none, ALL_TO_ALL, two)
     wide = clos(4, 4, 8, LARGE)
     for at_once in (1, 8):
         yield Case(f"none, Clos 32, 2:1, all-to-all, {at_once} at a time", wide, none, ALL_TO_ALL, direct(at_once))
@@ -158,19 +187,114 @@ def cases() -> Iterator[Case]:
         per_message = roce("none", queue_pairs="per-message")
         topology = clos(4, 8, 8, LARGE)
         yield Case(f"none, Clos 32, 1:1, web search {load}%", topology, per_message, flows, suffix=".csv")
+
+
+def larger() -> Iterator[Case]:
+    """64 to 256 NPUs, and more ways to play a collective."""
+    none, small = roce("none"), collective("ALLTOALL", MIB)
+    yield Case("none, switch 64, all-to-all", star(64, LARGE), none, small)
+    yield Case("none, switch 64, doubleBinaryTree", star(64, LARGE), none, ALL_REDUCE, algorithm("doubleBinaryTree"))
+    yield Case("none, switch 16, halvingDoubling", star(16, LARGE), none, ALL_REDUCE, algorithm("halvingDoubling"))
+    yield Case("none, Clos 64, 1:1, ring", clos(8, 8, 8, LARGE), none, ALL_REDUCE)
+    yield Case("none, Clos 64, 2:1, all-to-all, 8 at a time", clos(8, 4, 8, LARGE), none, ALL_TO_ALL, direct(8))
+    yield Case("none, Clos 128, 1:1, ring", clos(8, 16, 16, LARGE), none, ALL_REDUCE)
+    yield Case(
+        "none, Clos 256, 1:1, doubleBinaryTree",
+        clos(16, 16, 16, LARGE),
+        none,
+        ALL_REDUCE,
+        algorithm("doubleBinaryTree"),
+    )
+    yield Case("none, fat tree 128, all-to-all, 8 at a time", fat_tree(8, LARGE), none, ALL_TO_ALL, direct(8))
+    yield Case("none, fat tree 128, ring", fat_tree(8, LARGE), none, ALL_REDUCE)
+    yield Case("none, switch 16, all-to-all, 8 at a time", star(16, LARGE), none, ALL_TO_ALL, direct(8))
+    yield Case("none, switch 64, ring", star(64, LARGE), none, ALL_REDUCE)
+    yield Case(
+        "none, fat tree 16, doubleBinaryTree", fat_tree(4, LARGE), none, ALL_REDUCE, algorithm("doubleBinaryTree")
+    )
+    yield Case("none, Clos 64, 4:1, ring", clos(8, 2, 8, LARGE), none, ALL_REDUCE)
+    yield Case("none, rails 64, ring", servers(16, LARGE, rails=True), none, ALL_REDUCE, HIERARCHICAL)
+    yield Case("static window, switch 16, ring", star(16, LARGE), roce("static-window"), ALL_REDUCE)
+    yield Case("none, payload 4096, switch 16, all-to-all", star(16, LARGE), roce("none", payload=4096), ALL_TO_ALL)
+    yield Case("none, torus 4x4x4, ring", torus((4, 4, 4), LARGE), none, ALL_REDUCE, three_dimensional())
+    wide = HIERARCHICAL | {"all-to-all-implementation": ["direct", "direct8"]}
+    yield Case("none, rails 128, ring", servers(32, LARGE, rails=True), none, ALL_REDUCE, wide)
+    yield Case("none, rails 128, all-to-all", servers(32, LARGE, rails=True), none, small, wide)
+    yield Case("none, NVSwitch + Clos 128, ring", servers(32, LARGE), none, ALL_REDUCE, wide)
+
+
+def from_files() -> Iterator[Case]:
+    """Trainings, and other files that come with the program."""
+    chakra, moe, dlrm = "workload/chakra/step", "workload/moe-simai-16.txt", "workload/DLRM_HybridParallel.txt"
+    flat, switch, leaf_spine = "system/flat.yaml", "network/roce-16.yaml", "network/roce-leaf-spine-32.yaml"
+    paused = TARGETS["none"]
+    no_control = ("--set", "network.transport.congestion_control=none")
+    yield Case(
+        "none, switch 8, Chakra step",
+        star(8, LARGE),
+        roce("none"),
+        files=(chakra, flat, ""),
+        words=("--groups", str(INPUTS / "workload/chakra/step.groups.json")),
+    )
+    yield Case("none, paused, switch 16, MoE of SimAI", files=(moe, flat, switch), words=no_control, target=paused)
+    small = ("--scale", "0.02", *no_control)
+    yield Case(
+        "none, paused, Clos 32, DLRM, 2% of the size", files=(dlrm, flat, leaf_spine), words=small, target=paused
+    )
+    for name, words in (
+        ("resnet-50", small),
+        ("transformer-bert-large", small),
+        ("transformer-megatron-8b", ("--scale", "0.001", *no_control)),
+    ):
+        yield Case(
+            f"none, paused, Clos 32, {name}",
+            files=(f"workload/{name}.txt", flat, leaf_spine),
+            words=words,
+            target=paused,
+        )
+    llama = (
+        "model.layers=2",
+        "training.sequence=256",
+        "training.micro_batches=2",
+        "parallel.tensor=4",
+        "parallel.pipeline=2",
+    )
+    mixtral = (
+        "model.layers=2",
+        "training.sequence=256",
+        "training.micro_batches=1",
+        "parallel.tensor=2",
+        "parallel.expert=8",
+        "parallel.pipeline=1",
+    )
+    for name, keys in (("llama-3-8b", llama), ("mixtral-8x7b", mixtral)):
+        words = tuple(word for key in keys for word in ("--set", f"workload.{key}"))
+        yield Case(
+            f"none, paused, Clos 32, {name}, 2 layers",
+            files=(f"workload/models/{name}.yaml", flat, leaf_spine),
+            words=(*words, *no_control),
+            target=paused,
+        )
+
+
+def with_control() -> Iterator[Case]:
+    """Those where a control decides as well."""
     for control in ("none", "dcqcn", "timely", "dctcp", "hpcc", "swift"):
         switch = PFC if control in ("none", "hpcc") else MARKING
         label = "none, paused" if control == "none" else control
-        paused = clos(4, 4, 8, switch)
-        yield Case(f"{label}, Clos 32, 2:1, all-to-all, 8 at a time", paused, roce(control), ALL_TO_ALL, direct(8))
-        yield Case(f"{label}, Clos 32, 2:1, ring", paused, roce(control), ALL_REDUCE)
-        yield Case(f"{label}, switch 16, all-to-all", star(16, switch), roce(control), ALL_TO_ALL)
+        paused, kind, target = clos(4, 4, 8, switch), roce(control), TARGETS[control]
+        name = f"{label}, Clos 32, 2:1, all-to-all, 8 at a time"
+        yield Case(name, paused, kind, ALL_TO_ALL, direct(8), target=target)
+        yield Case(f"{label}, Clos 32, 2:1, ring", paused, kind, ALL_REDUCE, target=target)
+        yield Case(f"{label}, switch 16, all-to-all", star(16, switch), kind, ALL_TO_ALL, target=target)
     for control in ("Cubic", "Dctcp"):
         switch = (
             LARGE if control == "Cubic" else {"buffer": "64MB", "ecn": {"kmin": "250KB", "kmax": "250KB", "pmax": 1.0}}
         )
-        yield Case(f"TCP {control}, switch 16, ring", star(16, switch), tcp(control), ALL_REDUCE)
-        yield Case(f"TCP {control}, Clos 16, 1:1, all-to-all", clos(4, 4, 4, switch), tcp(control), ALL_TO_ALL)
+        kind, target = tcp(control), TARGETS["tcp"]
+        yield Case(f"TCP {control}, switch 16, ring", star(16, switch), kind, ALL_REDUCE, target=target)
+        name = f"TCP {control}, Clos 16, 1:1, all-to-all"
+        yield Case(name, clos(4, 4, 4, switch), kind, ALL_TO_ALL, target=target)
 
 
 def row(case: Case) -> dict[str, Any]:
@@ -180,8 +304,25 @@ def row(case: Case) -> dict[str, Any]:
         network.write_text(json.dumps({"topology": case.topology, "transport": case.transport}), encoding="utf-8")
         system.write_text(json.dumps({**USUAL, **case.system}), encoding="utf-8")
         workload.write_text(case.workload, encoding="utf-8")
-        files = {"-w": str(workload), "-s": str(system), "-n": str(network)}
-        return dict(beside(files, ("flow", "ns3"), case.name))
+        if case.files is not None:
+            workload, system = INPUTS / case.files[0], INPUTS / case.files[1]
+            network = INPUTS / case.files[2] if case.files[2] else network
+        words = ["-w", str(workload), "-s", str(system), "-n", str(network), *case.words]
+        found = dict[str, Any](beside(words, ("flow", "ns3"), case.name))
+    target = "bound" if found.pop("losses") else f"{case.target:.0%}"
+    before = list(found)[: list(found).index("error") + 1]
+    return {**{key: found[key] for key in before}, "target": target, **found}
+
+
+def within(values: Mapping[str, Any]) -> bool:
+    """Return whether a row's error is within its target; a bound may lie below the packets."""
+    error, target = values["error"], values["target"]
+    return error <= TARGETS["tcp"] if target == "bound" else abs(error) <= float(target.strip("%")) / 100
+
+
+def line(values: Mapping[str, Any]) -> str:
+    """Return the row as text, an error beyond its target in bold."""
+    return row_text(values if within(values) else {**values, "error": f"**{values['error']:+.2%}**"})
 
 
 def main() -> None:
@@ -191,9 +332,11 @@ def main() -> None:
     asked = parser.parse_args()
     rows = 0
     for case in cases():
-        if (case.quick or not asked.quick) and (not asked.case or any(word in case.name for word in asked.case)):
+        if (case.name in QUICK or not asked.quick) and (
+            not asked.case or any(word in case.name for word in asked.case)
+        ):
             found = row(case)
-            print(*([] if rows else [heading_text(found)]), row_text(found), sep="\n", flush=True)
+            print(*([] if rows else [heading_text(found)]), line(found), sep="\n", flush=True)
             rows += 1
 
 

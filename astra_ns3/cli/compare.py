@@ -51,7 +51,7 @@ def compare_command(
     if backends is not None:
         given = {option: value for option, value in files.items() if value is not None}
         refuse(bool(runs) or len(given) < len(files), "--backends: expected -w, -s and -n, and no folders of runs")
-        row = beside(given, backends.split(","), Path(given["-w"]).name)
+        row = beside([word for option in given.items() for word in option], backends.split(","), Path(given["-w"]).name)
         print_result(row, f"{heading_text(row)}\n{row_text(row)}", as_json=as_json)
         return
     refuse(any(files.values()), "-w, -s and -n: expected with --backends only")

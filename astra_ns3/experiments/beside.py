@@ -21,20 +21,22 @@ if TYPE_CHECKING:
 _MESSAGE = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
 _TWO, _INPUT = 2, 2
 _NAMES = {"ns3": "packets"}
+_LOSSES = ("retransmissions", "dropped_frames", "lost_frames")
 
 
 @dataclass(frozen=True)
 class _Played:
-    finish_ps: int
+    result: Result
     messages: pd.DataFrame
     cpu_seconds: float
 
 
-def beside(files: Mapping[str, str], backends: Sequence[str], case: str) -> dict[str, str | float]:
+def beside(words: Sequence[str], backends: Sequence[str], case: str) -> dict[str, str | float]:
     """Return a row that compares two backends, by the names of its columns.
 
-    ``files``: options of ``run`` with a value each, as ``-w``. ``backends``: the one that is looked at, and the one
-    that is right. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times.
+    ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
+    ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``: what the one that
+    is right lost and sent again; with losses a finish of flows is a bound.
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
@@ -43,26 +45,29 @@ def beside(files: Mapping[str, str], backends: Sequence[str], case: str) -> dict
         f"--backends: found {','.join(backends)!r}, expected two of {known}, as flow,ns3",
     )
     with tempfile.TemporaryDirectory() as folder:
-        looked_at, right = (_play(files, backend, Path(folder)) for backend in backends)
+        looked_at, right = (_play(words, backend, Path(folder)) for backend in backends)
     errors = _errors(looked_at.messages, right.messages)
+    finish_ps, right_finish_ps = looked_at.result.finish_ps, right.result.finish_ps
+    statistics = right.result.metadata["statistics"]
     name, right_name = (_NAMES.get(backend, backend) for backend in backends)
     return {
         "case": case,
-        f"{right_name} finish": f"{right.finish_ps / PS_PER_US:.1f} us",
-        f"{name} finish": f"{looked_at.finish_ps / PS_PER_US:.1f} us",
-        "error": looked_at.finish_ps / right.finish_ps - 1,
+        f"{right_name} finish": f"{right_finish_ps / PS_PER_US:.1f} us",
+        f"{name} finish": f"{finish_ps / PS_PER_US:.1f} us",
+        "error": finish_ps / right_finish_ps - 1,
         "median": float(errors.median()),
         "p99": float(errors.quantile(0.99)),
         "largest": float(errors.max()),
         f"CPU {right_name}": right.cpu_seconds,
         f"CPU {name}": looked_at.cpu_seconds,
         "ratio": right.cpu_seconds / looked_at.cpu_seconds,
+        "losses": sum(statistics.get(counter) or 0 for counter in _LOSSES),
     }
 
 
 def row_text(row: Mapping[str, str | float]) -> str:
     """Return a row as a line of a table in Markdown."""
-    formats = {"error": "+.2%", "median": ".1%", "p99": ".1%", "largest": ".1%"}
+    formats = {"error": "+.2%", "median": ".1%", "p99": ".1%", "largest": ".1%", "losses": ".0f"}
     cells = (v if isinstance(v, str) else format(v, formats.get(name, ".1f")) for name, v in row.items())
     return f"| {' | '.join(cells)} |"
 
@@ -72,10 +77,9 @@ def heading_text(row: Mapping[str, str | float]) -> str:
     return f"| {' | '.join(row)} |\n|{'---|' * len(row)}"
 
 
-def _play(files: Mapping[str, str], backend: str, folder: Path) -> _Played:
+def _play(options: Sequence[str], backend: str, folder: Path) -> _Played:
     output, log = folder / backend, folder / f"{backend}.log"
-    words = [word for option in files.items() for word in option]
-    words += ["--backend", backend, "--record", "flows", "-o", str(output), "--quiet"]
+    words = [*options, "--backend", backend, "--record", "flows", "-o", str(output), "--quiet"]
     flags = os.O_CREAT | os.O_WRONLY
     out, err = os.open(folder / f"{backend}.out", flags), os.open(log, flags)
     try:
@@ -91,7 +95,7 @@ def _play(files: Mapping[str, str], backend: str, folder: Path) -> _Played:
         words_said = f"with the backend {backend}: {said[-1].removeprefix('astra-ns3: error: ')}"
         raise (wrong(words_said) if os.waitstatus_to_exitcode(status) == _INPUT else BackendError(words_said))
     result = Result.load(output)
-    return _Played(result.finish_ps, result.flows, usage.ru_utime + usage.ru_stime)
+    return _Played(result, result.flows, usage.ru_utime + usage.ru_stime)
 
 
 def _errors(looked_at: pd.DataFrame, right: pd.DataFrame) -> pd.Series[float]:

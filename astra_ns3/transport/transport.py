@@ -74,7 +74,8 @@ class Transport(ABC):
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
-    transport itself.
+    transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
+    ``flow_start_cost``: of a window that a new message sends beyond its share, how much is lost.
     """
 
     kind: ClassVar[str]
@@ -106,6 +107,8 @@ class Transport(ABC):
     needs_marks: bool = False
     marks_at_a_step: bool = False
     control_numbers: Mapping[str, float] | None = None
+    flow_headroom: float = 0.0
+    flow_start_cost: float = 0.0
 
     @classmethod
     @abstractmethod

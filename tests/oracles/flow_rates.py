@@ -23,6 +23,9 @@ class OracleFlow:
     ``bytes`` on the line, ``back_share`` bytes of acknowledgements for each, sent ``after_ps`` later,
     ``cap`` bytes per ps.
     ``queue``: flows of one queue go one after the other.
+    ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
+    more; ``start_cost``: what a first window costs beyond its bytes, if its flow begins below both
+    the rate ``alone`` and its share of its first link.
     """
 
     start_ps: int
@@ -33,6 +36,11 @@ class OracleFlow:
     after_ps: int = 0
     cap: float = float("inf")
     queue: int = -1
+    data: int = 0
+    window: int = 0
+    headroom: float = 0.0
+    start_cost: float = 0.0
+    alone: float = 1.0
     began_ps: float = field(default=-1.0, init=False)
     end_ps: float = field(default=-1.0, init=False)
     left: float = field(default=0.0, init=False)
@@ -66,14 +74,20 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
     waiting = sorted(flows, key=lambda flow: flow.start_ps)
     active: list[OracleFlow] = []
     now = 0.0
-    for flow in flows:
-        flow.left = flow.bytes
+    sent: dict[int, int] = {}
+    ended: dict[int, float] = {}
     while waiting or active:
         answers.take(now)
         starts = _starting(waiting, active, now)
         waiting = [flow for flow in waiting if flow not in starts]
         active += starts
         fill(active, {link: rate - answers.kept[link] for link, rate in lines.items()})
+        for flow in starts:
+            first = 0 if flow.start_ps >= ended.get(flow.queue, 0.0) or flow.queue < 0 else sent[flow.queue]
+            sent[flow.queue] = first + flow.data
+            nic = next(iter(flow.forth))
+            own = lines[nic] / sum(nic in other.forth for other in active)
+            _begin(flow, first, min(flow.alone, own))
         for flow in active:
             answers.follow(flow, flow.rate, now)
         ends = [now + flow.left / flow.rate for flow in active]
@@ -82,10 +96,22 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
         for flow, end in zip(active, ends, strict=True):
             flow.left -= flow.rate * (then - now)
             if end <= then + _ROUNDING_PS:
-                flow.end_ps = end
+                flow.end_ps = ended[flow.queue] = end
                 answers.follow(flow, 0.0, then)
         active = [flow for flow in active if flow.end_ps < 0]
         now = then
+
+
+def _begin(flow: OracleFlow, sent: int, most: float) -> None:
+    """Set what a flow at its first rate has to send, and what its control loses.
+
+    ``sent``: by its queue before it; ``most``: rate that its own line lets it begin with.
+    """
+    free = max(2 * flow.window - sent, 0)
+    more = flow.bytes * flow.headroom * max(flow.data - free, 0) / max(flow.data, 1)
+    flow.back_share *= flow.bytes / (flow.bytes + more)
+    lost = flow.start_cost * flow.bytes * min(flow.window / max(flow.data, 1), 1) if sent == 0 else 0.0
+    flow.left = flow.bytes + more + lost * (1 - min(flow.rate / most, 1))
 
 
 def _starting(waiting: Sequence[OracleFlow], active: Sequence[OracleFlow], now: float) -> list[OracleFlow]:

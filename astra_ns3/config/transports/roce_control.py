@@ -34,6 +34,8 @@ _NO_NUMBERS = ("kind", "parameters")
 OWN = "FILE:CLASS"
 """How messages call a user's own control."""
 
+_QUEUES_BELOW_ETA = 0.986
+"""Fitted: docs/flow.md."""
 Fraction = Annotated[float, Gt(0), Le(1)]
 """A share, above 0 and at most 1."""
 Window = Literal["bdp", "none"]
@@ -51,8 +53,14 @@ class RoceControl(ConfigModel):
     """Its window shrinks with the rate unless the transport says otherwise."""
     needs_ecn: ClassVar[bool] = False
     needs_cnps: ClassVar[bool] = False
+    flow_start_cost: ClassVar[float] = 0.0
+    """For flows without packets: of a window that a new message sends beyond its share, how much is lost."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
     """Numbers that switches and NICs follow, not the control itself."""
+
+    def flow_headroom(self, numbers: Mapping[str, float]) -> float:
+        """For flows without packets: the share of a line that it never fills; ``numbers``: its own in force."""
+        return 0.0
 
     @property
     def set_name(self) -> str:
@@ -194,10 +202,15 @@ class Hpcc(_Utilisation):
     kind: Literal["hpcc"] = "hpcc"
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
+    flow_start_cost: ClassVar[float] = 1.0
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
     base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
     """0: the path's own."""
+
+    def flow_headroom(self, numbers: Mapping[str, float]) -> float:
+        """Beside ``eta``, what the short queues take that data and acknowledgements make where they meet."""
+        return 1 - numbers["eta"] * _QUEUES_BELOW_ETA
 
 
 class HpccPint(_Utilisation):
@@ -218,6 +231,7 @@ class Swift(_FromSet):
 
     kind: Literal["swift"] = "swift"
     default_window: ClassVar[Window] = "bdp"
+    flow_start_cost: ClassVar[float] = 0.3
     parameters: Literal["scaled", "paper"] = "scaled"
     base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
     per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)

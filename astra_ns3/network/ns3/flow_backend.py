@@ -72,6 +72,8 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "answer_wire_bytes": transport.answer_wire_bytes,
         "answer_every": transport.answer_every,
         "window_bytes": transport.window_bytes,
+        "headroom": transport.flow_headroom / (1 - transport.flow_headroom),
+        "start_cost": transport.flow_start_cost,
         "queue_pairs": transport.queue_pairs,
         "per_message": transport.pair_of_message,
         "split_messages": transport.message_parts > 1,

@@ -85,6 +85,8 @@ class Roce(Transport):
             needs_marks=keys.congestion_control.needs_ecn,
             marks_at_a_step=keys.congestion_control.kind == "dctcp",
             control_numbers=parameters.control_parameters,
+            flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
+            flow_start_cost=keys.congestion_control.flow_start_cost,
         )
 
     @property

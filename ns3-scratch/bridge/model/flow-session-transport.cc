@@ -22,6 +22,8 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "answer_wire_bytes", kind.answerWireBytes);
     part(prefix + "answer_every", kind.answerEvery);
     part(prefix + "window_bytes", kind.windowBytes);
+    part(prefix + "headroom", kind.headroom);
+    part(prefix + "start_cost", kind.startCost);
     part(prefix + "queue_pairs", kind.queuePairs);
     part(prefix + "per_message", kind.perMessage);
     part(prefix + "split_messages", kind.splitMessages);

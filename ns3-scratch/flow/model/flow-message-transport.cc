@@ -18,6 +18,7 @@ namespace
 {
 constexpr double PS_TIMES_BITS = 8e12;  // picoseconds a byte takes at 1 bit/s
 constexpr uint16_t FIRST_PORT = 49'152; // ns-3 gives a host's connections the ports behind it
+constexpr uint64_t BLIND_WINDOWS = 2;   // sent before what is heard of the first has an effect
 constexpr uint32_t NOWHERE = 0;         // the link of what has no way
 constexpr uint32_t WHOLE = 1;           // parts of a message that is not cut
 
@@ -298,6 +299,7 @@ FlowMessageTransport::Post(uint32_t number, const CollectiveMessage& message)
     queue.messages.back().idealPs = IdealPs(queue, message.bytes);
     if (queue.messages.size() == 1)
     {
+        queue.sentBytes = 0;
         Begin(number);
     }
 }
@@ -309,7 +311,13 @@ FlowMessageTransport::Begin(uint32_t number)
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const FlowPackets packets(kind, queue.messages.front().bytes);
     FlowDemand demand{*queue.forth, *queue.back};
-    demand.bytes = static_cast<double>(packets.WireBytes(kind));
+    const auto wireBytes = static_cast<double>(packets.WireBytes(kind));
+    const uint64_t bytes = queue.messages.front().bytes;
+    const uint64_t after = queue.sentBytes + bytes;
+    const uint64_t free = std::max(queue.sentBytes, BLIND_WINDOWS * kind.windowBytes);
+    const double bound = static_cast<double>(after - std::min(after, free)) / bytes;
+    demand.bytes = wireBytes * (1.0 + kind.headroom * bound);
+    demand.used = wireBytes / demand.bytes;
     demand.backShare = static_cast<double>(packets.answers * kind.answerWireBytes) / demand.bytes;
     const bool one = packets.full == 0;
     const uint64_t firstBytes = kind.WireBytes(one ? packets.lastBytes : kind.payloadBytes);
@@ -320,6 +328,13 @@ FlowMessageTransport::Begin(uint32_t number)
                                 static_cast<double>(kind.WireBytes(kind.payloadBytes));
         demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
     }
+    demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
+    if (queue.sentBytes == 0 && demand.alone > 0.0)
+    {
+        const double first = static_cast<double>(std::min(bytes, kind.windowBytes)) / bytes;
+        demand.startBytes = kind.startCost * wireBytes * first;
+    }
+    queue.sentBytes = after;
     queue.beganPs = Simulator::Now().GetTimeStep();
     queue.flow = m_network.Begin(demand);
     m_flows++;

@@ -93,6 +93,7 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
         uint32_t flow{FlowShares::NONE};            //!< of its first message, if it is under way
         uint64_t narrowestBps{0};                   //!< rate that its bytes have alone, at most
         int64_t arrivalPs{0};                       //!< of the last message
+        uint64_t sentBytes{0};                      //!< since it was idle
         int64_t beganPs{0};                         //!< when the flow began
         std::vector<RocePath> others;               //!< ways that its messages might take instead
         std::deque<CollectiveMessage> messages;     //!< the first is under way

@@ -111,7 +111,7 @@ FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
     {
         for (const FlowUse& use : flow.demand.forth)
         {
-            m_meter.Change(use.link, use.share * (rate - flow.rate), nowPs);
+            m_meter.Change(use.link, use.share * flow.demand.used * (rate - flow.rate), nowPs);
         }
     }
 }
@@ -171,6 +171,14 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
 {
     Flow& flow = m_flows[number];
     Settle(flow, nowPs);
+    if (flow.demand.startBytes > 0.0)
+    {
+        const uint32_t first = flow.demand.forth.front().link;
+        const double own = m_answers[first].line / m_shares.GetFlows(first);
+        const double share = std::min(rate / std::min(flow.demand.alone, own), 1.0);
+        flow.left += flow.demand.startBytes * (1.0 - share);
+        flow.demand.startBytes = 0.0;
+    }
     Follow(flow, rate, nowPs);
     Meter(flow, rate, nowPs);
     flow.rate = rate;

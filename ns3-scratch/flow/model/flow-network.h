@@ -24,6 +24,9 @@ struct FlowDemand
     double backShare{0.0};            //!< acknowledgements' bytes on the line for each of these
     int64_t answersAfterPs{0};        //!< so much later than the bytes, acknowledgements are sent
     double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
+    double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
+    double startBytes{0.0};           //!< lost at the start, if its first rate is 0
+    double alone{0.0}; //!< none are if that is this, or its share of the first link, or more
 };
 
 /// Who is told when flows end.

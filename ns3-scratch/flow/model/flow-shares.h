@@ -62,6 +62,12 @@ class FlowShares
     /// \param flow a flow \return the link that holds it back, or NONE if its cap does
     uint32_t GetBottleneck(uint32_t flow) const;
 
+    /// \param link a link \return how many flows cross it
+    uint32_t GetFlows(uint32_t link) const
+    {
+        return m_links[link].members.size();
+    }
+
     /// \param link a link \return its capacity
     double GetCapacity(uint32_t link) const
     {

@@ -18,6 +18,8 @@ struct FlowTransportKind
     uint32_t answerEvery{1};      //!< packets an acknowledgement
     uint64_t windowBytes{0};      //!< most data in flight of a queue pair; 0: no limit
     uint32_t queuePairs{1};       //!< of two NPUs, in turns
+    double headroom{0.0};         //!< of the time beyond two windows, how much more it takes
+    double startCost{0.0};        //!< of a window that finds others on its way, how much is lost
     bool perMessage{false};       //!< a queue pair for each message
     bool splitMessages{false};    //!< each message goes over all queue pairs, else over the next
     bool acknowledged{false};     //!< a message completes at the sender's last acknowledgement
