@@ -355,7 +355,7 @@ def row(case: Case) -> dict[str, Any]:
         packets, packet_rows, packets_cpu = play(case, "ns3", Path(name))
         flow, flow_rows, flow_cpu = play(case, "flow", Path(name))
     for rows in (packet_rows, flow_rows):
-        rows["again"] = rows.sort_values("start_ps").groupby(KEY).cumcount()
+        rows["again"] = rows.sort_values("start_ps").groupby(KEY, dropna=False).cumcount()
     both = packet_rows.merge(flow_rows, on=[*KEY, "again"], suffixes=("", "_flow"))
     assert len(both) == len(packet_rows) == len(flow_rows), f"{case.name}: other messages"
     times = (both.end_ps_flow - both.start_ps_flow) / (both.end_ps - both.start_ps) - 1
