@@ -349,14 +349,21 @@ def play(case: Case, backend: str, folder: Path) -> tuple[dict[str, Any], pd.Dat
     return metadata, pd.read_parquet(output / "flows.parquet"), usage.ru_utime + usage.ru_stime
 
 
+def _matched(packets: pd.DataFrame, flows: pd.DataFrame, key: list[str]) -> pd.DataFrame:
+    """Return the rows of both that have the same key, in order of time where several have it."""
+    numbered = (each.assign(again=each.sort_values("start_ps").groupby(key).cumcount()) for each in (packets, flows))
+    one, other = numbered
+    return one.merge(other, on=[*key, "again"], suffixes=("", "_flow"))
+
+
 def row(case: Case) -> dict[str, Any]:
     """Return the case's row of the table."""
     with tempfile.TemporaryDirectory() as name:
         packets, packet_rows, packets_cpu = play(case, "ns3", Path(name))
         flow, flow_rows, flow_cpu = play(case, "flow", Path(name))
-    for rows in (packet_rows, flow_rows):
-        rows["again"] = rows.sort_values("start_ps").groupby(KEY, dropna=False).cumcount()
-    both = packet_rows.merge(flow_rows, on=[*KEY, "again"], suffixes=("", "_flow"))
+    both = _matched(packet_rows, flow_rows, KEY)
+    if len(both) != len(packet_rows):  # collectives are counted in the order in which they begin
+        both = _matched(packet_rows, flow_rows, [name for name in KEY if name != "collective"])
     assert len(both) == len(packet_rows) == len(flow_rows), f"{case.name}: other messages"
     times = (both.end_ps_flow - both.start_ps_flow) / (both.end_ps - both.start_ps) - 1
     sizes = times.abs()
