@@ -75,7 +75,7 @@ class Transport(ABC):
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
     transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
-    ``flow_start_cost``: of a window that a new message sends beyond its share, how much is lost.
+    ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost.
     """
 
     kind: ClassVar[str]

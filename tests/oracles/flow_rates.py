@@ -84,10 +84,11 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
         fill(active, {link: rate - answers.kept[link] for link, rate in lines.items()})
         for flow in starts:
             first = 0 if flow.start_ps >= ended.get(flow.queue, 0.0) or flow.queue < 0 else sent[flow.queue]
+            is_new = flow.queue < 0 or flow.queue not in sent
             sent[flow.queue] = first + flow.data
             nic = next(iter(flow.forth))
             own = lines[nic] / sum(nic in other.forth for other in active)
-            _begin(flow, first, min(flow.alone, own))
+            _begin(flow, first, min(flow.alone, own) if is_new else 0.0)
         for flow in active:
             answers.follow(flow, flow.rate, now)
         ends = [now + flow.left / flow.rate for flow in active]
@@ -105,13 +106,13 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
 def _begin(flow: OracleFlow, sent: int, most: float) -> None:
     """Set what a flow at its first rate has to send, and what its control loses.
 
-    ``sent``: by its queue before it; ``most``: rate that its own line lets it begin with.
+    ``sent``: by its queue before it; ``most``: rate that its own line lets it begin with; 0: its queue has sent before.
     """
     free = max(2 * flow.window - sent, 0)
     more = flow.bytes * flow.headroom * max(flow.data - free, 0) / max(flow.data, 1)
     flow.back_share *= flow.bytes / (flow.bytes + more)
-    lost = flow.start_cost * flow.bytes * min(flow.window / max(flow.data, 1), 1) if sent == 0 else 0.0
-    flow.left = flow.bytes + more + lost * (1 - min(flow.rate / most, 1))
+    lost = flow.start_cost * flow.bytes * min(flow.window / max(flow.data, 1), 1) if most else 0.0
+    flow.left = flow.bytes + more + lost * (1 - min(flow.rate / (most or 1), 1))
 
 
 def _starting(waiting: Sequence[OracleFlow], active: Sequence[OracleFlow], now: float) -> list[OracleFlow]:

@@ -12,6 +12,7 @@ from oracles.flow_rates import OracleFlow, play
 from support.roce_network import Flow, play_flows, roce_network
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.paths import path
 
@@ -99,7 +100,10 @@ class Case:
 
 def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
     (transport,) = plan.transports.values()
-    payload, around = transport.payload_bytes, HEADERS + TELEMETRY.get(transport.keys.congestion_control.kind, 0)
+    assert isinstance(plan.config, NetworkConfig)
+    keys = plan.config.transport
+    assert isinstance(keys, RoceTransport)
+    payload, around = transport.payload_bytes, HEADERS + TELEMETRY.get(keys.congestion_control.kind, 0)
     wire, ack = around + GAP, transport.answer_wire_bytes
     packets = -(-flow.bytes // payload)
     last = flow.bytes - (packets - 1) * payload

@@ -54,7 +54,7 @@ class RoceControl(ConfigModel):
     needs_ecn: ClassVar[bool] = False
     needs_cnps: ClassVar[bool] = False
     flow_start_cost: ClassVar[float] = 0.0
-    """For flows without packets: of a window that a new message sends beyond its share, how much is lost."""
+    """For flows without packets: of a window that a new queue pair sends beyond its share, how much is lost."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
     """Numbers that switches and NICs follow, not the control itself."""
 

@@ -225,6 +225,7 @@ FlowMessageTransport::OpenQueue(uint32_t pair, uint32_t number)
     queue.pair = pair;
     queue.number = number;
     queue.arrivalPs = 0;
+    queue.isNew = true;
     FindWays(queue);
     return found;
 }
@@ -329,12 +330,13 @@ FlowMessageTransport::Begin(uint32_t number)
         demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
     }
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
-    if (queue.sentBytes == 0 && demand.alone > 0.0)
+    if (queue.isNew && demand.alone > 0.0)
     {
         const double first = static_cast<double>(std::min(bytes, kind.windowBytes)) / bytes;
         demand.startBytes = kind.startCost * wireBytes * first;
     }
     queue.sentBytes = after;
+    queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
     queue.flow = m_network.Begin(demand);
     m_flows++;

@@ -94,6 +94,7 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
         uint64_t narrowestBps{0};                   //!< rate that its bytes have alone, at most
         int64_t arrivalPs{0};                       //!< of the last message
         uint64_t sentBytes{0};                      //!< since it was idle
+        bool isNew{true};                           //!< it has not sent yet
         int64_t beganPs{0};                         //!< when the flow began
         std::vector<RocePath> others;               //!< ways that its messages might take instead
         std::deque<CollectiveMessage> messages;     //!< the first is under way

@@ -27,7 +27,7 @@ from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.transport.check import _cut_through_warnings, check_transports
 from astra_ns3.transport.network_outline import NetworkOutline, PortOutline, SwitchOutline
-from astra_ns3.transport.roce.parameters import roce_line
+from astra_ns3.transport.roce.parameters import roce_lines
 
 INPUTS = Path(__file__).parents[3] / "inputs"
 MIXED = INPUTS / "network" / "hier-mixed.yaml"
@@ -228,7 +228,7 @@ def test_a_window_of_nothing_is_refused() -> None:
 def test_the_slowest_line_of_a_host_scales_a_control_s_numbers() -> None:
     ports = PortOutline(100 * 10**9, 500_000), PortOutline(400 * 10**9, 500_000)
     outline = NetworkOutline(npus=2, npus_per_host=1, switches=(), host_ports=ports, path=ports)
-    assert roce_line(RoceTransport(), outline).rate_bps == 100 * 10**9
+    assert roce_lines(RoceTransport(), outline)[0].rate_bps == 100 * 10**9
 
 
 def test_waiting_for_all_of_the_largest_frame_is_no_cutting_through() -> None:
