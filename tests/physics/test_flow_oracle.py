@@ -99,7 +99,8 @@ class Case:
 
 def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
     (transport,) = plan.transports.values()
-    payload, around = transport.payload_bytes, HEADERS + TELEMETRY.get(transport.keys.congestion_control.kind, 0)
+    keys: Any = transport.keys
+    payload, around = transport.payload_bytes, HEADERS + TELEMETRY.get(keys.congestion_control.kind, 0)
     wire, ack = around + GAP, transport.answer_wire_bytes
     packets = -(-flow.bytes // payload)
     last = flow.bytes - (packets - 1) * payload
