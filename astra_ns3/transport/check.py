@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.transport.lossless import check_lossless, largest_frame_bytes, largest_wire_bytes
@@ -21,7 +21,19 @@ def check_transports(network: NetworkConfig, outline: NetworkOutline, transports
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     for each in (each for each in every if each.outline.path):
         warnings += each.check(network, largest_wire_bytes(every))
-    return warnings
+    return [*warnings, *_pause_warnings(every, outline)]
+
+
+def _pause_warnings(transports: Collection[Transport], outline: NetworkOutline) -> Iterator[str]:
+    """PFC for priorities that no transport's data have."""
+    data = {each.priority for each in transports}
+    for priorities in sorted({each.config.pfc.priorities for each in outline.switches if each.config.pfc is not None}):
+        if data.isdisjoint(priorities):
+            yield (
+                f"switch.pfc pauses priority {', '.join(map(str, priorities))}, and data have "
+                f"{', '.join(map(str, sorted(data)))}: nothing is paused, packets can be lost, and its headroom only "
+                f"takes room; set pfc: {{priorities: {sorted(data)}}}"
+            )
 
 
 def _cut_through_warnings(largest: int, outline: NetworkOutline) -> Iterator[str]:

@@ -160,3 +160,9 @@ def test_a_timeout_of_delayed_acknowledgements_without_these_is_warned_of() -> N
         assert checked(network({"delayed_ack_count": 1, "delayed_ack_timeout": timeout})) == [told]
     assert told not in checked(network({"delayed_ack_count": 2, "delayed_ack_timeout": "20us"}))
     assert told not in checked(network({"delayed_ack_count": 1}))
+
+
+def test_pfc_for_a_priority_that_tcp_has_not_is_warned_of() -> None:
+    (told,) = checked(network(switch={"buffer": "32MiB", "pfc": {}}))
+    assert told.startswith("switch.pfc pauses priority 3, and data have 0: nothing is paused")
+    assert checked(network(switch={"buffer": "32MiB", "pfc": {"priorities": [0]}})) == []
