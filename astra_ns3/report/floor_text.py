@@ -1,4 +1,4 @@
-"""The floor under a run's time in words, from what run.json says of it, where a result lies below it."""
+"""The floor under a run's time in words, from what run.json says of it."""
 
 from __future__ import annotations
 
@@ -22,3 +22,11 @@ def floor_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     """Return a row of the summary's table for a run below its floor; none for others."""
     floor = below_floor(metadata)
     return [] if floor is None else [("below the floor", floor_words(floor))]
+
+
+def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
+    """Return a row of the summary's table that says how close to its floor a run came; none without a floor."""
+    floor = metadata.get("floor")
+    if floor is None or not floor["share"] or is_below(floor["share"]):
+        return floor_rows(metadata)
+    return [("of the floor", f"{1 / floor['share']:.0%} of what the lines allow ({floor['where']})")]

@@ -9,7 +9,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FileDocument, RunDocument, chosen
 from astra_ns3.report.alignment import aligned, clock, percent
 from astra_ns3.report.exposed_text import exposed_rows
-from astra_ns3.report.floor_text import floor_rows
+from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_rows
 from astra_ns3.units import format_bytes, format_time
@@ -72,7 +72,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         ("NPUs", f"{metadata['npus']}"),
         ("passes", f"{metadata['passes']}"),
         ("finish", f"{format_time(finish_ps)}"),
-        *floor_rows(metadata),
+        *allowed_rows(metadata),
     ]
     if "flows" in metadata:
         rows += flow_rows(metadata["flows"])

@@ -11,7 +11,7 @@ from astra_ns3.report.alignment import clock, percent
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, value_text
 from astra_ns3.report.explanation.explain import explain
-from astra_ns3.report.floor_text import floor_rows
+from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import flow_numbers
 from astra_ns3.report.foreseen_text import foreseen_rows, throughput_numbers
 from astra_ns3.report.page.configuration import Defaults, Key, configuration
@@ -68,7 +68,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
             ("collectives", f"{metadata['collectives']:,}", f"{metadata['chunks']:,} chunks"),
         ]
     found += [
-        *((name, "", words) for name, words in floor_rows(metadata)),
+        *((name, "", words) for name, words in allowed_rows(metadata)),
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
         ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
     ]

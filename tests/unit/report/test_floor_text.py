@@ -1,0 +1,25 @@
+"""How close a run came to its floor, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from astra_ns3.report.floor_text import allowed_rows
+
+
+@pytest.mark.parametrize(
+    ("share", "rows"),
+    [
+        (1.22, [("of the floor", "82% of what the lines allow (leaf 3's uplinks)")]),
+        (0.25, [("below the floor", "0.25 of the 4 us that leaf 3's uplinks need")]),
+    ],
+)
+def test_a_floor_is_told_in_one_row(share, rows):
+    floor = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": share}
+    assert allowed_rows({"floor": floor}) == rows
+
+
+def test_no_row_without_a_floor_or_an_end():
+    assert allowed_rows({}) == []
+    floor = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": None}
+    assert allowed_rows({"floor": floor}) == []
