@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from signal import SIGTERM
 from typing import TYPE_CHECKING
 
 from astra_ns3.errors import BackendError, refuse, wrong
@@ -35,8 +36,8 @@ def beside(words: Sequence[str], backends: Sequence[str], case: str) -> dict[str
     """Return a row that compares two backends, by the names of its columns.
 
     ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
-    ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``: what the one that
-    is right lost and sent again; with losses a finish of flows is a bound.
+    Times are in ps. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``:
+    what the one that is right lost and sent again; with losses a finish of flows is a bound.
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
@@ -52,8 +53,8 @@ def beside(words: Sequence[str], backends: Sequence[str], case: str) -> dict[str
     name, right_name = (_NAMES.get(backend, backend) for backend in backends)
     return {
         "case": case,
-        f"{right_name} finish": f"{right_finish_ps / PS_PER_US:.1f} us",
-        f"{name} finish": f"{finish_ps / PS_PER_US:.1f} us",
+        f"{right_name} finish": right_finish_ps,
+        f"{name} finish": finish_ps,
         "error": finish_ps / right_finish_ps - 1,
         "median": float(errors.median()),
         "p99": float(errors.quantile(0.99)),
@@ -68,7 +69,10 @@ def beside(words: Sequence[str], backends: Sequence[str], case: str) -> dict[str
 def row_text(row: Mapping[str, str | float]) -> str:
     """Return a row as a line of a table in Markdown."""
     formats = {"error": "+.2%", "median": ".1%", "p99": ".1%", "largest": ".1%", "losses": ".0f"}
-    cells = (v if isinstance(v, str) else format(v, formats.get(name, ".1f")) for name, v in row.items())
+    times = {
+        name: f"{v / PS_PER_US:.1f} us" for name, v in row.items() if name.endswith("finish") and not isinstance(v, str)
+    }
+    cells = (v if isinstance(v, str) else format(v, formats.get(name, ".1f")) for name, v in {**row, **times}.items())
     return f"| {' | '.join(cells)} |"
 
 
@@ -86,7 +90,11 @@ def _play(options: Sequence[str], backend: str, folder: Path) -> _Played:
         actions = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
         command = [sys.executable, "-m", "astra_ns3", "run", *words]
         child = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
-        _, status, usage = os.wait4(child, 0)
+        try:
+            _, status, usage = os.wait4(child, 0)
+        except BaseException:
+            os.kill(child, SIGTERM)
+            raise
     finally:
         os.close(out)
         os.close(err)

@@ -29,4 +29,4 @@ def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     floor = metadata.get("floor")
     if floor is None or not floor["share"] or is_below(floor["share"]):
         return floor_rows(metadata)
-    return [("of the floor", f"{1 / floor['share']:.0%} of what the lines allow ({floor['where']})")]
+    return [("speed", f"{1 / floor['share']:.0%} of what the lines allow ({floor['where']})")]

@@ -32,7 +32,9 @@ def control_warnings(parameters: RoceParameters, outline: NetworkOutline) -> Ite
     regain = _REGAIN.get(kind)
     if regain is None:
         return
-    for line_bps in sorted({port.rate_bps for port in outline.host_ports}):
+    rates = sorted({port.rate_bps for port in outline.host_ports})
+    # A window's steps go with the round trip, which is far shorter where lines are fast.
+    for line_bps in rates if kind in _BY_RATE else rates[:1]:
         in_force = {**numbers, **parameters.faster_lines.get(line_bps, {})}
         regain_ps = regain(in_force, parameters, line_bps, round_trip_ps)
         if regain_ps > LONGEST_REGAIN_PS:
@@ -113,6 +115,7 @@ _REGAIN: Mapping[str, Callable[[_Numbers, RoceParameters, int, int], float]] = M
         "swift": lambda numbers, *more: _window_regain_ps(numbers["ai"], *more),
     }
 )
+_BY_RATE = ("dcqcn", "timely")
 _CURES: Mapping[str, str] = MappingProxyType(
     {
         "dcqcn": ": raise rate_ai and rate_hai, shorten increase_timer, or use parameters: scaled",

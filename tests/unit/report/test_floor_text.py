@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from astra_ns3.report.floor_text import allowed_rows
@@ -10,16 +12,20 @@ from astra_ns3.report.floor_text import allowed_rows
 @pytest.mark.parametrize(
     ("share", "rows"),
     [
-        (1.22, [("of the floor", "82% of what the lines allow (leaf 3's uplinks)")]),
+        (1.22, [("speed", "82% of what the lines allow (leaf 3's uplinks)")]),
         (0.25, [("below the floor", "0.25 of the 4 us that leaf 3's uplinks need")]),
     ],
 )
-def test_a_floor_is_told_in_one_row(share, rows):
-    floor = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": share}
-    assert allowed_rows({"floor": floor}) == rows
+def test_a_floor_is_told_in_one_row(share: float, rows: list[tuple[str, str]]) -> None:
+    floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": share}
+    assert allowed_rows(_document(floor)) == rows
 
 
-def test_no_row_without_a_floor_or_an_end():
-    assert allowed_rows({}) == []
-    floor = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": None}
-    assert allowed_rows({"floor": floor}) == []
+def test_no_row_without_a_floor_or_an_end() -> None:
+    assert allowed_rows(_document(None)) == []
+    floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": None}
+    assert allowed_rows(_document(floor)) == []
+
+
+def _document(floor: Any) -> Any:
+    return {"floor": floor}
