@@ -24,8 +24,8 @@ _TWO = 2
     cls=Command,
     examples=(
         "astra-ns3 compare results/dcqcn results/hpcc",
-        "astra-ns3 compare results/dcqcn results/hpcc --json",
-        "astra-ns3 compare --backends flow,ns3 -w W -s S -n NETWORK",
+        "astra-ns3 compare --backends flow,ns3 -w inputs/workload/micro-all-reduce.txt"
+        " -s inputs/system/flat.txt -n inputs/network/roce-16.yaml",
     ),
 )
 @click.argument("runs", metavar="A B", nargs=-1, shell_complete=results)

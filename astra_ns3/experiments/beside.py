@@ -83,7 +83,7 @@ def heading_text(row: Mapping[str, str | float]) -> str:
 
 def _play(options: Sequence[str], backend: str, folder: Path) -> _Played:
     output, log = folder / backend, folder / f"{backend}.log"
-    words = [*options, "--backend", backend, "--record", "flows", "-o", str(output), "--quiet"]
+    words = [*options, f"--backend={backend}", "--record=flows", f"--output={output}", "--quiet"]
     flags = os.O_CREAT | os.O_WRONLY
     out, err = os.open(folder / f"{backend}.out", flags), os.open(log, flags)
     try:
