@@ -37,8 +37,7 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
     cls=Commands,
     examples=(
         "astra-ns3 example mine",
-        "astra-ns3 run -w inputs/workload/micro-all-reduce.txt -s inputs/system/flat.txt "
-        "-n inputs/network/roce-16.yaml",
+        "astra-ns3 run -w mine/workload/micro-all-reduce.txt -s mine/system/flat.txt -n mine/network/roce-16.yaml",
     ),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},

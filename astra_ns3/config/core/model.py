@@ -181,7 +181,7 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
         return model.model_validate(document.data, context=context)
     except ValidationError as error:
         problems = [_problem(details, document) for details in every_error(model, document, error, context)]
-    problems.sort(key=lambda problem: problem[0])
+    problems.sort(key=lambda problem: (problem[1].endswith(" is missing"), problem[0]))  # a misspelt key tells more
     others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:]]
     told = "; ".join(other.split("; allowed")[0] for other in others[:_MOST_TOLD])
     left = "; ..." if others[_MOST_TOLD:] else ""

@@ -20,12 +20,20 @@ class ReadModel(NamedTuple):
     notes: tuple[str, ...]
 
     def defaults(self, settings: Collection[str]) -> tuple[str, ...]:
-        """Return a line about our defaults, unless ``settings`` has a key of these."""
-        if any(key.startswith(("training", "parallel")) for key in settings):
-            return ()
+        """Return a line about those of our defaults that the keys ``settings`` leave."""
         sequence = self.workload.file.training.document()["sequence"]
-        words = f"training.sequence is {sequence}, all degrees of parallel are 1 and compute is an H100's by default"
-        return (f"{self.workload.source}: {words}; --set changes them",)
+        ours = {
+            "training.sequence": f"training.sequence is {sequence}",
+            "parallel": "all degrees of parallel are 1",
+            "compute.device": "compute is an H100's",
+        }
+        left = [words for key, words in ours.items() if not any(_sets(given, key) for given in settings)]
+        return (f"{self.workload.source}: by default {', '.join(left)}; --set changes that",) if left else ()
+
+
+def _sets(given: str, key: str) -> bool:
+    """Return whether ``given`` is ``key``, a group that holds it, or a key inside it."""
+    return f"{given}.".startswith(f"{key}.") or f"{key}.".startswith(f"{given}.")
 
 
 def read_as_model(path: str | os.PathLike[str]) -> ReadModel | None:

@@ -65,6 +65,14 @@ def test_help_opens_with_two_examples_that_the_command_takes(words: str) -> None
         assert [file for file in files if not (ROOT / file).exists()] == []
 
 
+def test_the_second_example_of_the_program_plays_what_the_first_has_written() -> None:
+    first, second = map(shlex.split, cli.examples)
+    assert first[:2] == ["astra-ns3", "example"]
+    files = [word for word in second if "/" in word]
+    assert {file.split("/")[0] for file in files} == {first[2]}
+    assert [file for file in files if not (ROOT / file.replace(first[2], "inputs", 1)).exists()] == []
+
+
 @pytest.mark.parametrize("words", ALL)
 def test_no_line_of_help_is_wider_than_a_terminal(words: str) -> None:
     assert [line for line in help_of(words).splitlines() if len(line) > 80] == []

@@ -73,6 +73,12 @@ def test_what_is_wrong_is_told_with_its_line_and_what_is_allowed(old: str, new: 
     assert refusal(GOOD.replace(old, new), tmp_path).startswith(said)
 
 
+def test_a_file_of_other_keys_is_told_which_are_allowed_before_which_is_missing(tmp_path: Path) -> None:
+    said = refusal("name: six\nfiles: {}\n", tmp_path)
+    assert said.startswith("1: key 'name': unknown key, so is 'files'; allowed: title, ")
+    assert said.endswith("key 'parts' is missing)")
+
+
 def test_the_nearest_word_is_named(tmp_path: Path) -> None:
     assert refusal(GOOD.replace("kind: bars", "kind: bar"), tmp_path).endswith("did you mean 'bars'?")
     assert (

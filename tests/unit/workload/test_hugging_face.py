@@ -201,6 +201,25 @@ def test_training_has_our_defaults_and_no_more_tokens_than_the_model_has_positio
 
 
 @pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ((), "training.sequence is 4096, all degrees of parallel are 1, compute is an H100's; --set changes that"),
+        (("parallel.tensor",), "training.sequence is 4096, compute is an H100's; --set changes that"),
+        (("training.micro_batch", "parallel"), "training.sequence is 4096, compute is an H100's; --set changes that"),
+        (("training.sequence", "compute.device.memory"), "all degrees of parallel are 1; --set changes that"),
+        (("training", "parallel.tensor", "compute.device"), None),
+    ],
+)
+def test_the_defaults_that_no_setting_changes_are_told(
+    tmp_path: Path, settings: tuple[str, ...], said: str | None
+) -> None:
+    path = written(tmp_path, LLAMA)
+    read = read_as_model(path)
+    assert read is not None
+    assert read.defaults(settings) == (() if said is None else (f"{path}: by default {said}",))
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"model_type": "gemma3"}, "key 'model_type': found 'gemma3', which isn't read yet; allowed: llama, mistral"),
