@@ -62,7 +62,7 @@ def main() -> None:
 def draw(name: str, network: Path, title: str) -> None:
     """The picture of a network file."""
     target = HERE / f"topology-{name}.png"
-    draw_network(load_network(network).graph, target, title)
+    draw_network(load_network(network).plan.graph, target, title)
     with Image.open(target) as opened:
         picture = opened.convert("RGB")
     if picture.width > WIDEST:
