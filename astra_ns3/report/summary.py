@@ -7,7 +7,7 @@ from pathlib import Path
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.run_document import FileDocument, RunDocument, chosen
-from astra_ns3.report.alignment import aligned, clock, percent
+from astra_ns3.report.alignment import aligned, clock, counted, percent
 from astra_ns3.report.exposed_text import exposed_rows
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
@@ -80,7 +80,10 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         rows += [
             ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
             ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
-            ("collectives", f"{metadata['collectives']:,} in {metadata['chunks']:,} chunks{_left(metadata)}"),
+            (
+                "collectives",
+                f"{metadata['collectives']:,} in {counted(metadata['chunks'], 'chunk', 'chunks')}{_left(metadata)}",
+            ),
             *foreseen_rows(metadata),
             *throughput_rows(metadata),
         ]

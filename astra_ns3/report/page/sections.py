@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from astra_ns3.report.alignment import clock, percent
+from astra_ns3.report.alignment import clock, counted, percent
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, value_text
 from astra_ns3.report.explanation.explain import explain
@@ -65,7 +65,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
         ]
         found += [
             ("NPUs", f"{metadata['npus']:,}", ""),
-            ("collectives", f"{metadata['collectives']:,}", f"{metadata['chunks']:,} chunks"),
+            ("collectives", f"{metadata['collectives']:,}", counted(metadata["chunks"], "chunk", "chunks")),
         ]
     found += [
         *((name, "", words) for name, words in allowed_rows(metadata)),

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from support.small_run import NPUS, InterruptedBackend, small_run
+from support.small_run import NPUS, InterruptedBackend, small_run, small_system
 
 from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
@@ -172,3 +172,18 @@ def test_an_explanation_marks_a_run_below_its_floor() -> None:
     below = run(**small_run())
     below.metadata["floor"] = floor
     assert explain(below).floor == floor
+
+
+@pytest.mark.parametrize(("splits", "said"), [(1, "2 in 2 chunks"), (2, "2 in 4 chunks")])
+def test_a_run_tells_how_many_chunks_its_collectives_have(splits: int, said: str) -> None:
+    assert said in run_text(_splits_run(splits), None)
+
+
+def test_one_chunk_is_no_chunks() -> None:
+    one: RunDocument = {**_splits_run(1), "collectives": 1, "collectives_ended": 1, "chunks": 1}
+    assert "1 in 1 chunk\n" in run_text(one, None)
+
+
+def _splits_run(splits: int) -> RunDocument:
+    """What is known of a small run whose collectives are cut in so many chunks."""
+    return run(**{**small_run(), "system": small_system(**{"preferred-dataset-splits": splits})}).metadata
