@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from astra_ns3.experiments.beside import beside, heading_text, row_text
+from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
 
 INPUTS = Path(__file__).parents[1] / "inputs"
 LINK = {"rate": "100Gbps", "delay": "500ns"}
@@ -308,7 +308,7 @@ def row(case: Case) -> dict[str, Any]:
             workload, system = INPUTS / case.files[0], INPUTS / case.files[1]
             network = INPUTS / case.files[2] if case.files[2] else network
         words = ["-w", str(workload), "-s", str(system), "-n", str(network), *case.words]
-        found = dict[str, Any](beside(words, ("flow", "ns3"), case.name))
+        found = dict[str, Any](play_on_both(words, ("flow", "ns3"), case.name))
     target = "bound" if found.pop("losses") else f"{case.target:.0%}"
     before = list(found)[: list(found).index("error") + 1]
     return {**{key: found[key] for key in before}, "target": target, **found}

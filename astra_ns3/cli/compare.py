@@ -10,9 +10,9 @@ from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.beside import beside, heading_text, row_text
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
 from astra_ns3.report.alignment import counted
 from astra_ns3.report.comparison.compare import OVER_SEEDS, compare
 
@@ -51,7 +51,9 @@ def compare_command(
     if backends is not None:
         given = {option: value for option, value in files.items() if value is not None}
         refuse(bool(runs) or len(given) < len(files), "--backends: expected -w, -s and -n, and no folders of runs")
-        row = beside([word for option in given.items() for word in option], backends.split(","), Path(given["-w"]).name)
+        row = play_on_both(
+            [word for option in given.items() for word in option], backends.split(","), Path(given["-w"]).name
+        )
         print_result(row, f"{heading_text(row)}\n{row_text(row)}", as_json=as_json)
         return
     refuse(any(files.values()), "-w, -s and -n: expected with --backends only")

@@ -32,7 +32,7 @@ class _Played:
     cpu_seconds: float
 
 
-def beside(words: Sequence[str], backends: Sequence[str], case: str) -> dict[str, str | float]:
+def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> dict[str, str | float]:
     """Return a row that compares two backends, by the names of its columns.
 
     ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
@@ -94,6 +94,7 @@ def _play(options: Sequence[str], backend: str, folder: Path) -> _Played:
             _, status, usage = os.wait4(child, 0)
         except BaseException:
             os.kill(child, SIGTERM)
+            os.waitpid(child, 0)  # it writes into the folder
             raise
     finally:
         os.close(out)
