@@ -674,6 +674,25 @@ assert sizes["large"] == 10 * sizes["small"]
 """,
 )
 
+CSV_COLUMN = Recipe(
+    row="column of a table in CSV",
+    lines={
+        "astra_ns3/experiments/run_tables.py": (
+            (
+                '    ("npu", lambda npu: npu.npu),\n',
+                '    ("npu", lambda npu: npu.npu),\n    ("twice_ps", lambda npu: 2 * npu.finish_ps),\n',
+            ),
+        ),
+    },
+    check=f"""
+sys.path.insert(0, {TESTS!r})
+from support.small_run import small_run
+
+npus = astra_ns3.run(**small_run(), output="out").npus
+assert npus["twice_ps"].gt(0).all()
+""",
+)
+
 RESULT_TABLE = Recipe(
     row="result table",
     lines={
@@ -786,6 +805,7 @@ RECIPES = (
     BACKEND,
     OPTION,
     TENANT_OPTION,
+    CSV_COLUMN,
     RESULT_TABLE,
     PICTURE,
 )
