@@ -115,6 +115,10 @@ CASES: Mapping[str, Case] = {
     "gpt-3-175b-analytical": by_formula("analytical", "models/gpt-3-175b.yaml"),
     "dlrm-128-queues": by_formula("analytical-queues", "dlrm-128.txt"),
     "flows-16-analytical": by_formula("analytical", "flows-16.csv", "roce-16.yaml"),
+    "llama-3-8b-flow": by_formula("flow", "models/llama-3-8b.yaml"),
+    "mixtral-8x7b-flow": by_formula("flow", "models/mixtral-8x7b.yaml"),
+    "resnet-50-flow": by_formula("flow", "models/resnet-50.yaml"),
+    "dlrm-128-flow": by_formula("flow", "dlrm-128.txt"),
     "chakra-8-queues": by_formula("analytical-queues", "chakra", "ring-8.yaml"),
 }
 

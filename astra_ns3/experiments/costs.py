@@ -20,9 +20,9 @@ BYTES_PER_HANDLE = 220
 """Such a collective on one NPU."""
 BYTES_PER_PLACE = 50
 """Such a chunk in the queue of one NPU."""
-IDLE_BYTES = 250_000_000
+IDLE_BYTES = 225_000_000
 """Python, cppyy and ns-3 loaded, nothing built."""
-PROGRAM_SECONDS = 1.7
+PROGRAM_SECONDS = 1.1
 """Loading Python, cppyy and ns-3, reading the files, writing the results."""
 WARM_SECONDS = 0.05
 """What is left of this in a process that has played before: reading the files, writing the results."""

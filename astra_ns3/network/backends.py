@@ -104,7 +104,7 @@ ABILITIES: Mapping[str, Abilities] = {
         fills=frozenset({"accounts", "account_hops", "utilisation"}),
         drawn_paths=True,
         ideal=_of_packets,
-        costs=BackendCosts(5.5e-6, 4e-6),
+        costs=BackendCosts(5.5e-6, 3e-6),
         words="flows share the links of the graph",
     ),
     "analytical": _ANALYTICAL,
