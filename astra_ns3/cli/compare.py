@@ -33,6 +33,9 @@ _TWO = 2
 @click.option("-w", "--workload", metavar="FILE", help="With --backends: a workload.")
 @click.option("-s", "--system", metavar="FILE", help="With --backends: a system.")
 @click.option("-n", "--network", metavar="FILE", help="With --backends: a network.")
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="With --backends: as of run.")
+@click.option("--scale", metavar="FACTOR", help="With --backends: as of run.")
+@click.option("--groups", metavar="FILE", help="With --backends: as of run.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
 def compare_command(
     runs: tuple[str, ...],
@@ -40,6 +43,9 @@ def compare_command(
     workload: str | None,
     system: str | None,
     network: str | None,
+    changes: tuple[str, ...],
+    scale: str | None,
+    groups: str | None,
     as_json: bool,
 ) -> None:
     """Print what differs between the runs in the folders A and B.
@@ -48,15 +54,14 @@ def compare_command(
     first backend is off from the second on a case of yours, and the CPU seconds of both.
     """
     files = {"-w": workload, "-s": system, "-n": network}
+    given = [(option, value) for option, value in {**files, "--scale": scale, "--groups": groups}.items() if value]
+    given += [("--set", change) for change in changes]
     if backends is not None:
-        given = {option: value for option, value in files.items() if value is not None}
-        refuse(bool(runs) or len(given) < len(files), "--backends: expected -w, -s and -n, and no folders of runs")
-        row = play_on_both(
-            [word for option in given.items() for word in option], backends.split(","), Path(given["-w"]).name
-        )
+        refuse(bool(runs) or not all(files.values()), "--backends: expected -w, -s and -n, and no folders of runs")
+        row = play_on_both([word for option in given for word in option], backends.split(","), Path(given[0][1]).name)
         print_result(row, f"{heading_text(row)}\n{row_text(row)}", as_json=as_json)
         return
-    refuse(any(files.values()), "-w, -s and -n: expected with --backends only")
+    refuse(bool(given), f"{', '.join(option for option, _ in given)}: expected with --backends only")
     refuse(len(runs) != _TWO, f"found {counted(len(runs), 'run', 'runs')}, expected two, A and B; {OVER_SEEDS}")
     with blaming_damage(runs):
         a, b = map(Result.load, runs)

@@ -34,6 +34,18 @@ def test_a_case_is_played_on_both_backends_and_the_row_tells_the_error() -> None
     assert row["ratio"] == pytest.approx(row["CPU packets"] / row["CPU flow"])
 
 
+def test_the_case_may_be_scaled_and_its_keys_set() -> None:
+    asked = ["--backends", "analytical,flow", *words(), "--json"]
+    changes = ["--scale", "0.1", "--set", "system.endpoint-delay=5000"]
+    plain, changed = (
+        json.loads(CliRunner().invoke(compare_command, [*asked, *more], catch_exceptions=False).stdout)
+        for more in ([], changes)
+    )
+    assert changed["flow finish"] != plain["flow finish"]
+    with pytest.raises(InputError, match=r"^--scale, --set: expected with --backends only$"):
+        CliRunner().invoke(compare_command, ["a", "b", *changes], catch_exceptions=False)
+
+
 @pytest.mark.parametrize("backends", ["flow", "flow,flow", "flow,nsx", "flow,ns3,analytical"])
 def test_other_than_two_known_backends_are_refused(backends: str) -> None:
     with pytest.raises(InputError, match=r"^--backends: found '.*', expected two of ns3, flow"):
