@@ -6,7 +6,7 @@ A parameter that a file leaves out comes from a named set of numbers, by default
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar, Literal, get_args
 
 from annotated_types import Ge, Gt, Le
@@ -62,6 +62,22 @@ class RoceControl(ConfigModel):
         """For flows without packets: the share of a line that it never fills; ``numbers``: its own in force."""
         return 0.0
 
+    def moves_rate(self, numbers: Mapping[str, float]) -> bool:
+        """Whether its rate is ever another than the line's."""
+        return True
+
+    def moves_window(self, numbers: Mapping[str, float]) -> bool:
+        """Whether it has a window of its own, whatever the transport's."""
+        return False
+
+    def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
+        """Whether it asks for the path's round-trip time."""
+        return False
+
+    def unread(self, numbers: Mapping[str, float]) -> Iterable[tuple[str, str]]:
+        """Keys of its own that nothing reads beside the other numbers, and why."""
+        return ()
+
     @property
     def set_name(self) -> str:
         """The set that its numbers come from."""
@@ -102,13 +118,19 @@ class _FromSet(RoceControl):
         return self.parameters
 
 
-class NoControl(RoceControl):
+class _Fixed(RoceControl):
+    def moves_rate(self, numbers: Mapping[str, float]) -> bool:
+        """Never."""
+        return False
+
+
+class NoControl(_Fixed):
     """Line rate always; only PFC and the window slow a queue pair."""
 
     kind: Literal["none"] = "none"
 
 
-class StaticWindow(RoceControl):
+class StaticWindow(_Fixed):
     """Line rate, and never more in flight than the transport's window."""
 
     kind: Literal["static-window"] = "static-window"
@@ -161,6 +183,10 @@ class Timely(_FromSet):
     max_decrease: Fraction | None = None
     """The largest share of the rate that one update takes away; 1: all of it."""
 
+    def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
+        """Unless ``minimum_rtt`` stands in for it."""
+        return not numbers["minimum_rtt"]
+
     @classmethod
     def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:
         """``t_low`` above ``t_high``."""
@@ -183,6 +209,20 @@ class Dctcp(_FromSet):
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
     minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
     """0: two packets."""
+
+    def moves_rate(self, numbers: Mapping[str, float]) -> bool:
+        """Unless it moves the window."""
+        return not numbers["window"]
+
+    def moves_window(self, numbers: Mapping[str, float]) -> bool:
+        """As RFC 8257 does, where asked for."""
+        return bool(numbers["window"])
+
+    def unread(self, numbers: Mapping[str, float]) -> Iterable[tuple[str, str]]:
+        """The number of the way that isn't chosen."""
+        by_window = bool(numbers["window"])
+        key, state = ("rate_ai", "on") if by_window else ("minimum_window", "off")
+        return [(key, f"while congestion_control.window is {state}")]
 
 
 class _Utilisation(_FromSet):
@@ -207,6 +247,10 @@ class Hpcc(_Utilisation):
     """Whether each hop has a reference rate of its own; the lowest counts."""
     base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
     """0: the path's own."""
+
+    def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
+        """Unless ``base_rtt`` stands in for it."""
+        return not numbers["base_rtt"]
 
     def flow_headroom(self, numbers: Mapping[str, float]) -> float:
         """Beside ``eta``, what the short queues take that data and acknowledgements make where they meet."""
@@ -246,6 +290,18 @@ class Swift(_FromSet):
     """0: what the line sends in the longest target delay of a large window."""
     retransmit_reset: Count | None = None
     """Timeouts in a row after which the window is the least one."""
+
+    def moves_window(self, numbers: Mapping[str, float]) -> bool:
+        """Always; packets are paced only below a window of one."""
+        return True
+
+    def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
+        """For the most that a window may be."""
+        return True
+
+    def unread(self, numbers: Mapping[str, float]) -> Iterable[tuple[str, str]]:
+        """The ends of a range that isn't there."""
+        return () if numbers["fs_range"] else [(key, "with an fs_range of 0") for key in ("fs_min_cwnd", "fs_max_cwnd")]
 
     @classmethod
     def contradiction(cls, numbers: Mapping[str, float]) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ The rules are those of the C++ classes: which control moves a rate and which a w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.transport.network_outline import NetworkOutline
@@ -17,7 +17,6 @@ _CNPS = (
     ("cnp_priority", "cnp_priority"),
     ("cnp_bytes", "cnp_bytes"),
 )
-_FIXED = ("none", "static-window")
 
 
 def idle_key_warnings(transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline) -> Iterator[str]:
@@ -56,34 +55,19 @@ def _without_marks(
 
 
 def _of_the_control(transport: RoceTransport, parameters: RoceParameters) -> Iterator[tuple[str, str, str]]:
-    kind, numbers = parameters.congestion_control, parameters.control_parameters
-    by_window = kind == "dctcp" and bool(numbers["window"])
-    with_kind = f"with congestion_control {kind}{' that moves its window' if by_window else ''}"
-    window = parameters.window_of_path or parameters.window_bytes > 0 or by_window or kind == "swift"
-    if kind in _FIXED or by_window:
-        yield "window_scales_with_rate", "window_scales_with_rate", f"{with_kind}, whose rate is always the line's"
-    elif not window:
-        yield "window_scales_with_rate", "window_scales_with_rate", "without a window"
-    if kind in _FIXED or by_window:
+    control, numbers, of_path = transport.congestion_control, parameters.control_parameters, parameters.window_of_path
+    rate, window = control.moves_rate(numbers), control.moves_window(numbers)
+    with_kind = f"with congestion_control {control.kind}{' that moves its window' if window and not rate else ''}"
+    if not rate:
+        for key in ("window_scales_with_rate", "rate_limited"):
+            yield key, key, f"{with_kind}, whose rate is always the line's"
         yield "minimum_rate", "minimum_rate_bps", with_kind
-        yield "rate_limited", "rate_limited", f"{with_kind}, whose rate is always the line's"
-    if kind in _FIXED and not parameters.window_of_path:
+    elif not (window or of_path or parameters.window_bytes):
+        yield "window_scales_with_rate", "window_scales_with_rate", "without a window"
+    if not (rate or window or of_path):
         yield "base_rtt", "base_rtt", f"{with_kind} and no window of bdp"
-    if not (parameters.window_of_path or by_window or _asks_for_its_round_trip(kind, numbers)):
+    if not (of_path or (window and not rate) or control.reads_round_trip(numbers)):
         yield "base_rtt_of", "base_rtt_of", f"{with_kind} and no window of bdp"
-    if by_window:
-        yield "congestion_control.rate_ai", "congestion_control.rate_ai_bps", "while congestion_control.window is on"
-    elif kind == "dctcp":
-        yield (
-            "congestion_control.minimum_window",
-            "congestion_control.minimum_window_bytes",
-            "while congestion_control.window is off",
-        )
-    if kind == "swift" and not numbers["fs_range"]:
-        for key in ("fs_min_cwnd", "fs_max_cwnd"):
-            yield f"congestion_control.{key}", f"congestion_control.{key}", "with an fs_range of 0"
-
-
-def _asks_for_its_round_trip(kind: str, numbers: Mapping[str, float]) -> bool:
-    own = {"timely": "minimum_rtt", "hpcc": "base_rtt"}
-    return kind == "swift" or (kind in own and not numbers[own[kind]])
+    fields = control.names_with_units()
+    for key, why in control.unread(numbers):
+        yield f"congestion_control.{key}", f"congestion_control.{fields[key]}", why
