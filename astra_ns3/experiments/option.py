@@ -49,7 +49,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a field says of its option besides name, type and default."""
+    """The part of an option that its field declares besides name, type and default."""
 
     words: str
     flags: tuple[Flag, ...]

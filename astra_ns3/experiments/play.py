@@ -35,7 +35,7 @@ from astra_ns3.scenario.company import Company, Member
 
 @dataclass(frozen=True)
 class Played:
-    """What a run left: each tenant's records, the backend's counters, and why it stopped early (None: it didn't)."""
+    """The outcome of a run: each tenant's records, the backend's counters, and why it stopped early (None: it didn't)."""
 
     records: tuple[RunRecords, ...]
     statistics: Mapping[str, int | float]
@@ -52,7 +52,7 @@ class Played:
     floor: Floor | None = None
     """The least time that lines allow what was carried; None: not known, or the run was stopped."""
     hook_result: Json = None
-    """What the hook's end function returned, as plain data."""
+    """The value that the hook's end function returned, as plain data."""
 
 
 class Reporter(Protocol):
@@ -71,11 +71,11 @@ class Reporter(Protocol):
         """The run is over, well or not."""
 
     def results(self, played: Played) -> None:
-        """What the run left; only the hook's end function is still to be called."""
+        """Take the run's outcome; only the hook's end function is still to be called."""
 
 
 def recorder_options(directory: Path | None, record: Iterable[str], sink: TableSink | None) -> RecorderOptions:
-    """What the words of ``record`` ask for; ``sink`` takes the rows."""
+    """Return the recorders that the words of ``record`` ask for; ``sink`` takes the rows."""
     words = set(record)
     return RecorderOptions(
         directory,

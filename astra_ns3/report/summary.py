@@ -34,7 +34,7 @@ _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "paus
 
 
 def summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
-    """What a script wants to know of a run, flat; times in ps, of the reported NPU, but for the last one's finish."""
+    """Return a run's numbers for scripts, flat; times in ps, of the reported NPU, but for the last one's finish."""
     return {
         **chosen(metadata, (*_COPIED, *_IF_THERE)),
         **metadata["statistics"],

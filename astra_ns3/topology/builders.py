@@ -22,7 +22,7 @@ from astra_ns3.user_code import a_kind_of
 
 
 def own_graph(config: OwnTopology) -> Graph:
-    """What the function gave, which was checked then; raises InputError if it is no Graph."""
+    """Return the checked graph that the user's function gave; raises InputError if it is no Graph."""
     graph = config.built()
     graph = of_type(
         graph, Graph, f"gave {a_kind_of(graph)}, expected a Graph (astra_ns3.topology.graph)", str(config.part)

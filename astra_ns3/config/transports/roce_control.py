@@ -42,7 +42,7 @@ Window = Literal["bdp", "none"]
 
 
 class RoceControl(ConfigModel):
-    """What all controls tell the rest: the window they start with, the bytes packets carry for them."""
+    """A congestion control's keys, the window that it starts with, and the bytes that packets carry for it."""
 
     kind: str
     default_window: ClassVar[Window] = "none"
@@ -173,7 +173,7 @@ class Timely(_FromSet):
     t_low_ps: PositiveTimePs | None = Field(alias="t_low", default=None)
     t_high_ps: PositiveTimePs | None = Field(alias="t_high", default=None)
     minimum_rtt_ps: TimePs | None = Field(alias="minimum_rtt", default=None)
-    """What the gradient is divided by; 0: the path's own."""
+    """The gradient is divided by this; 0: by the path's own."""
     hai_after: Count | None = None
     """Increases in a row after which the rate grows by ``rate_hai``."""
     hai_below_t_low: OnOff | None = None

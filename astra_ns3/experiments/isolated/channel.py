@@ -1,4 +1,4 @@
-"""What a run's child and its parent say to each other: Python objects in frames over a socket."""
+"""The channel between a run's child and its parent: Python objects in frames over a socket."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class CloseTables:
 
 
 ForTables = RecordedTable | Rows | NewLabel | FileFailed | CloseTables
-"""What is about recorded tables; a table itself: its rows will come."""
+"""A word about recorded tables; a table itself announces its rows."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Printed:
-    """What Python code printed: a hook's, say."""
+    """A text that Python code printed, such as a hook's."""
 
     stream: str
     text: str

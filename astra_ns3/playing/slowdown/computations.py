@@ -163,7 +163,7 @@ def _checked(npu: int, end_ps: int) -> int:
 def slowed_by(
     slowdown: ComputeSlowdown | None, network: NetworkBackend, seed: int
 ) -> tuple[SlowedComputations | None, ChunkWatcher | None]:
-    """What begins computations, None if nothing slows them; and who has to hear of chunks, None if nobody does."""
+    """Return the object that begins computations and the one that hears of chunks; each None where none is needed."""
     if slowdown is None:
         return None, None
     computations = SlowedComputations(network, slowdown, seed)

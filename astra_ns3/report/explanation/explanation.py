@@ -1,4 +1,4 @@
-"""What an explanation says, in words and as plain data."""
+"""An explanation, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", 
 
 @dataclass(frozen=True)
 class Communication:
-    """What a collective has on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one."""
+    """A collective's time on the critical path. ``parts``: by account, by :data:`PARTS`' columns, or all in one."""
 
     collective: int
     name: str

@@ -78,7 +78,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
 
 
 def words(runs: Sequence[Shown]) -> Markup:
-    """What made each run as long as it was: the short paragraphs are open, the long ones a click away."""
+    """Return why each run took as long as it did: short paragraphs open, long ones a click away."""
     parts: list[object] = []
     for shown in runs:
         head, *paragraphs = explain(shown.run).text().split("\n\n")
@@ -99,7 +99,7 @@ def _hanging(text: str) -> Markup:
 
 
 def warnings(runs: Sequence[Shown]) -> Markup:
-    """What was warned of, and how a run was stopped; nothing if there is nothing."""
+    """Return the warnings of each run and why it was stopped; nothing if there are none."""
     lines = []
     for shown in runs:
         stopped = shown.run.metadata["stopped"]
@@ -150,7 +150,7 @@ def slowest(runs: Sequence[Shown]) -> Markup:
 
 
 def in_force(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
-    """What each key was, those that differ from their default marked, those that differ between runs too."""
+    """Return each key with its values; those that differ from their default, or between runs, are marked."""
     head = ["", *(shown.name if len(runs) > 1 else "value" for shown in runs)]
     parts = []
     for name, keys in configuration(runs, defaults).items():
