@@ -31,6 +31,8 @@ from astra_ns3.units import exact_time, parse_bytes, parse_rate, parse_time_ps
 
 _LONGEST_SHOWN = 60
 _MOST_TOLD = 10
+# Of all mistakes but the first, only the nearest of the allowed words is told.
+_ALLOWED = re.compile(r"[;,] allowed: .*?(?=; did you mean|$)")
 _DEEPEST = 3
 """So many levels of groups below one are searched for a key that stands in the wrong place."""
 FOLDER = "folder"
@@ -183,7 +185,8 @@ def validated(model: type[Model], document: Document, context: Mapping[str, obje
         problems = [_problem(details, document) for details in every_error(model, document, error, context)]
     problems.sort(key=lambda problem: (problem[1].endswith(" is missing"), problem[0]))  # a misspelt key tells more
     others = [text.removeprefix(f"{document.source}:").strip() for _, text in problems[1:]]
-    told = "; ".join(other.split("; allowed")[0] for other in others[:_MOST_TOLD])
+    short = [_ALLOWED.sub("", re.sub(r"^(?=\d+: )", "line ", other)) for other in others[:_MOST_TOLD]]
+    told = "; ".join(short)
     left = "; ..." if others[_MOST_TOLD:] else ""
     raise wrong(f"{problems[0][1]} (and {len(others)} more: {told}{left})" if others else problems[0][1])
 

@@ -247,3 +247,14 @@ def test_the_schema_has_the_keys_of_a_file() -> None:
     schema = json_schema()
     assert set(schema["required"]) == {"scheduling-policy", "preferred-dataset-splits"}
     assert {"scheduling-policy", "all-to-all-implementation", "track-local-mem"} <= set(schema["properties"])
+
+
+def test_further_mistakes_are_told_with_the_nearest_word_alone(tmp_path: Path) -> None:
+    file = tmp_path / "system.yaml"
+    names = ("all-reduce", "all-gather")
+    text = "scheduling-policy: LIFO\n" + "".join(f"{name}-implementation: [rign]\n" for name in names)
+    text += "preferred-dataset-splits: 1\n"
+    file.write_text(text, encoding="utf-8")
+    more = r"\(and 1 more: line 3: key 'all-gather-implementation': found 'rign'; did you mean 'ring'\?\)$"
+    with pytest.raises(InputError, match=rf":2: key 'all-reduce-implementation': found 'rign', allowed: .*{more}"):
+        read_system(file)
