@@ -190,6 +190,17 @@ def _window_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list
     ]
 
 
+def _segment_warnings(keys: TcpTransport, parameters: TcpParameters) -> Iterator[str]:
+    """A segment that leaves a part of an MTU unused which isn't the usual one."""
+    packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
+    usual = parameters.mtu_bytes == TcpTransport.model_fields["mtu_bytes"].default
+    if keys.segment_bytes is not None and packet < parameters.mtu_bytes and not usual:
+        yield (
+            f"segment {parameters.segment_bytes} makes packets of {packet} bytes, and mtu {parameters.mtu_bytes} makes "
+            "them no larger: leave segment out, and it fills the mtu"
+        )
+
+
 def _control_warnings(parameters: TcpParameters, outline: NetworkOutline) -> Iterator[str]:
     """Vegas where a round trip holds many segments: ns-3's takes the time of a few full ones for a queue."""
     in_flight = base_round_trip_ps(parameters, outline) * outline.slowest_bps // (8 * PS_PER_SECOND)
@@ -282,7 +293,7 @@ class Tcp(Transport):
         parameters, outline = self.parameters, self.outline
         _check_buffers(parameters, outline)
         warnings = [*_timer_warnings(parameters, outline), *_window_warnings(parameters, outline)]
-        warnings += _control_warnings(parameters, outline)
+        warnings += [*_segment_warnings(self.keys, parameters), *_control_warnings(parameters, outline)]
         for switch in outline.switches:
             warnings += _ecn_warnings(parameters, switch)
         return list(dict.fromkeys(warnings))

@@ -166,3 +166,13 @@ def test_pfc_for_a_priority_that_tcp_has_not_is_warned_of() -> None:
     (told,) = checked(network(switch={"buffer": "32MiB", "pfc": {}}))
     assert told.startswith("switch.pfc pauses priority 3, and data have 0: nothing is paused")
     assert checked(network(switch={"buffer": "32MiB", "pfc": {"priorities": [0]}})) == []
+
+
+@pytest.mark.parametrize(("keys", "told"), [({"mtu": 9000}, True), ({"mtu": 1500}, False), ({"mtu": 1040}, False)])
+def test_an_mtu_that_a_given_segment_leaves_unused_is_warned_of(keys: dict[str, Any], told: bool) -> None:
+    warnings = checked(network({**keys, "segment": 1000}))
+    words = (
+        "segment 1000 makes packets of 1040 bytes, and mtu 9000 makes them no larger: leave segment out, and it fills "
+        "the mtu"
+    )
+    assert warnings == ([words] if told else [])
