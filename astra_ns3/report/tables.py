@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -109,12 +109,16 @@ def _needs_packets(records: Told, table: str) -> bool:
     return table in _OF_PACKETS and is_analytical(records) and table not in fills
 
 
-def how_to_record(records: Told, table: str) -> str:
-    """What the same workload has to be run with for a table to be there."""
-    how = HOW_TO_RECORD[table]
-    if _needs_packets(records, table):
-        return f"a network of packets (--backend ns3) and {how}"
-    return how
+def how_to_record(records: Told, *tables: str) -> str:
+    """Return what the same workload has to be run with for one of the tables to be there."""
+    how = in_words((HOW_TO_RECORD[table] for table in tables), " or ")
+    packets = all(_needs_packets(records, table) for table in tables)
+    return f"a network of packets (--backend ns3) and {how}" if packets else how
+
+
+def in_words(ways: Iterable[str], between: str) -> str:
+    """Return ways of recording tables, each once, and the network file once where several stand in it."""
+    return between.join(dict.fromkeys(ways)).replace(f" in the network file{between}observe.", f"{between}observe.")
 
 
 def could_record(records: Told, table: str) -> bool:

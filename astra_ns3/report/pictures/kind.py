@@ -84,7 +84,7 @@ class Kind:
             return self.needs
         if not self.any_of or any(recorded(records, table) for table in self.any_of):
             return ""
-        return " or ".join(dict.fromkeys(how_to_record(records, table) for table in self.any_of))
+        return how_to_record(records, *self.any_of)
 
     def advice(self, records: Records) -> str:
         """Return what would show more than is recorded; empty if all is."""

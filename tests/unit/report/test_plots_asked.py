@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -41,6 +42,15 @@ def test_a_result_names_its_pictures(folder: Path) -> None:
     assert all(getattr(result.plot, name).__doc__ for name in NAMES)
     with pytest.raises(AttributeError, match="no picture 'lairs'"):
         _ = result.plot.lairs
+
+
+def test_a_picture_of_several_tables_names_the_network_file_and_packets_once(tmp_path: Path) -> None:
+    path = run_folder(tmp_path)
+    told = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    (path / "run.json").write_text(json.dumps({**told, "backend": "analytical"}), encoding="utf-8")
+    how = "a network of packets (--backend ns3) and observe.queues or observe.pauses in the network file"
+    with pytest.raises(InputError, match=f"{re.escape(how)}$"):
+        astra_ns3.Result.load(path).plot.queues()
 
 
 def test_what_only_packets_have_is_not_advised_to_an_analytical_run(tmp_path: Path) -> None:
@@ -193,7 +203,7 @@ def test_without_a_kind_what_can_be_drawn_is_listed(tmp_path: Path, folder: Path
     assert [line.split()[0] for line in can.splitlines()] == ["layers", "exposed", "timeline", "bandwidth"]
     needs = {line.split()[0]: line.split("needs ")[1] for line in cannot.splitlines()}
     assert needs["completion"] == "--record flows"
-    assert needs["queues"] == "observe.queues in the network file or observe.pauses in the network file"
+    assert needs["queues"] == "observe.queues or observe.pauses in the network file"
     status, out, _ = command("plot", str(tmp_path / "out"), "--json")
     told = {kind["kind"]: kind["needs"] for kind in json.loads(out)["kinds"]}
     assert told == {**dict.fromkeys(NAMES), **needs}
