@@ -149,19 +149,33 @@ def _smallest(units: Mapping[str, int]) -> str:
     return next(name for name, factor in units.items() if factor == 1)
 
 
-def format_time(time_ps: int) -> str:
+def format_time(time_ps: int, digits: int = 4) -> str:
     """For people, four significant digits: ``format_time(1_234_567)`` is ``"1.235 us"``."""
-    return _format(time_ps, (("s", PS_PER_SECOND), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS), ("ps", 1)))
+    return _format(time_ps, (("s", PS_PER_SECOND), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS), ("ps", 1)), digits)
 
 
-def format_bytes(size_bytes: int) -> str:
+def format_bytes(size_bytes: int, digits: int = 4) -> str:
     """For people, four significant digits and powers of ten: ``format_bytes(524_288)`` is ``"524.3 KB"``."""
-    return _format(size_bytes, (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1)))
+    return _format(size_bytes, (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1)), digits)
 
 
-def format_rate(rate_bps: int) -> str:
+def format_rate(rate_bps: int, digits: int = 4) -> str:
     """For people, four significant digits: ``format_rate(10**11)`` is ``"100 Gb/s"``."""
-    return _format(rate_bps, (("Tb/s", 10**12), ("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3), ("b/s", 1)))
+    return _format(rate_bps, (("Tb/s", 10**12), ("Gb/s", 10**9), ("Mb/s", 10**6), ("kb/s", 10**3), ("b/s", 1)), digits)
+
+
+BY_ENDING: Mapping[str, Callable[..., str]] = {"_ps": format_time, "_bps": format_rate, "_bytes": format_bytes}
+"""How numbers are told to people, by the unit at the end of their name."""
+
+
+def without_unit(name: str) -> str:
+    """Return a name as a file has it: without the unit at its end."""
+    return next((name.removesuffix(ending) for ending in BY_ENDING if name.endswith(ending)), name)
+
+
+def with_unit(name: str, value: int, digits: int = 4) -> str | None:
+    """Return a number in the unit at the end of its name; None for a name without one."""
+    return next((form(value, digits) for ending, form in BY_ENDING.items() if name.endswith(ending)), None)
 
 
 def exact_time(time_ps: int) -> str:
@@ -190,10 +204,10 @@ def _exact(value: int, units: Mapping[str, int], smallest: str) -> str:
     return f"{number}{unit}"
 
 
-def _format(value: int, scales: tuple[tuple[str, int], ...]) -> str:
+def _format(value: int, scales: tuple[tuple[str, int], ...], digits: int) -> str:
     for unit, factor in scales:
         # 999.96 ns would be shown as "1000 ns": take the larger unit as soon as four digits round up to it.
         if abs(value) * 2000 >= factor * 1999 or factor == 1:
             scaled = value / factor
-            return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.4g} {unit}"
+            return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.{digits}g} {unit}"
     raise AssertionError("the last scale has factor 1")

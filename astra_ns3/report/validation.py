@@ -9,7 +9,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.report.alignment import aligned, clock, counted
 from astra_ns3.report.foreseen_text import foreseen_rows
 from astra_ns3.transport.transports import TRANSPORTS
-from astra_ns3.units import format_bytes, format_rate, format_time
+from astra_ns3.units import format_bytes, format_rate, with_unit, without_unit
 
 
 def validation_text(document: Mapping[str, Any]) -> str:
@@ -48,25 +48,16 @@ def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for kind in (kind for kind in TRANSPORTS if kind in in_force):
         row, numbers = TRANSPORTS[kind].told(in_force[kind])
-        rows += [row, *((f"  {_key(name)}", _with_unit(name, value)) for name, value in numbers.items())]
+        rows += [row, *((f"  {without_unit(name)}", _with_unit(name, value)) for name, value in numbers.items())]
     for row in in_force.get("ecn", []):
         kmin, kmax = format_bytes(row["kmin_bytes"]), format_bytes(row["kmax_bytes"])
         rows.append((f"ECN at {format_rate(row['rate_bps'])}", f"kmin {kmin}, kmax {kmax}, pmax {row['pmax']:g}"))
     return rows
 
 
-_UNITS = {"_ps": format_time, "_bps": format_rate, "_bytes": format_bytes}
-
-
-def _key(name: str) -> str:
-    """The name as a file has it."""
-    return next((name.removesuffix(ending) for ending in _UNITS if name.endswith(ending)), name)
-
-
 def _with_unit(name: str, value: Json) -> str:
     assert isinstance(value, (int, float))
-    shown = next((show for ending, show in _UNITS.items() if name.endswith(ending)), None)
-    return f"{value:g}" if shown is None else shown(int(value))
+    return with_unit(name, int(value)) or f"{value:g}"
 
 
 def _workload(document: Mapping[str, Any]) -> str:

@@ -10,9 +10,8 @@ from astra_ns3.errors import nearest, wrong
 from astra_ns3.experiments.listing.finding import FoundRun
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.floor import is_below
-from astra_ns3.units import EXACT_BY_KEY, format_bytes, format_rate, format_time
+from astra_ns3.units import BY_ENDING, EXACT_BY_KEY
 
-_UNITS: Mapping[str, Callable[[int], str]] = {"_ps": format_time, "_bytes": format_bytes, "_bps": format_rate}
 _SECONDS = "_seconds"
 _LIST_BETWEEN = " "
 _MOST_TOLD = 12
@@ -40,7 +39,7 @@ class Column:
     def shown(self, run: FoundRun) -> str:
         """The value for people; a dash for none."""
         value = self.value(run)
-        form = next((form for ending, form in _UNITS.items() if self.key.endswith(ending)), None)
+        form = next((form for ending, form in BY_ENDING.items() if self.key.endswith(ending)), None)
         form = form or EXACT_BY_KEY.get(self.key.rpartition(".")[2])
         if value is None:
             return "-"

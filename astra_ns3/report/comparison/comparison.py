@@ -6,7 +6,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.alignment import aligned
 from astra_ns3.report.comparison.differences import Group, Setting
-from astra_ns3.report.comparison.text import difference_row, part_text, value_text
+from astra_ns3.report.comparison.text import difference_row, key_text, part_text, value_text
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Comparison:
             return "\n".join([*parts, "nothing differs"])
         parts += list(self.notes)
         rows = [
-            (setting.key, value_text(setting.key, setting.a), value_text(setting.key, setting.b))
+            (key_text(setting.key), value_text(setting.key, setting.a), value_text(setting.key, setting.b))
             for setting in self.settings
         ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")

@@ -7,11 +7,13 @@ from math import floor
 
 from astra_ns3.report.alignment import table
 from astra_ns3.report.comparison.differences import ABSENT, Difference
-from astra_ns3.units import EXACT_BY_KEY, format_time
+from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
 """Of each group; the rest is counted, and in the JSON."""
 _LONGEST_VALUE = 40
+_IN_FORCE = "in_force."
+_DIGITS = 10  # so that values that differ look different
 _MANY_TIMES = 10
 """From here on B is so many times A: percents of four digits say little."""
 _TOO_NEAR_ALL = 1000
@@ -48,11 +50,19 @@ def quantity_text(value: float | None, unit: str, *, signed: bool = False) -> st
     return f"{sign}{number} GB/s" if unit == "gbytes_per_s" else f"{sign}{number}"
 
 
+def key_text(key: str) -> str:
+    """Return a setting's key; one of ``in_force`` without the unit at its end, which :func:`value_text` has."""
+    return without_unit(key) if key.startswith(_IN_FORCE) else key
+
+
 def value_text(key: str, value: object) -> str:
     """Return what a setting is, as a file would have it, shortened; a key that its file leaves out has its default."""
     form = EXACT_BY_KEY.get(key.rpartition(".")[2])
-    if form is not None and isinstance(value, int) and not isinstance(value, bool):
-        return form(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if form is not None:
+            return form(value)
+        if key.startswith(_IN_FORCE):
+            return with_unit(key, value, _DIGITS) or str(value)
     if value is ABSENT:
         return "-"
     if isinstance(value, list):

@@ -9,7 +9,7 @@ import numpy as np
 
 from astra_ns3.report.alignment import clock, counted, percent
 from astra_ns3.report.comparison.compare import compare
-from astra_ns3.report.comparison.text import difference_row, value_text
+from astra_ns3.report.comparison.text import difference_row, key_text, value_text
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.report.flow_text import flow_numbers
@@ -119,7 +119,7 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
         head = ("", runs[0].name, other.name)
         parts: list[object] = [tag("p", note) for note in comparison.notes]
         keys = [
-            (each.key, *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))
+            (key_text(each.key), *(tag("span", value_text(each.key, value)) for value in (each.a, each.b)))
             for each in comparison.settings
         ]
         parts.append(_cut("settings", head, keys, ()))
@@ -168,7 +168,7 @@ def in_force(runs: Sequence[Shown], defaults: Defaults, detail: int) -> Markup:
 
 
 def _name(key: Key) -> Markup:
-    return tag("code", key.name, class_="differs" if key.differs else None)
+    return tag("code", key_text(key.name), class_="differs" if key.differs else None)
 
 
 def _value(key: Key, run: int) -> Markup:

@@ -94,6 +94,16 @@ def test_a_setting_that_one_run_lacks_stands_behind_those_of_both_and_has_no_val
     assert comparison.settings[1].document() == {"key": "network.more.of.x.level", "b": 1}
 
 
+def test_numbers_in_force_have_their_unit_at_the_value_and_not_in_the_name() -> None:
+    plain = played().metadata
+    a: RunDocument = {**plain, "in_force": {"tcp": {"min_rto_ps": 10**10, "window_bytes": 500_000, "sack": True}}}
+    b: RunDocument = {**plain, "in_force": {"tcp": {"min_rto_ps": 10**10 + 10, "window_bytes": 10**6, "sack": False}}}
+    lines = [line.split() for line in astra_ns3.compare(_Told(a), _Told(b)).text().splitlines()]
+    assert ["in_force.tcp.min_rto", "10", "ms", "10.00000001", "ms"] in lines
+    assert ["in_force.tcp.window", "500", "KB", "1", "MB"] in lines
+    assert ["in_force.tcp.sack", "on", "off"] in lines
+
+
 class _Told:
     """A run whose run.json is another one."""
 
