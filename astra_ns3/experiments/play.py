@@ -35,7 +35,7 @@ from astra_ns3.scenario.company import Company, Member
 
 @dataclass(frozen=True)
 class Played:
-    """The outcome of a run: each tenant's records, the backend's counters, and why it stopped early (None: it didn't)."""
+    """The outcome of a run: each tenant's records, the backend's counters, why it stopped early (None: it didn't)."""
 
     records: tuple[RunRecords, ...]
     statistics: Mapping[str, int | float]

@@ -82,6 +82,11 @@ def short_part(part: str) -> str:
     return {"forward": "fwd", "weight gradient": "wg", "input gradient": "ig"}.get(part, part)
 
 
+def of_part(layer: str, part: str) -> str:
+    """Return the label of a layer's part: ``dense, weight grad.``."""
+    return f"{layer}, {part.replace('gradient', 'grad.')}"
+
+
 def listed(names: Iterable[str], most: int = 8) -> str:
     """Return names with commas between them, and how many more there are."""
     every = list(names)

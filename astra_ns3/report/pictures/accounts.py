@@ -53,7 +53,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
         series.append(Words(101, index, format_time(round(float(sums.sum()) / max(count, 1))), "left"))
     room = 18 * COLUMN_INCHES / choice.width_inches  # for the means
     x = Axis("share of messages' time (%), and its mean", low=0, high=100 + room, at=range(0, 101, 25))
-    y = Axis(names=[style.shortened(name, 24) for name, _, _ in groups])
+    y = Axis(names=[style.shortened(name, 26) for name, _, _ in groups])
     panel = Panel(x, y, series, stacked=True, empty="no message has arrived", height=0.155 * max(len(groups), 3))
     return Figure([panel], around=0.75 + 0.13 * -(-len(used) // (4 if choice.wide else 2)), legend=(2, 4))
 
@@ -64,10 +64,8 @@ def _groups(records: Records) -> list[tuple[str, Real, int]]:
     if not table.rows:
         return []
     layers = list(dict.fromkeys(row["layer"] for row in records.rows(COLLECTIVES)))
-    called = dict(zip(layers, style.labels(layers, 18), strict=True))
-    names, sums, counts = _sums(
-        records, table, lambda row: f"{called[row['layer']]}, {style.short_part(row['part'])}", [*PARTS]
-    )
+    called = dict(zip(layers, style.labels(layers, 12), strict=True))
+    names, sums, counts = _sums(records, table, lambda row: style.of_part(called[row["layer"]], row["part"]), [*PARTS])
     times = table.whole(["start_ps", "end_ps"])
     took = times["end_ps"] - times["start_ps"]
     slow = took >= np.quantile(took, 1 - _SLOWEST)

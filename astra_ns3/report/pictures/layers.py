@@ -19,6 +19,7 @@ _OTHER_COLOURS = (style.PURPLE, style.SKY)
 # Those that ``EndToEnd.csv`` has.
 _PARTS = ("forward", "weight gradient", "input gradient")
 _TAIL = "tail"
+_AFTER = "exposed, after the last pass"
 # Part, whether it is exposed, its name and its colour.
 _ON_PAGE = (
     ("forward", 0, "compute, forward", style.BLUE),
@@ -27,7 +28,7 @@ _ON_PAGE = (
     ("forward", 1, "exposed, forward", style.VERMILION),
     ("input gradient", 1, "exposed, input gradient", style.ORANGE),
     ("weight gradient", 1, "exposed, weight gradient", "#8F3F00"),
-    (_TAIL, 1, "exposed, after the last pass", style.YELLOW),
+    (_TAIL, 1, _AFTER, style.YELLOW),
 )
 _NONE = (0, 0)
 
@@ -51,7 +52,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     others = [part for part in parts if part not in _COLOURS]
     colours = {**_COLOURS, **{part: _OTHER_COLOURS[index % 2] for index, part in enumerate(others)}}
     looks = [
-        (part, index, f"{part}, {word}", colours[part])
+        (part, index, _AFTER if part == _TAIL else f"{part}, {word}", colours[part])
         for index, word in enumerate(("compute", "exposed"))
         for part in parts
     ]
@@ -158,7 +159,7 @@ KIND = Kind(
     "layers",
     "computing and exposed communication of each layer",
     _in_file,
-    Section("Layers", "What the reported NPU computed, and what it could only wait, by layer and pass.", _on_page),
+    Section("Layers", "How long the reported NPU computed and how long it could only wait, by layer.", _on_page),
     more=("layers",),
     selects="roles",
     of_flows=False,

@@ -110,8 +110,7 @@ def _collectives(records: Records, choice: Choice) -> Figure:
     layers = list(dict.fromkeys(row["layer"] for row in rows))
     called = dict(zip(layers, style.labels(layers, 16), strict=True))
     names = [
-        f"{called[row['layer']]}, {style.short_part(row['part'])}" + (f" {row['iteration']}" if passes else "")
-        for row in shown
+        style.of_part(called[row["layer"]], row["part"]) + (f" {row['iteration']}" if passes else "") for row in shown
     ]
     kinds = list(dict.fromkeys(row["kind"] for row in shown))
     start = np.array([ps_of(row["start_us"]) or 0 for row in shown])

@@ -71,6 +71,17 @@ def test_without_the_layers_of_roles_those_of_the_reported_npu_are_drawn(copy: P
     assert with_table[:, 2].sum() >= without[:, 2].sum()  # the tail has no columns there
 
 
+def test_exposed_time_after_the_last_pass_and_parts_of_layers_are_named_in_words(copy: Path) -> None:
+    words = {"role": ["all"] * 2, "layer": ["a"] * 2, "part": ["forward", "tail"]}
+    numbers = {"npu": [0, 0], "compute_ps": [US, 0], "exposed_ps": [0, US], "communication_ps": [0, 0]}
+    write_table(copy, "layers", **words, **numbers)
+    legend = {text.get_text() for text in picture(copy, "layers").legends[0].get_texts()}
+    assert "exposed, after the last pass" in legend
+    assert not any("tail" in words for words in legend)
+    labels = {text.get_text() for text in picture(copy, "accounts").axes[0].get_yticklabels()}
+    assert any(label.endswith(", weight grad.") for label in labels)
+
+
 def test_a_stage_has_bars_for_its_own_layers_alone(copy: Path) -> None:
     path = copy / "layers.parquet"
     table = pq.read_table(path).to_pandas()
