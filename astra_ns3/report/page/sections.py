@@ -68,7 +68,7 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
             ("collectives", f"{metadata['collectives']:,}", counted(metadata["chunks"], "chunk", "chunks")),
         ]
     found += [
-        *((name, "", words) for name, words in allowed_rows(metadata)),
+        *((name, number, more) for name, words in allowed_rows(metadata) for number, _, more in [words.partition(" ")]),
         ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
         ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
     ]

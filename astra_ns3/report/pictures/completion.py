@@ -109,7 +109,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         axis = Axis("time / time alone on the network", log=True)
         panels += [_shares("slowdown", axis, slowdowns, detail), _by_size(known)]
     else:
-        notes.append("Slowdown needs RoCE: of other transports the time alone on the network is not known.")
+        notes.append("Slowdown needs RoCE: over other transports the time of a message alone isn't known.")
     return Figure(panels, notes)
 
 

@@ -388,6 +388,18 @@ def test_a_stopped_run_and_its_warnings_are_on_top() -> None:
     assert "incomplete" in words
 
 
+@pytest.mark.parametrize(("share", "number"), [(1.25, "80%"), (0.5, "0.5")])
+def test_the_speed_and_a_share_of_the_floor_are_numbers_like_the_others(
+    share: float, number: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run"
+    played(output=path)
+    told = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    floor = {"time_ps": US, "where": "the lines out of NPU 0", "bytes": 1, "bytes_per_ns": 1.0, "share": share}
+    (path / "run.json").write_text(json.dumps({**told, "floor": floor}), encoding="utf-8")
+    assert f"<dd>{number}<small>of " in page_of(astra_ns3.Result.load(path))
+
+
 def test_runs_of_folders_with_one_name_are_told_apart(tmp_path: Path) -> None:
     folders = [tmp_path / "a" / "run", tmp_path / "b" / "run"]
     runs = [played(folder) for folder in folders]
