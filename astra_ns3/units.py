@@ -151,7 +151,9 @@ def _smallest(units: Mapping[str, int]) -> str:
 
 def format_time(time_ps: int, digits: int = 4) -> str:
     """For people, four significant digits: ``format_time(1_234_567)`` is ``"1.235 us"``."""
-    return _format(time_ps, (("s", PS_PER_SECOND), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS), ("ps", 1)), digits)
+    return _format(
+        time_ps, (("s", PS_PER_SECOND), ("ms", PS_PER_MS), ("us", PS_PER_US), ("ns", PS_PER_NS), ("ps", 1)), digits
+    )
 
 
 def format_bytes(size_bytes: int, digits: int = 4) -> str:

@@ -11,6 +11,7 @@ from functools import partial
 from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNotSaved, refuse, whole_number
 from astra_ns3.experiments.isolated.interruption import Interruption
 from astra_ns3.experiments.servers.kind import kind_of
+from astra_ns3.report.alignment import counted
 from astra_ns3.studies.code_version import code_version
 from astra_ns3.studies.estimates import guessed_seconds, longest_first
 from astra_ns3.studies.index import Index
@@ -235,4 +236,6 @@ class _Study:
 
     def _raise_if_interrupted(self) -> None:
         if self.interruption.noted_at is not None:
-            raise Interrupted("interrupted; what is finished is in the store, and is not played again")
+            ended = counted(len(self.outcomes), "run has", "runs have")
+            told = f"interrupted; {ended} ended, and when it is played again it goes on from there: {self.store.folder}"
+            raise Interrupted(told)

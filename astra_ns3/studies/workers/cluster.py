@@ -24,7 +24,7 @@ _CONNECT_SECONDS = 15.0
 _CLOSE_SECONDS = 2.0
 _ASK_SECONDS = 1.0
 _TELL_SECONDS = 20.0
-_LOST = "the connection to the scheduler was lost; what is finished is in the store"
+_LOST = "the connection to the scheduler was lost; runs that have ended are kept"
 
 Security: TypeAlias = "distributed.Security | Mapping[str, object] | None"
 """What distributed.Client takes as ``security``: None, a distributed.Security, or its arguments as a mapping."""
