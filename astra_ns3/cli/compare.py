@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from astra_ns3.cli.completion import results
+from astra_ns3.cli.completion import listed, results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
+from astra_ns3.network.backends import ABILITIES
 from astra_ns3.report.alignment import counted
 from astra_ns3.report.comparison.compare import OVER_SEEDS, compare
 
@@ -23,13 +24,18 @@ _TWO = 2
     "compare",
     cls=Command,
     examples=(
-        "astra-ns3 compare results/dcqcn results/hpcc",
+        "astra-ns3 compare results/micro results/faster",
         "astra-ns3 compare --backends flow,ns3 -w inputs/workload/micro-all-reduce.txt"
         " -s inputs/system/flat.txt -n inputs/network/roce-16.yaml",
     ),
 )
 @click.argument("runs", metavar="A B", nargs=-1, shell_complete=results)
-@click.option("--backends", metavar="ONE,RIGHT", help="Instead of folders: play the files on both, and compare.")
+@click.option(
+    "--backends",
+    metavar="ONE,RIGHT",
+    shell_complete=listed(ABILITIES),
+    help="Instead of folders: play the files on both, and compare.",
+)
 @click.option("-w", "--workload", metavar="FILE", help="With --backends: a workload.")
 @click.option("-s", "--system", metavar="FILE", help="With --backends: a system.")
 @click.option("-n", "--network", metavar="FILE", help="With --backends: a network.")

@@ -12,7 +12,7 @@ from astra_ns3.cli.output import print_json, show
 @click.command(
     "explain",
     cls=Command,
-    examples=("astra-ns3 explain results/mine", "astra-ns3 explain results/mine --iteration 0 --top 3 --json"),
+    examples=("astra-ns3 explain results/micro", "astra-ns3 explain results/micro --iteration 0 --top 3 --json"),
 )
 @click.argument("folder", metavar="DIR", shell_complete=results)
 @click.option("--iteration", type=click.IntRange(0), help="Explain one training pass.  [default: the whole run]")

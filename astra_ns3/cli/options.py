@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from astra_ns3.cli.completion import Complete, files, folders, words
+from astra_ns3.cli.completion import Complete, files, folders, listed, words
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
@@ -104,6 +104,8 @@ def _completed(flag: Flag) -> Complete | None:
         return folders
     if flag.endings is not None:
         return files(*flag.endings)
+    if flag.listed:
+        return listed(flag.suggested() if callable(flag.suggested) else flag.suggested)
     return words(flag.suggested) if flag.suggested else None
 
 

@@ -21,7 +21,7 @@ from astra_ns3.whole_file import check_free
 @click.command(
     "plot",
     cls=Command,
-    examples=("astra-ns3 plot results/mine", "astra-ns3 plot results/mine layers -o layers.svg --width double"),
+    examples=("astra-ns3 plot results/micro", "astra-ns3 plot results/micro layers -o layers.svg --width double"),
     groups={
         "What is shown": ("select", "beside", "title", "no_title"),
         "Output": ("output", "width", "overwrite", "as_json"),

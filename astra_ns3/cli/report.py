@@ -20,7 +20,7 @@ _DEFAULT_OUTPUT = "report.html"
 @click.command(
     "report",
     cls=Command,
-    examples=("astra-ns3 report results/mine", "astra-ns3 report results/hier results/flat-100g -o both.html"),
+    examples=("astra-ns3 report results/micro", "astra-ns3 report results/micro results/faster -o both.html"),
 )
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, shell_complete=results)
 @click.option(

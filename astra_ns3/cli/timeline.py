@@ -21,7 +21,7 @@ from astra_ns3.whole_file import check_free
 @click.command(
     "timeline",
     cls=Command,
-    examples=("astra-ns3 timeline results/mine", "astra-ns3 timeline results/mine -o mine.pftrace --messages 1000"),
+    examples=("astra-ns3 timeline results/micro", "astra-ns3 timeline results/micro -o micro.pftrace --messages 1000"),
 )
 @click.argument("folder", metavar="DIR", shell_complete=results)
 @click.option("-o", "--output", metavar="FILE", help=f"Where to write.  [default: DIR/{FILE}]")

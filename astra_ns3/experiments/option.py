@@ -32,8 +32,8 @@ class Flag:
 
     ``names``: all of it, with blanks between them. ``quantity``: reads a number with
     a unit, which has to be above 0. ``valued``: a switch that may have ``=true`` or ``=false`` behind it. ``many``: it
-    may be given again, and its option is made of all its words. For a shell that completes: ``suggested`` words, files
-    with some ``endings`` (none: any), a ``folder``.
+    may be given again, and its option is made of all its words. For a shell that completes: ``suggested`` words, which
+    may be ``listed`` with commas, files with some ``endings`` (none: any), a ``folder``.
     """
 
     names: str
@@ -43,6 +43,7 @@ class Flag:
     valued: bool = False
     many: bool = False
     suggested: tuple[str, ...] | Callable[[], Iterable[str]] = ()
+    listed: bool = False
     endings: tuple[str, ...] | None = None
     folder: bool = False
 

@@ -117,6 +117,7 @@ class RunRequest(Options):
             "--record",
             metavar="TABLES",
             suggested=RECORDABLE,
+            listed=True,
             help="Also write tables, one or several with commas: "
             "of messages (flows.parquet), of where their time went (accounts.parquet, "
             "account_hops.parquet), of every role's layers (layers.parquet), of what every NPU does (timeline: "

@@ -40,6 +40,8 @@ def completed(*words: str) -> list[str]:
         (("plot", "x", "lay"), ["layers"]),
         (("convert", "--to", "chakra"), ["chakra", "chakra-json"]),
         (("generate", "flows", "incast", "--sizes", "web"), [name for name in DISTRIBUTIONS if name[:3] == "web"]),
+        (("run", "--record", "flows,acc"), ["flows,accounts"]),
+        (("compare", "--backends", "flow,ns"), ["flow,ns3"]),
         (("runs", "--columns", "fin"), ["finish"]),
         (("runs", "--columns", "name,fin"), ["name,finish"]),
         (("runs", "--sort", "npus,-fin"), ["npus,-finish"]),
