@@ -130,7 +130,7 @@ def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -
         parts.append(Part(part_name, part, axes, combine))
         for figure, config in part.figures.items():
             where = study.document.where(("parts", part_name, "figures", figure))
-            check_figure(parts[-1].view(), config, where)
+            check_figure(parts[-1].view(), config, where, {**study.config.names, **part.names})
         drafts.extend(_drafts(study, name, chosen, of_preset, parts[-1]))
     keys = {axis.key: axis.name for part in parts for axis in part.axes}
     wanted = chosen_by(only, [draft.coordinates for draft in drafts], keys)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from astra_ns3.errors import InputError, nearest, wrong
 from astra_ns3.studies.figures.config import FigureConfig
@@ -17,8 +18,11 @@ _ALL = frozenset(("x", "by", "panels", "relative_to", "log"))
 _USED = {"table": frozenset(()), "layers": frozenset(("by", "panels", "log"))}
 
 
-def check_figure(view: View, figure: FigureConfig, where: str) -> None:
-    """Raise InputError, which begins with ``where``, for a name that is no axis, measure or label of the part."""
+def check_figure(view: View, figure: FigureConfig, where: str, names: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Raise InputError, which begins with ``where``, for a name that is no axis, measure or label of the part.
+
+    ``names``: the study's, of keys.
+    """
     unused = sorted(figure.model_fields_set - _COMMON - _USED.get(figure.kind, _ALL))
     if unused:
         used = ", ".join(sorted(_COMMON | _USED[figure.kind]))
@@ -26,7 +30,9 @@ def check_figure(view: View, figure: FigureConfig, where: str) -> None:
     axes = [axis.name for axis in view.axes]
     for word, name in (("x", figure.x), ("by", figure.by), ("panels", figure.panels)):
         if name is not None and view.column(name) not in (*axes, _SEED):
-            raise _unknown(where, word, name, (*axes, _SEED), "axes")
+            keys = [key for key, column in names.items() if column == name]
+            told = f"; 'names' has it for {keys[0]}, which is no axis of this part" if keys else ""
+            raise _unknown(where, word, name, (*axes, _SEED), "axes", told)
     measures = COLUMNS if figure.kind == "layers" else tuple(MEASURES)
     for name in figure.y:
         if name not in measures:
@@ -40,6 +46,7 @@ def check_figure(view: View, figure: FigureConfig, where: str) -> None:
             raise _unknown(where, "relative_to", label_text(value), labels, f"values of {name}")
 
 
-def _unknown(where: str, word: str, found: str, allowed: Iterable[str], what: str) -> InputError:
+def _unknown(where: str, word: str, found: str, allowed: Iterable[str], what: str, hint: str = "") -> InputError:
     known = list(allowed)
-    return wrong(f"key '{word}': '{found}' is none of the {what}: {', '.join(known)}{nearest(found, known)}", where)
+    hint = hint or nearest(found, known)
+    return wrong(f"key '{word}': '{found}' is none of the {what}: {', '.join(known)}{hint}", where)

@@ -37,6 +37,14 @@ def refusal(text: str, folder: Path, **words: Any) -> str:
     return str(caught.value).removeprefix(str(path)).removeprefix(":")
 
 
+def test_a_figure_s_name_for_a_key_that_is_no_axis_is_traced_to_that_key(tmp_path: Path) -> None:
+    text = GOOD.replace("seeds: 2", "names: {network.topology.switch.buffr: size}").replace("y: finish_us", "x: size")
+    assert refusal(text, tmp_path) == (
+        "12: key 'x': 'size' is none of the axes: buffer, seed; 'names' has it for network.topology.switch.buffr, "
+        "which is no axis of this part"
+    )
+
+
 def test_a_good_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(GOOD, encoding="utf-8")
