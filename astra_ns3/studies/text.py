@@ -86,5 +86,7 @@ def _totals(
     if left:
         seconds += PROGRAM_SECONDS
         unknown = f", and {len(left) - len(known)} without a forecast" if len(known) < len(left) else ""
-        rows.append(("forecast", f"{clock(seconds)} of one core{unknown}; at most {format_bytes(most)} a run"))
+        rows.append(
+            ("forecast", f"{clock(seconds)} of one core, start included{unknown}; at most {format_bytes(most)} a run")
+        )
     return rows

@@ -124,7 +124,7 @@ def test_a_list_says_what_is_there_and_what_the_rest_takes(folder: Path) -> None
     listed = study(folder, small_study(), "--list")
     assert listed.returncode == 0
     assert "runs      2: 0 done, 0 failed, 2 to play" in listed.stdout
-    assert "of one core; at most" in listed.stdout
+    assert "of one core, start included; at most" in listed.stdout
     assert not (folder / "out").exists()
     study(folder, small_study(), "--only", "comm_scale=0.01", "--quiet")
     points = json.loads(study(folder, small_study(), "--list", "--json").stdout)["points"]
