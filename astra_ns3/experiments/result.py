@@ -38,7 +38,7 @@ from astra_ns3.network.recorded import (
 )
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.records import Recorded
-from astra_ns3.units import PS_PER_NS
+from astra_ns3.units import PS_PER_NS, format_time
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,7 @@ class Result:
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "incomplete"
-        return f"<Result {self._metadata['run_name']!r}: {state}, finish {self.finish_ps} ps>"
+        return f"<Result {self._metadata['run_name']!r}: {state}, finish {format_time(self.finish_ps)}>"
 
     @property
     def metadata(self) -> RunDocument:

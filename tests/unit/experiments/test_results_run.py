@@ -27,6 +27,7 @@ from astra_ns3.errors import AstraNs3Error, BackendError, InputError, Interrupte
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.progress import Progress
 from astra_ns3.network.api import Limits
+from astra_ns3.units import format_time
 
 TABLES = {
     "EndToEnd.csv",
@@ -426,3 +427,8 @@ def test_a_stall_names_the_preset_under_which_runs_may_deadlock(compat: str, tol
     with pytest.raises(SimulationStalled) as stalled:
         astra_ns3.run(**{**small_run(), "backend": FakeBackend(NPUS, lost=lambda _, row: row == 3)}, compat=compat)
     assert ("may deadlock: see --compat none" in str(stalled.value)) is told
+
+
+def test_a_result_shows_itself_with_the_time_in_a_unit_for_people() -> None:
+    result = astra_ns3.run(**small_run())
+    assert repr(result) == f"<Result '{result.metadata['run_name']}': complete, finish {format_time(result.finish_ps)}>"
