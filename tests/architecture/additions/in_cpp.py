@@ -352,9 +352,9 @@ RoceControlSteady::RoceControlSteady(const RoceControlParameters& parameters)
         ),
         "astra_ns3/config/transports/roce_control.py": (
             (
-                "class StaticWindow(RoceControl):",
+                "class StaticWindow(_Fixed):",
                 'class Steady(RoceControl):\n    """Line rate, for a test."""\n\n'
-                '    kind: Literal["steady"] = "steady"\n\n\nclass StaticWindow(RoceControl):',
+                '    kind: Literal["steady"] = "steady"\n\n\nclass StaticWindow(_Fixed):',
             ),
             (
                 '    | Annotated[Swift, Tag("swift")]',
