@@ -21,7 +21,7 @@ class AstraNs3Error(Exception):
     """Base of all; the message is one line a person can act on."""
 
     exit_status = 1
-    result: Any = None
+    result: Any = None  # a Result: its class is on a higher floor
     """The :class:`~astra_ns3.Result` of a run that stopped on its way: what it had done; None if it had not begun."""
 
 
