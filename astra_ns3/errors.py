@@ -119,6 +119,12 @@ def wrong(words: str, where: Location = "") -> InputError:
     return InputError(shorten(f"{location}: {words}" if location else words))
 
 
+def some_of(words: Iterable[str], most: int = 8, between: str = ", ", more: str = " and") -> str:
+    """Return the first ``most`` words, and how many more there are."""
+    every = list(words)
+    return between.join(every[:most]) + (f"{more} {len(every) - most} more" if len(every) > most else "")
+
+
 def shorten(line: str) -> str:
     """Return ``line`` with the first letters of each long value that a user gave, and how many more there are."""
     return _LONG.sub(_cut, line)

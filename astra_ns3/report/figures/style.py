@@ -80,9 +80,3 @@ def _alike(names: Sequence[str]) -> int:
 def short_part(part: str) -> str:
     """Return a part of a layer's pass in a few letters, as ``EndToEnd.csv`` has it."""
     return {"forward": "fwd", "weight gradient": "wg", "input gradient": "ig"}.get(part, part)
-
-
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Return names with commas between them, and how many more there are."""
-    every = list(names)
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
