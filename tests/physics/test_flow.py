@@ -77,6 +77,23 @@ def test_flows_play_any_control(tmp_path: Path, control: str) -> None:
     assert len(played.table("flows")) == 2
 
 
+@pytest.mark.parametrize("every", [1, 4])
+def test_acknowledgements_take_their_part_of_the_line_back(tmp_path: Path, every: int) -> None:
+    network = roce_star(2, congestion_control="none", ack_every=every)
+    flows = [Flow(0, 1, 10 * MIB), Flow(1, 0, 10 * MIB)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("flows")
+    packets = -(-10 * MIB // 1000)
+    wire = 10 * MIB + packets * 82 + packets // every * 86
+    assert rows.end_ps.max() == pytest.approx(wire / LINE_BYTES_PER_NS * 1000, rel=1e-2)
+
+
+def test_short_messages_are_short_frames(tmp_path: Path) -> None:
+    """A byte, 62 of headers and 1 of padding, with 20 of preamble and gap; the same before it leaves and behind it."""
+    network = roce_star(2, congestion_control="none")
+    rows: Any = play_flows(network, [Flow(0, 1, 1, messages=500)], tmp_path, backend="flow").table("flows")
+    assert rows.end_ps.max() == pytest.approx(500 * 84 / LINE_BYTES_PER_NS * 1000 + 1_000_000, rel=2e-2)
+
+
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:
     network = roce_star(2, congestion_control="none", window=12_500, rate="100Gbps")
     row = _flow(play_flows(network, [Flow(0, 1, MIB)], tmp_path, backend="flow", accounts=True))
