@@ -126,6 +126,14 @@ def test_what_lines_carry_is_recorded_in_each_interval(tmp_path: Path) -> None:
     assert played.ports["switch0:0"]["sent_bytes"] == 2 * (MIB + packets * 62)
 
 
+def test_headroom_that_a_control_leaves_is_not_carried(tmp_path: Path) -> None:
+    observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
+    network = roce_star(3, congestion_control="hpcc", observe=observe)
+    rows: Any = play_flows(network, [Flow(1, 0, MIB)], tmp_path, backend="flow").table("utilisation")
+    wire = MIB + -(-MIB // 1000) * (82 + 42)  # with HPCC's telemetry
+    assert rows[rows.port == "host1"].wire_bytes.sum() == pytest.approx(wire, abs=2)
+
+
 def test_a_flow_waits_while_its_link_is_down(tmp_path: Path) -> None:
     star = roce_star(3, congestion_control="none")
     down_ps, up_ps = 20_000_000, 120_000_000
