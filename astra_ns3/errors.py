@@ -21,7 +21,7 @@ class AstraNs3Error(Exception):
     """Base of all; the message is one line a person can act on."""
 
     exit_status = 1
-    result: Any = None
+    result: Any = None  # a Result: its class is on a higher floor
     """The :class:`~astra_ns3.Result` of a run that stopped on its way: what it had done; None if it had not begun."""
 
 
@@ -117,6 +117,12 @@ def wrong(words: str, where: Location = "") -> InputError:
     """Return the error that says ``words`` of a place; see :func:`shorten`."""
     location = str(where) if isinstance(where, Where) else os.fspath(where)
     return InputError(shorten(f"{location}: {words}" if location else words))
+
+
+def some_of(words: Iterable[str], most: int = 8, between: str = ", ", more: str = " and") -> str:
+    """Return the first ``most`` words, and how many more there are."""
+    every = list(words)
+    return between.join(every[:most]) + (f"{more} {len(every) - most} more" if len(every) > most else "")
 
 
 def shorten(line: str) -> str:

@@ -148,7 +148,13 @@ def generate_flows(context: click.Context) -> None:
 @_DURATION
 @click.option("--load", type=float, required=True, help="Share of the rate that flows take on average, such as 0.5.")
 def generate_poisson(
-    npus: int, sizes: FlowSizes, rate: int, duration: int, load: float, seed: int, **rest: Any
+    npus: int,
+    sizes: FlowSizes,
+    rate: int,
+    duration: int,
+    load: float,
+    seed: int,
+    **rest: Any,  # for _written
 ) -> None:
     """Flows from all NPUs to any others, at random times, at a load."""
     made = generators.poisson(npus, sizes, load=load, rate_bps=rate, duration_ps=duration, seed=seed)
@@ -166,7 +172,13 @@ def generate_poisson(
 @click.option("--senders", type=click.IntRange(1), required=True, help="To one receiver at once.")
 @click.option("--bursts", type=click.IntRange(1), default=1, show_default=True, help="How many.")
 def generate_incast(
-    npus: int, sizes: FlowSizes, senders: int, bursts: int, interval: int, seed: int, **rest: Any
+    npus: int,
+    sizes: FlowSizes,
+    senders: int,
+    bursts: int,
+    interval: int,
+    seed: int,
+    **rest: Any,  # for _written
 ) -> None:
     """Bursts in which many NPUs begin at once to send to one, all drawn anew each time."""
     made = generators.incast(npus, sizes, senders=senders, bursts=bursts, interval_ps=interval, seed=seed)
@@ -184,6 +196,7 @@ def generate_incast(
 @_shared
 @_INTERVAL
 @click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="How many.")
+# rest: for _written
 def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int, seed: int, **rest: Any) -> None:
     """Rounds in which every NPU sends one flow and gets one."""
     made = generators.permutation(npus, sizes, rounds=rounds, interval_ps=interval, seed=seed)
@@ -207,7 +220,14 @@ def generate_permutation(npus: int, sizes: FlowSizes, rounds: int, interval: int
 @click.option("--on", type=_TIME, required=True, metavar="TIME", help="For how long an NPU sends, on average.")
 @click.option("--off", type=_TIME, required=True, metavar="TIME", help="For how long it doesn't, on average.")
 def generate_on_off(
-    npus: int, sizes: FlowSizes, rate: int, duration: int, on: int, off: int, seed: int, **rest: Any
+    npus: int,
+    sizes: FlowSizes,
+    rate: int,
+    duration: int,
+    on: int,
+    off: int,
+    seed: int,
+    **rest: Any,  # for _written
 ) -> None:
     """NPUs that send flow after flow to one other for a while, are quiet for a while, and choose another."""
     made = generators.on_off(npus, sizes, rate_bps=rate, on_ps=on, off_ps=off, duration_ps=duration, seed=seed)

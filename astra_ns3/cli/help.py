@@ -21,6 +21,7 @@ _NO_GROUPS: Mapping[str, Sequence[str]] = MappingProxyType({})
 class _WithExamples(click.Command):
     """``examples``: command lines that can be tried in the repository."""
 
+    # Words and more are handed on as click has them.
     def __init__(self, *words: Any, examples: Sequence[str] = (), **more: Any) -> None:
         super().__init__(*words, **more)
         self.examples = tuple(examples)
@@ -38,6 +39,7 @@ class _WithExamples(click.Command):
 class Command(_WithExamples):
     """A command. ``groups``: names of parameters by the heading that they stand under, the others come last."""
 
+    # Words and more are handed on as click has them.
     def __init__(self, *words: Any, groups: Mapping[str, Sequence[str]] = _NO_GROUPS, **more: Any) -> None:
         super().__init__(*words, **more)
         self.groups = groups

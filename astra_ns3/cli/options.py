@@ -64,9 +64,9 @@ def _parameters(options: Iterable[Option]) -> list[click.Option]:
     return [_parameter(option, flag) for option in options for flag in option.flags]
 
 
-def values(options: Iterable[Option], said: Mapping[str, Json]) -> dict[str, Any]:
+def values(options: Iterable[Option], said: Mapping[str, Json]) -> dict[str, Any]:  # a type for each option
     """Return the value of each option that has flags, from the words of a command line."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {}  # a type for each option
     for option in options:
         given = [said[_place(flag)] for flag in option.flags]
         if given and option.made is None:
@@ -77,7 +77,7 @@ def values(options: Iterable[Option], said: Mapping[str, Json]) -> dict[str, Any
 
 
 def _parameter(option: Option, flag: Flag) -> click.Option:
-    kind: Any = option.kind
+    kind: Any = option.kind  # a type or a click.ParamType: click types them as Any itself
     if flag.quantity is not None:
         kind = _quantity(flag.quantity)
     more: dict[str, Any] = {}  # for click, a None that is given is one

@@ -15,7 +15,7 @@ from astra_ns3.cli.output import log_warnings, print_failure, print_json, show, 
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.errors import PointsFailed, refuse, wrong
+from astra_ns3.errors import PointsFailed, refuse, some_of, wrong
 from astra_ns3.studies.checking import forecasts
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import USUAL_PRESET, read_study
@@ -112,9 +112,8 @@ def study_command(
 def _tell_failures(result: StudyResult, as_json: bool) -> int:
     """Say which points failed, and return the exit status."""
     failures = result.failures
-    names = "; ".join(f"{name}: {outcome.message}" for name, outcome in failures[:3])
-    more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
-    said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}{more}"
+    names = some_of((f"{name}: {outcome.message}" for name, outcome in failures), 3, "; ", "; and")
+    said = f"{len(failures)} of {len(result.outcomes)} runs failed: {names}"
     print_failure(said, PointsFailed.__name__, PointsFailed.exit_status, as_json, _document(result))
     return PointsFailed.exit_status
 

@@ -20,7 +20,7 @@ def direct_all_reduce(ranks: int, window: int | None = None) -> Schedule:
     check_messages(name, ranks, 2 * ranks * (ranks - 1), kept=2 * (ranks - 1))
     second, place = column(2)[:, None], column(ranks - 1)[None, :]
     target = 1 + place
-    width = _width(ranks, window)
+    width = ranks - 1 if window is None else window
     opening, released = place < width, place - width + 1
     first = assemble(
         name,
@@ -105,7 +105,7 @@ def _one_round(
     """Every rank sends each other one a block, or tells it something where the messages carry none."""
     check_messages(name, ranks, ranks * (ranks - 1), kept=ranks - 1)
     place = column(ranks - 1)
-    width = _width(ranks, window)
+    width = ranks - 1 if window is None else window
     first = assemble(
         name,
         ranks,
@@ -122,10 +122,6 @@ def _one_round(
         expansion=expansion,
     )
     return rotated(first, digits=int(carries))
-
-
-def _width(ranks: int, window: int | None) -> int:
-    return ranks - 1 if window is None else min(window, ranks - 1)
 
 
 def _name(kind: str, window: int | None) -> str:

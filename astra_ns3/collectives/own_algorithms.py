@@ -76,7 +76,9 @@ def _made(function: Callable[[int], Schedule], part: UserPart, ranks: int) -> Sc
         whole_number(name, getattr(schedule, name), 1, _LARGEST, str(part))
     size = schedule.blocks * ranks * _BYTES_PER_BLOCK
     require_memory(f"{part}: the proof of {schedule.blocks} blocks on {ranks} ranks", size, "use fewer blocks or ranks")
-    columns: dict[str, Any] = {name: _column(part, name, getattr(schedule, name), np.int32) for name in _INT32}
+    columns: dict[str, Any] = {  # what Schedule takes by name
+        name: _column(part, name, getattr(schedule, name), np.int32) for name in _INT32
+    }
     columns["reduces"] = _column(part, "reduces", schedule.reduces, np.int32).astype(np.bool_)
     rows = {name: len(column) for name, column in columns.items()}
     if len(set(rows.values())) > 1:

@@ -137,7 +137,7 @@ class Schedule:
     def _rows(self, rows: npt.NDArray[np.int64]) -> Schedule:
         return self._of({name: getattr(self, name)[rows] for name in COLUMNS})
 
-    def _of(self, columns: Mapping[str, Any]) -> Schedule:
+    def _of(self, columns: Mapping[str, Any]) -> Schedule:  # what replace takes by name
         return replace(self, content=None, **columns)
 
     def reducing_all(self) -> Schedule:

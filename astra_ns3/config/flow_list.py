@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.core.scales import check_scales
-from astra_ns3.errors import refuse, wrong
+from astra_ns3.errors import refuse, some_of, wrong
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.units import LARGEST_INTEGER
 
@@ -236,11 +236,9 @@ def _check_gates(flows: FlowList) -> None:
         raise wrong(f"{flows.where(flow)} waits for flow {named}, there are {len(flows)}, 0 to {len(flows) - 1}")
     stuck = np.flatnonzero(~_started(flows))
     if len(stuck):
-        listed = ", ".join(str(flow) for flow in stuck[:_MOST_NAMED].tolist())
-        more = f" and {len(stuck) - _MOST_NAMED} more" if len(stuck) > _MOST_NAMED else ""
         raise wrong(
             f"{flows.where(int(stuck[0]))} can never start: what it waits for waits for it, or is not enough "
-            f"(flows that never start: {listed}{more})"
+            f"(flows that never start: {some_of(map(str, stuck.tolist()), _MOST_NAMED)})"
         )
 
 

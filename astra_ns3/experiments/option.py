@@ -152,7 +152,7 @@ def explain(
 ) -> None:
     """Give ``function`` the signature of a request's fields, and a docstring of their words between two texts."""
     options = options_of(request)
-    described: Any = function
+    described: Any = function  # a function's type has no __signature__
     described.__signature__ = inspect.Signature([one.parameter for one in options], return_annotation=returns.__name__)
     hints = get_type_hints(request, localns=dict(names))
     described.__annotations__ = {**{one.name: hints[one.name] for one in options}, "return": returns}

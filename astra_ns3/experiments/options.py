@@ -189,7 +189,7 @@ class Options:
         ),
         group=INPUTS,
     )
-    changes: Mapping[str, Any] | None = option(
+    changes: Mapping[str, Any] | None = option(  # a key's value is checked by the file's model
         None,
         'other values of keys of the files, as {"network.topology.link.rate": "400Gbps"}; the file\'s name in front '
         "may be left out if no other file has such a key.",

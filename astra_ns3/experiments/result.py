@@ -171,7 +171,7 @@ class Result:
         return Result(self._metadata, self._files, self._folder, network)
 
     @property
-    def hook(self) -> Any:
+    def hook(self) -> Any:  # whatever a user returned
         """What the function returned that the hook had returned, if that is JSON; None otherwise."""
         return self._metadata.get("hook_result")
 

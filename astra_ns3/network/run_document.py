@@ -189,6 +189,6 @@ class RunDocument(ForeseenDocument, total=False):
 SeedsDocument = dict[str, Any]  # run.json of several seeds: a table of their runs' own numbers
 
 
-def chosen(document: Mapping[str, Any], names: Iterable[str]) -> JsonObject:
+def chosen(document: Mapping[str, Any], names: Iterable[str]) -> JsonObject:  # any of the documents above
     """Return those of ``names`` that run.json has, with their values, in the order of ``names``."""
     return {name: document[name] for name in names if name in document}

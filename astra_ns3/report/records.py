@@ -75,7 +75,7 @@ class Recorded:
             done += len(batch[columns[0]])
         return {name: np.concatenate(found) if found else np.zeros(0, np.int64) for name, found in parts.items()}
 
-    def tuples(self, *columns: str) -> Iterator[tuple[Any, ...]]:
+    def tuples(self, *columns: str) -> Iterator[tuple[Any, ...]]:  # numbers and texts: a type for each column
         """Yield the rows, of each the columns asked for."""
         for batch in self.batches(columns):
             yield from zip(*(batch[name].tolist() for name in columns), strict=True)
@@ -121,7 +121,7 @@ def needed(run: Records, name: str) -> Recorded:
     return found
 
 
-def by_value(column: Array) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:
+def by_value(column: Array) -> Iterator[tuple[Any, npt.NDArray[np.int64]]]:  # a number or a text
     """Yield each value of a column and the rows that have it, in order."""
     import pandas as pd
 

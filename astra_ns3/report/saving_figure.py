@@ -38,7 +38,7 @@ def drawing(path: str | os.PathLike[str], size: tuple[float, float], dots_per_in
         save_figure(figure, target, dpi=dots_per_inch)
 
 
-def save_figure(figure: Figure, target: str, **options: Any) -> None:
+def save_figure(figure: Figure, target: str, **options: Any) -> None:  # as savefig has them
     """Write it in the format of the file's ending, without a date; ``options``: savefig's. Raises InputError."""
     date = _DATED.get(Path(target).suffix)
     with whole_file(target) as partial:

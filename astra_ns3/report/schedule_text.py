@@ -11,7 +11,7 @@ from astra_ns3.collectives.volume import sent_shares
 from astra_ns3.config.core.collective_kind import CollectiveKind
 
 
-def schedule_counts(schedule: Schedule, kind: CollectiveKind) -> dict[str, Any]:
+def schedule_counts(schedule: Schedule, kind: CollectiveKind) -> dict[str, Any]:  # numbers, pairs and words
     """``sent``: the least and the most that a rank sends, in multiples of what each rank brings."""
     rounds = message_rounds(schedule)
     least, most = sent_shares(schedule)
@@ -27,7 +27,7 @@ def schedule_counts(schedule: Schedule, kind: CollectiveKind) -> dict[str, Any]:
     }
 
 
-def schedule_text(counts: dict[str, Any]) -> str:
+def schedule_text(counts: dict[str, Any]) -> str:  # what schedule_counts gives
     """The counts, one line each."""
     least, most = counts["sent"]
     sent = "1 byte in each message" if counts["collective"] == "barrier" else f"{least} x what it brings"

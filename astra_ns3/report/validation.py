@@ -12,7 +12,7 @@ from astra_ns3.transport.transports import TRANSPORTS
 from astra_ns3.units import format_bytes, format_rate, with_unit, without_unit
 
 
-def validation_text(document: Mapping[str, Any]) -> str:
+def validation_text(document: Mapping[str, Any]) -> str:  # keys depend on the backend and the workload
     """The table, for people; ``document`` is a Validation as plain data."""
     forecast = document["forecast"]
     return aligned(
@@ -31,7 +31,7 @@ def validation_text(document: Mapping[str, Any]) -> str:
     )
 
 
-def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:  # numbers, and sets of them by kind
     """Packets, and connections, queue pairs, or both; nothing where messages go by formula."""
     if "packets" not in forecast:
         return []
@@ -43,7 +43,7 @@ def _of_packets(forecast: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:  # each transport has keys of its own
     """Each transport's congestion control with its numbers, a line each, and the marking."""
     rows: list[tuple[str, str]] = []
     for kind in (kind for kind in TRANSPORTS if kind in in_force):
@@ -60,13 +60,13 @@ def _with_unit(name: str, value: Json) -> str:
     return with_unit(name, int(value)) or f"{value:g}"
 
 
-def _workload(document: Mapping[str, Any]) -> str:
+def _workload(document: Mapping[str, Any]) -> str:  # keys depend on the kind of workload
     one = document["counted"]
     layers = counted(document["layers"], one, f"{one}s")
     return f"{document['loop']}, {layers}, {counted(document['passes'], 'pass', 'passes')}"
 
 
-def _network(document: Mapping[str, Any]) -> str:
+def _network(document: Mapping[str, Any]) -> str:  # keys depend on the backend
     npus = counted(document["npus"], "NPU", "NPUs")
     hosts = counted(document["hosts"], "host", "hosts")
     switches = counted(document["switches"], "switch", "switches")

@@ -77,7 +77,7 @@ class Addresses:
         }
         return _digest(content), self._taken
 
-    def _option(self, option: Option, value: Any) -> Json:
+    def _option(self, option: Option, value: Any) -> Json:  # each option has a type of its own
         """An option's value, or the content of the file that it names."""
         if isinstance(value, ComputeSlowdown):
             return value.document()

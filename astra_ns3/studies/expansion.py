@@ -252,7 +252,7 @@ def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest,
     return request, warnings
 
 
-def _value(study: Study, name: str, change: Change) -> Any:
+def _value(study: Study, name: str, change: Change) -> Any:  # each option has a type of its own
     """An option's value as a request takes it; paths begin at the study's folder."""
     if name == "on_built" and change.value is not None:
         hook = str(change.value)

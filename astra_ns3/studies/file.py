@@ -22,6 +22,7 @@ from astra_ns3.config.core.model import (
     shown,
     validated,
 )
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import STUDY, told_apart
@@ -91,7 +92,7 @@ def _named(value: object) -> object:
     return value
 
 
-Changes = Annotated[dict[str, Any], BeforeValidator(_changes)]
+Changes = Annotated[dict[str, Any], BeforeValidator(_changes)]  # checked where the option or key is known
 """Options of a run by name, keys of its files dotted, and their values."""
 Seeds = Annotated[
     tuple[int, ...],
@@ -99,7 +100,7 @@ Seeds = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "array", "items": {"type": "integer"}}]}),
 ]
 Axes = Annotated[
-    dict[str, Any],
+    dict[str, Any],  # lists of values, or of named sets of them: what a value is, its option or key says
     BeforeValidator(_axes),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["array", "object"]}}),
 ]
@@ -248,7 +249,7 @@ class Study:
         return self.config.title or self.name
 
 
-def read_study(given: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
+def read_study(given: str | os.PathLike[str] | Mapping[str, Json]) -> Study:
     """The study that a file holds, or that plain data describe, whose paths begin at the working folder.
 
     Raises InputError with file, line and key.
@@ -266,6 +267,6 @@ def read_study(given: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
         return Study(validated(StudyConfig, document), document, Path(given).absolute().parent, text)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, Any]:  # as pydantic gives it
     """JSON schema of a study's file."""
     return StudyConfig.model_json_schema(by_alias=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from astra_ns3.errors import nearest, wrong
+from astra_ns3.errors import nearest, some_of, wrong
 from astra_ns3.studies.figures.data import Label
 from astra_ns3.studies.keys import as_text
 
@@ -43,9 +43,7 @@ def _value(word: str, axis: str, text: str, values: Mapping[str, Label]) -> Labe
     for value in values.values():
         if isinstance(value, (int, float)) and _number(text) == value:
             return value
-    shown = list(values)[:20]
-    more = f" and {len(values) - 20} more" if len(values) > 20 else ""
-    raise wrong(f"only '{word}': {axis} is one of {', '.join(shown)}{more}{nearest(text, values)}")
+    raise wrong(f"only '{word}': {axis} is one of {some_of(values, 20)}{nearest(text, values)}")
 
 
 def _number(text: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from astra_ns3.errors import some_of
 from astra_ns3.studies.best import Best, below_floor
 from astra_ns3.studies.expansion import Part
 from astra_ns3.studies.figures.data import Row, why_not
@@ -22,7 +23,6 @@ _OF_MODELS = (
     "npu_memory_bytes",
     "fits",
 )
-_MOST_TOLD = 8
 
 
 def shown_measures(part: Part, rows: Sequence[Row]) -> list[str]:
@@ -61,11 +61,5 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
         found = f"{best.point}, {words}" if best.point is not None else f"none, for {best.why_none}"
         yield f"best{on}: {found}"
         if best.left_out:
-            yield f"left out of the best{on}: {_listed(f'{each.point} ({each.reason})' for each in best.left_out)}"
-
-
-def _listed(words: Iterable[str]) -> str:
-    """The first few of them."""
-    every = list(words)
-    more = f"; and {len(every) - _MOST_TOLD} more" if len(every) > _MOST_TOLD else ""
-    return "; ".join(every[:_MOST_TOLD]) + more
+            told = (f"{each.point} ({each.reason})" for each in best.left_out)
+            yield f"left out of the best{on}: {some_of(told, between='; ', more='; and')}"

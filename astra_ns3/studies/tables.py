@@ -112,7 +112,7 @@ def framed(rows: Sequence[Row], columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in columns})
 
 
-def _column(values: list[Any]) -> ExtensionArray | list[str | None]:
+def _column(values: list[Any]) -> ExtensionArray | list[str | None]:  # a study's own column
     import pandas as pd
 
     kinds = {type(value) for value in values if value is not None}

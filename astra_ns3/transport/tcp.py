@@ -9,6 +9,7 @@ import numpy as np
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.idle_lines import transmission_ps
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.errors import refuse
@@ -29,7 +30,6 @@ from astra_ns3.transport.wire import (
     frame_bytes,
     segments,
     tcp_packet_bytes,
-    transmission_ps,
     wire_bytes,
 )
 from astra_ns3.units import PS_PER_MS, PS_PER_SECOND, format_bytes, format_time

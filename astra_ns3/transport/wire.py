@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from astra_ns3.config.topology.idle_lines import GAP_BYTES
-from astra_ns3.units import PS_PER_SECOND
 
 IPV4_HEADER_BYTES = 20
 TCP_HEADER_BYTES = 20
@@ -29,11 +28,6 @@ def frame_bytes(packet_bytes: int) -> int:
 def wire_bytes(packet_bytes: int) -> int:
     """What a link transmits for an IP packet."""
     return frame_bytes(packet_bytes) + PREAMBLE_AND_GAP_BYTES
-
-
-def transmission_ps(size_bytes: int, rate_bps: int) -> int:
-    """Time that a link is busy with so many bytes, rounded up to a whole picosecond."""
-    return -(-size_bytes * 8 * PS_PER_SECOND // rate_bps)
 
 
 def segments(data_bytes: int, segment_bytes: int) -> int:

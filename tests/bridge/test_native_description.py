@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import numpy.typing as npt
 import pytest
 from support.star_network import star
 
+from astra_ns3.collectives.lookup import lookup
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel
@@ -149,3 +152,14 @@ def test_a_column_that_cpp_has_not_is_an_error_before_the_first_event(
     with pytest.raises(BackendError, match="records no column of flows 'colour', it has source, destination, bytes"):
         Ns3Backend(plan_network(star(2)), recorder=RecorderOptions(tmp_path, flows=True))
     Ns3Backend(plan_network(star(2))).close()
+
+
+@pytest.mark.parametrize(("npu", "npus"), [(2, [0, 1]), (0, [0, 1, 2])])
+def test_a_launch_is_refused_on_an_npu_outside_its_group_and_in_a_group_of_another_size(
+    npu: int, npus: list[int]
+) -> None:
+    with closing(Ns3Backend(plan_network(star(3)))) as backend:
+        schedule = backend.register_schedule(lookup(CollectiveKind.ALL_REDUCE, "ring", 2))
+        group = backend.register_group(npus)
+        with pytest.raises(Exception, match=f"or NPU {npu} is not in it"):
+            backend.launch(npu, schedule, group, 0, 8)

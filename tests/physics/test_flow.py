@@ -77,6 +77,23 @@ def test_flows_play_any_control(tmp_path: Path, control: str) -> None:
     assert len(played.table("flows")) == 2
 
 
+@pytest.mark.parametrize("every", [1, 4])
+def test_acknowledgements_take_their_part_of_the_line_back(tmp_path: Path, every: int) -> None:
+    network = roce_star(2, congestion_control="none", ack_every=every)
+    flows = [Flow(0, 1, 10 * MIB), Flow(1, 0, 10 * MIB)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("flows")
+    packets = -(-10 * MIB // 1000)
+    wire = 10 * MIB + packets * 82 + packets // every * 86
+    assert rows.end_ps.max() == pytest.approx(wire / LINE_BYTES_PER_NS * 1000, rel=1e-2)
+
+
+def test_short_messages_are_short_frames(tmp_path: Path) -> None:
+    """A byte, 62 of headers and 1 of padding, with 20 of preamble and gap; the same before it leaves and behind it."""
+    network = roce_star(2, congestion_control="none")
+    rows: Any = play_flows(network, [Flow(0, 1, 1, messages=500)], tmp_path, backend="flow").table("flows")
+    assert rows.end_ps.max() == pytest.approx(500 * 84 / LINE_BYTES_PER_NS * 1000 + 1_000_000, rel=2e-2)
+
+
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:
     network = roce_star(2, congestion_control="none", window=12_500, rate="100Gbps")
     row = _flow(play_flows(network, [Flow(0, 1, MIB)], tmp_path, backend="flow", accounts=True))
@@ -107,6 +124,14 @@ def test_what_lines_carry_is_recorded_in_each_interval(tmp_path: Path) -> None:
     assert out.sum() == pytest.approx(wire, abs=2)
     assert rows[rows.port == "switch0:0"].wire_bytes[:-1].max() <= LINE_BYTES_PER_NS * 10_000 + 1
     assert played.ports["switch0:0"]["sent_bytes"] == 2 * (MIB + packets * 62)
+
+
+def test_headroom_that_a_control_leaves_is_not_carried(tmp_path: Path) -> None:
+    observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
+    network = roce_star(3, congestion_control="hpcc", observe=observe)
+    rows: Any = play_flows(network, [Flow(1, 0, MIB)], tmp_path, backend="flow").table("utilisation")
+    wire = MIB + -(-MIB // 1000) * (82 + 42)  # with HPCC's telemetry
+    assert rows[rows.port == "host1"].wire_bytes.sum() == pytest.approx(wire, abs=2)
 
 
 def test_a_flow_waits_while_its_link_is_down(tmp_path: Path) -> None:

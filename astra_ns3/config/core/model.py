@@ -107,7 +107,7 @@ class ConfigModel(BaseModel):
             or kind in (get_args(known["kind"].annotation) or [kind])
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:  # each kind of file has keys and types of its own
         """Plain data with the keys and units of a file; reading it back gives an equal model."""
         return self.model_dump(mode="json", by_alias=True)
 

@@ -16,7 +16,7 @@ from astra_ns3.user_code import user_part
 _PATH = ("topology", "path")
 
 
-def placed(value: Json, folder: Path, path: KeyPath = ()) -> Any:
+def placed(value: Json, folder: Path, path: KeyPath = ()) -> Any:  # of the kind of value
     """Return ``value`` with the relative paths of users' code, schedules and graphs in it as seen from ``folder``."""
     if isinstance(value, Mapping):
         return {key: placed(each, folder, (*path, key)) for key, each in value.items()}

@@ -144,7 +144,7 @@ class NetworkConfig(ConfigModel):
         """A congestion control of the user's, if a transport has one."""
         return next((each.own_control for each in self.each_transport if each.own_control), None)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:  # as every file's model has it
         """Plain data with the keys and units of a file; reading it back gives an equal model."""
         left_out = "transports" if self.transports is None else "transport"
         return {key: value for key, value in super().document().items() if key != left_out}

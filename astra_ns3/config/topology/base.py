@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from math import prod
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, model_validator
@@ -142,6 +142,17 @@ class TopologyBase(ConfigModel):
         if self.logical_dimensions == self.built_dimensions():
             return built
         return (max(built),) * len(self.logical_dimensions)
+
+
+class OnOneLink(TopologyBase):
+    """A topology in which a link joins each host, or each NPU."""
+
+    if TYPE_CHECKING:
+        link: LinkConfig
+
+    def built_bandwidths(self) -> tuple[float, ...]:
+        """The rate of that link."""
+        return (float(self.link.rate_bps),)
 
 
 def uplink_rate_bps(uplink: LinkChange, ratio: float | None, down_bps: int, links: int) -> int | None:

@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, Strict
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.topology.base import LinkChange, Npus, Some, TopologyBase
+from astra_ns3.config.topology.base import LinkChange, Npus, OnOneLink, Some, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
 
 # Half a million links.
@@ -112,7 +112,7 @@ class FullMesh(TopologyBase):
         return (float(self.link.rate_bps * (self.npus - 1)),)
 
 
-class Dragonfly(TopologyBase):
+class Dragonfly(OnOneLink):
     """Groups of fully joined routers, a link between every two groups (Kim et al., ISCA 2008).
 
     ``a`` routers a group, ``p`` NPUs and ``h`` global links a router: a * h + 1 groups.
@@ -138,7 +138,3 @@ class Dragonfly(TopologyBase):
     def npu_count(self) -> int:
         """Return the NPUs of all groups."""
         return self.groups * self.a * self.p
-
-    def built_bandwidths(self) -> tuple[float, ...]:
-        """The rate of an NPU's link."""
-        return (float(self.link.rate_bps),)

@@ -18,14 +18,15 @@ def idle_lines_ps(size_bytes: int, rates_bps: Sequence[int], cut_through: Sequen
     """
     head = tail = 0
     for number, rate_bps in enumerate(rates_bps):
-        line = _line_ps(size_bytes, rate_bps)
+        line = transmission_ps(size_bytes, rate_bps)
         start = head if head + line >= tail else tail
         head = tail = start + line
         head_bytes = cut_through[number] if number < len(cut_through) else 0
         if 0 < head_bytes < size_bytes - GAP_BYTES:
-            head = start + _line_ps(head_bytes + GAP_BYTES, rate_bps)
+            head = start + transmission_ps(head_bytes + GAP_BYTES, rate_bps)
     return tail
 
 
-def _line_ps(size_bytes: int, rate_bps: int) -> int:
+def transmission_ps(size_bytes: int, rate_bps: int) -> int:
+    """Time that a link is busy with so many bytes, rounded up to a whole picosecond."""
     return -(-size_bytes * 8 * PS_PER_SECOND // rate_bps)

@@ -10,14 +10,23 @@ from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, checked, refuse_key
-from astra_ns3.config.topology.base import LinkChange, Npus, Ratio, Some, TopologyBase, default_local, uplink_rate_bps
+from astra_ns3.config.topology.base import (
+    LinkChange,
+    Npus,
+    OnOneLink,
+    Ratio,
+    Some,
+    TopologyBase,
+    default_local,
+    uplink_rate_bps,
+)
 from astra_ns3.config.topology.switch import SwitchConfig
 
 # A k-ary fat tree has k^3/4 hosts.
 _MOST_PORTS = 128
 
 
-class SingleSwitch(TopologyBase):
+class SingleSwitch(OnOneLink):
     """Every host on one switch. NPU r is on host ``r // npus_per_host``; NPUs of one host talk over ``local``."""
 
     kind: Literal["single-switch"] = "single-switch"
@@ -50,12 +59,8 @@ class SingleSwitch(TopologyBase):
         """How many NPUs the topology joins."""
         return self.npus
 
-    def built_bandwidths(self) -> tuple[float, ...]:
-        """The rate of a host's link."""
-        return (float(self.link.rate_bps),)
 
-
-class LeafSpine(TopologyBase):
+class LeafSpine(OnOneLink):
     """Hosts on leaves, every leaf joined to every spine."""
 
     kind: Literal["leaf-spine"]
@@ -87,12 +92,8 @@ class LeafSpine(TopologyBase):
         """One on each host."""
         return self.leaves * self.hosts_per_leaf
 
-    def built_bandwidths(self) -> tuple[float, ...]:
-        """The rate of a host's link."""
-        return (float(self.link.rate_bps),)
 
-
-class FatTree(TopologyBase):
+class FatTree(OnOneLink):
     """Three levels of switches with ``k`` ports (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008)."""
 
     kind: Literal["fat-tree"]
@@ -132,10 +133,6 @@ class FatTree(TopologyBase):
         """How many NPUs the topology joins."""
         return self.npus
 
-    def built_bandwidths(self) -> tuple[float, ...]:
-        """The rate of a host's link."""
-        return (float(self.link.rate_bps),)
-
 
 class ClosLevel(ConfigModel):
     """One level of switches: how many of the level below (hosts, for the first) hang on each, and on how many each.
@@ -168,7 +165,7 @@ class Clos(TopologyBase):
         return (float(first.link.rate_bps * first.parents * first.links),)
 
 
-class Dumbbell(TopologyBase):
+class Dumbbell(OnOneLink):
     """Two switches with hosts, one link between them."""
 
     kind: Literal["dumbbell"]
@@ -182,7 +179,3 @@ class Dumbbell(TopologyBase):
     def npu_count(self) -> int:
         """One on each host, those on the left first."""
         return self.left + self.right
-
-    def built_bandwidths(self) -> tuple[float, ...]:
-        """The rate of a host's link."""
-        return (float(self.link.rate_bps),)

@@ -60,7 +60,7 @@ def _content_digest(workload: FlowList | GraphWorkload) -> str:
     return found.hexdigest()
 
 
-def _plain(items: list[tuple[str, Any]]) -> JsonObject:
+def _plain(items: list[tuple[str, Any]]) -> JsonObject:  # as dataclasses.asdict gives them
     return {name: each.value if isinstance(each, CollectiveKind) else each for name, each in items}
 
 
@@ -96,7 +96,7 @@ def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyP
     return validated(AnalyticalNetwork, document)
 
 
-def _workload(data: Mapping[str, Any], document: Document) -> Workload:
+def _workload(data: Mapping[str, Any], document: Document) -> Workload:  # checked key by key below
     """The workload that plain data describe, as :func:`document_of` has it."""
     _keys(data, Workload, (), document)
     layers, loop = data["layers"], str(data["loop"])

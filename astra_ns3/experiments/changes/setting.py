@@ -146,7 +146,7 @@ def _meant(files: RunFiles, key: str) -> str:
     return near
 
 
-def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:
+def _set(config: AnyConfig, settings: Iterable[Setting]) -> Any:  # of the class of config
     if isinstance(config, (FlowList, GraphWorkload)):
         what = "list of flows" if isinstance(config, FlowList) else "workload of graphs"
         raise wrong(f"has no keys to change: it is a {what}")

@@ -204,7 +204,7 @@ class _ParentStream(RawIOBase):
         self._file = file
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any) -> int:  # any buffer; collections.abc.Buffer comes with Python 3.12
         """Hand over ``data``."""
         whole = bytes(data)
         if self._line.is_ours:

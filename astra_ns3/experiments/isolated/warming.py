@@ -71,7 +71,7 @@ def _tiny_runs(hooks: bool) -> Iterator[RunRequest]:
     yield _request(AnalyticalNetwork(grid=grid), backend="analytical")
 
 
-def _look(context: Any) -> Callable[[], None]:
+def _look(context: Any) -> Callable[[], None]:  # a HookContext, whose module loads cppyy
     """A hook that does what most do, for each of these calls is compiled when it is first used."""
 
     def nothing(*_: object) -> None:
@@ -88,7 +88,7 @@ def _roce(control: str) -> NetworkConfig:
     return parse_network({"topology": {**_TOPOLOGY, "switch": _LOSSLESS}, "transport": transport})
 
 
-def _request(network: Any, **more: Any) -> RunRequest:
+def _request(network: Any, **more: Any) -> RunRequest:  # options of a request, each with its type
     return RunRequest(workload=parse_workload(_WORKLOAD), system=parse_system(_SYSTEM), network=network, **more)
 
 

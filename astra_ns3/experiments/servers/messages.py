@@ -118,7 +118,7 @@ def send(connection: socket.socket, message: object, files: Sequence[int] = ()) 
     connection.sendall(body)
 
 
-def receive(connection: socket.socket) -> tuple[Any, list[int]]:
+def receive(connection: socket.socket) -> tuple[Any, list[int]]:  # whatever the other end pickled
     """Wait for a message and its files; raises ConnectionError if the other end has closed, and what pickle raises."""
     try:
         head, files, _, _ = socket.recv_fds(connection, _LENGTH.size, _MOST_FILES, socket.MSG_CMSG_CLOEXEC)

@@ -18,7 +18,7 @@ from typing import Any
 from astra_ns3.errors import BackendError
 from astra_ns3.network.door.installed import LIBRARY, NS3_SERIES, NS3_VERSION, installed, ns3_root
 
-Native = Any
+Native = Any  # no stub knows the classes of C++
 """A namespace, a class or an object of C++'s: cppyy learns its type when it is first used."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
@@ -17,7 +17,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.graphs.checks.location import location
 from astra_ns3.workload.graphs.durations import Durations
-from astra_ns3.workload.graphs.same_on_all import SameOnAll
+from astra_ns3.workload.graphs.same_on_all import OfAnother, SameOnAll
 
 MOST_KINDS = 50_000
 """So many different collectives and messages are told apart; a workload with more isn't counted to its end."""
@@ -54,45 +54,29 @@ def counted(
 
 
 @dataclass(frozen=True)
-class Watched:
-    """``workload`` itself, but ``seen`` hears of an NPU's nodes when they are read for the first time."""
+class Watched(OfAnother):
+    """The workload ``one`` itself, but ``seen`` hears of an NPU's nodes when they are read for the first time."""
 
-    workload: GraphWorkload
     seen: Callable[[int, Iterator[GraphNode]], Iterator[GraphNode]]
     _begun: set[int] = field(default_factory=set)
 
     @property
-    def source(self) -> str:
-        """Where the graphs were read from."""
-        return self.workload.source
-
-    @property
-    def format(self) -> str:
-        """The format of the graphs."""
-        return self.workload.format
-
-    @property
     def npus(self) -> int:
         """Number of NPUs."""
-        return self.workload.npus
-
-    @property
-    def groups(self) -> Mapping[str, tuple[int, ...]]:
-        """The groups of NPUs that they name."""
-        return self.workload.groups
+        return self.one.npus
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for their user."""
-        return self.workload.warnings
+        return self.one.warnings
 
     def file_of(self, npu: int) -> str:
         """The file of an NPU."""
-        return self.workload.file_of(npu)
+        return self.one.file_of(npu)
 
     def nodes(self, npu: int) -> Iterator[GraphNode]:
         """The nodes of an NPU."""
-        nodes = iter(self.workload.nodes(npu))
+        nodes = iter(self.one.nodes(npu))
         if npu in self._begun:
             return nodes
         self._begun.add(npu)
@@ -100,7 +84,7 @@ class Watched:
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> GraphWorkload:
         """Sizes and times multiplied; nobody hears of those."""
-        return self.workload.scaled(comm_scale, compute_scale)
+        return self.one.scaled(comm_scale, compute_scale)
 
 
 class NodeCounter:

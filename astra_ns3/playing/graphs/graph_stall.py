@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.config.graph_workload import GraphNode
+from astra_ns3.errors import some_of
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.graphs.npu_player import NpuPlayer
 from astra_ns3.system.layer import SystemLayer
@@ -28,7 +29,7 @@ def describe_stall(
         of_npu.setdefault(handle.npu, []).append(f"{name_of(node)} waits for {_waited_for(system, handle)}")
     for player in waiting[:_MOST_NPUS]:
         found = of_npu.get(player.npu) or [_idle(player)]
-        lines.append(f"NPU {player.npu}: " + _cut(found, ", "))
+        lines.append(f"NPU {player.npu}: " + some_of(found, _MOST_NODES, more=", and"))
     more = f"; and {len(waiting) - _MOST_NPUS} more" if len(waiting) > _MOST_NPUS else ""
     return (
         f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.npus} NPUs "
@@ -48,7 +49,7 @@ def _idle(player: NpuPlayer) -> str:
         f"{name_of(node)} waits for {', '.join(map(str, player.window.unfinished_parents(node)[:_MOST_NODES]))}"
         for node in nodes[: _MOST_NODES + 1]
     ]
-    return "its nodes wait for each other: " + _cut(found, ", ") if found else "has not started"
+    return "its nodes wait for each other: " + some_of(found, _MOST_NODES, more=", and") if found else "has not started"
 
 
 def _waited_for(system: SystemLayer, handle: Handle) -> str:
@@ -60,10 +61,5 @@ def _waited_for(system: SystemLayer, handle: Handle) -> str:
         return f"a message of {request.bytes} bytes tagged {request.tag} from {ends}{lacks}"
     who = "all NPUs" if request.communicator is None else f"group {request.communicator}"
     has = "has" if len(absent) == 1 else "have"
-    lacks = f", which NPU {_cut(list(map(str, absent)), ', ')} {has} not issued" if absent else ""
+    lacks = f", which NPU {some_of(map(str, absent), _MOST_NODES, more=', and')} {has} not issued" if absent else ""
     return f"{request.kind.name.lower()} of {request.bytes} bytes of {who}{lacks}"
-
-
-def _cut(found: list[str], between: str) -> str:
-    more = f"{between}and {len(found) - _MOST_NODES} more" if len(found) > _MOST_NODES else ""
-    return between.join(found[:_MOST_NODES]) + more

@@ -84,7 +84,7 @@ class Explanation:
     slowest: tuple[Message, ...] = ()
     npus: tuple[tuple[int, int], ...] = ()
     ports: tuple[tuple[str, int], ...] = ()
-    congested: tuple[Mapping[str, Any], ...] | None = None
+    congested: tuple[Mapping[str, Any], ...] | None = None  # rows of ports.csv: numbers and words
     missing: tuple[str, ...] = ()
     flows: FlowsDocument | None = None
     report_npu: int = 0
@@ -278,7 +278,7 @@ def _congested(found: Explanation) -> str:
     return f"ports with most trouble\n{aligned(rows, '  ')}"
 
 
-def port_words(port: Mapping[str, Any]) -> str:
+def port_words(port: Mapping[str, Any]) -> str:  # a row of ports.csv
     """Return what trouble a port had."""
     words = [f"queue up to {format_bytes(port['highest_queue_bytes'])}"]
     if port["dropped_frames"]:

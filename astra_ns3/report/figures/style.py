@@ -85,9 +85,3 @@ def short_part(part: str) -> str:
 def of_part(layer: str, part: str) -> str:
     """Return the label of a layer's part: ``dense, weight grad.``."""
     return f"{layer}, {part.replace('gradient', 'grad.')}"
-
-
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Return names with commas between them, and how many more there are."""
-    every = list(names)
-    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")

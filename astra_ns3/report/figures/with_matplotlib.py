@@ -56,7 +56,7 @@ _TABLE_WIDTH = 0.98
 
 Base = float | npt.NDArray[np.float64]
 Style = dict[str, Any]  # by the names that matplotlib gives them
-SETTINGS: Any = {
+SETTINGS: Any = {  # matplotlib types no name that comes from a mapping
     "font.size": 7,
     "axes.titlesize": 7.5,
     "axes.labelsize": 7,

@@ -9,7 +9,7 @@ from astra_ns3.report.alignment import aligned, counted
 from astra_ns3.units import format_rate, format_time
 
 
-def network_text(document: Mapping[str, Any]) -> str:
+def network_text(document: Mapping[str, Any]) -> str:  # plain data: a key, a type
     """The table, for people; ``document`` is what ``network_summary`` (``experiments/network_summary.py``) gives."""
     rows = [
         ("topology", document["kind"]),

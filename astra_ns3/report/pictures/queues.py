@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from astra_ns3.errors import refuse
+from astra_ns3.errors import refuse, some_of
 from astra_ns3.report.figures.curves import Steps, gathered, merged, steps
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel, Spans
-from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, listed, size_unit, time_unit
+from astra_ns3.report.figures.style import COLOURS, ON_PAGES, VERMILION, Unit, size_unit, time_unit
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
@@ -57,7 +57,7 @@ def _selected(table: Recorded, column: str, choice: Choice) -> dict[str, Port]:
     found = {port: ports[port] for port in wanted if port in ports}
     refuse(
         bool(choice.select and len(found) > len(COLOURS)),
-        f"{len(found)} ports are selected ({listed(found)}), expected at most {len(COLOURS)}",
+        f"{len(found)} ports are selected ({some_of(found)}), expected at most {len(COLOURS)}",
     )
     return found
 

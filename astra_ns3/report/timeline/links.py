@@ -104,6 +104,6 @@ def _ports_with_rows(records: Records, name: str) -> set[str]:
     return {port for (port,) in table.tuples("port")} if table else set()
 
 
-def _rows(records: Records, table: str, value: str) -> Iterator[tuple[Any, ...]]:
+def _rows(records: Records, table: str, value: str) -> Iterator[tuple[Any, ...]]:  # as the table has them
     """Time, port and value of each row; the times of a port ascend."""
     return needed(records, table).tuples("time_ps", "port", value)

@@ -16,7 +16,7 @@ _DEGREES = ("tensor", "context", "data", "pipeline", "expert")
 _SCALES = ((10**24, "Y"), (10**21, "Z"), (10**18, "E"), (10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"))
 
 
-def model_document(found: ModelSummary) -> dict[str, Any]:
+def model_document(found: ModelSummary) -> dict[str, Any]:  # plain data for --json: a key, a type
     """Parameters, operations, the cut, and a row for each stage and for each kind of collective in a kind of group."""
     plan, totals, file = found.plan, found.totals, found.workload.file
     samples = iteration_work(found.workload, plan).samples
@@ -47,7 +47,7 @@ def model_document(found: ModelSummary) -> dict[str, Any]:
     }
 
 
-def model_text(document: dict[str, Any]) -> str:
+def model_text(document: dict[str, Any]) -> str:  # what model_document gives
     """The same for people."""
     active = document["active_parameters"]
     samples, tokens = document["samples_per_iteration"], document["tokens_per_sample"]

@@ -12,7 +12,7 @@ from astra_ns3.workload.graphs.overview import CollectiveKey, Overview, Share
 _MOST_LINES = 20
 
 
-def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any]:
+def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any]:  # a key, a type
     """Counts, bytes and times; of collectives a row for each kind and communicator."""
     return {
         "source": workload.source,
@@ -44,7 +44,7 @@ def overview_document(workload: GraphWorkload, found: Overview) -> dict[str, Any
     }
 
 
-def overview_text(document: Mapping[str, Any], found: Overview) -> str:
+def overview_text(document: Mapping[str, Any], found: Overview) -> str:  # what overview_document gives
     """The same for people; communicators of one size are counted together."""
     npus = document["npus"]
     rows = {

@@ -33,6 +33,6 @@ class FigureConfig(ConfigModel):
     """A series for each of its values."""
     panels: str | None = None
     """A small picture for each of its values."""
-    relative_to: dict[str, Any] | None = None
+    relative_to: dict[str, Any] | None = None  # labels of the study's own columns
     """Each number over that of the row with these coordinates and else the same ones."""
     log: OnOff = False

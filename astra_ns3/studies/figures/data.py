@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from astra_ns3.errors import some_of
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
@@ -271,8 +272,7 @@ def _name(view: View, row: Row) -> str:
 
 def _told(points: Mapping[str, str]) -> str:
     """The first few, each with what is said of it."""
-    told = "; ".join(f"{name} ({why})" for name, why in list(points.items())[:_MOST_TOLD])
-    return told + (f"; and {len(points) - _MOST_TOLD} more" if len(points) > _MOST_TOLD else "")
+    return some_of((f"{name} ({why})" for name, why in points.items()), _MOST_TOLD, "; ", "; and")
 
 
 def label_text(label: object) -> str:

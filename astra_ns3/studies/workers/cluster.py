@@ -55,7 +55,7 @@ def cluster_workers(scheduler: str, security: Security, crew: Crew) -> Iterator[
         _close(client)
 
 
-def _client(scheduler: str, security: Security) -> Any:
+def _client(scheduler: str, security: Security) -> Any:  # a distributed.Client, as below
     try:
         import distributed
     except ImportError as error:
@@ -89,8 +89,8 @@ class ClusterWorkers:
     def __init__(self, client: distributed.Client, crew: Crew) -> None:
         self._client: Any = client  # most of its methods have no types
         self._crew = crew
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._played: dict[Any, tuple[PointTask, Any]] = {}
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()  # futures, whose class has no types
+        self._played: dict[Any, tuple[PointTask, Any]] = {}  # key and future are of Dask's classes without types
         """Each point that was submitted, with its future, by its key."""
         self._submitted = 0
         self._asked_at = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from astra_ns3.config.topology.idle_lines import transmission_ps
 from astra_ns3.config.transports.roce import Reliability, RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
@@ -12,7 +13,6 @@ from astra_ns3.transport.roce.parameters import (
     base_round_trip_ps,
     window_bytes,
 )
-from astra_ns3.transport.wire import transmission_ps
 from astra_ns3.units import format_bytes, format_rate, format_time
 
 _OVERTAKING = ("spray", "adaptive", "flowlet")

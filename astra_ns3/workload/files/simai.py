@@ -129,12 +129,13 @@ class _LayerReader:
         return Pass(compute_ns, kind, bytes, group)
 
 
-def _header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
+def _header(row: Row) -> tuple[str, dict[str, Any], list[str]]:  # fields of Workload by name
     """The loop, what else the first line says, and the words in it that aren't keys."""
     if row.words[0] in SIMAI_LOOPS.values():
         return parse_simai_header(row)
     plain, found, unknown = without_simai_keys(row)
     header = parse_header(plain)
+    # What Workload takes by name.
     fields: dict[str, Any] = {"last_bottom_layer": header.last_bottom_layer}
     if found:
         fields["warnings"] = (

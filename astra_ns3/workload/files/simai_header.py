@@ -37,14 +37,14 @@ KEYS: Mapping[str, LoopOption] = {
 LISTS = (LoopOption.CHECKPOINTS, LoopOption.CHECKPOINT_INITIATES)
 
 
-def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:
+def parse_simai_header(row: Row) -> tuple[str, dict[str, Any], list[str]]:  # each field has its type
     """The loop, the fields of a :class:`~astra_ns3.config.workload.Workload`, and the words that aren't keys.
 
     Raises InputError with what was expected. The row's first word is one of :data:`SIMAI_LOOPS`' values.
     """
     loop = next(ours for ours, theirs in SIMAI_LOOPS.items() if theirs == row.words[0])
     options = LOOPS[loop].options
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {}  # what Workload takes by name
     unknown: list[str] = []
     column = 1
     while column < len(row.words):

@@ -9,12 +9,10 @@ from astra_ns3.frozen import dataclass
 
 
 @dataclass(frozen=True)
-class SameOnAll:
-    """``one``: a workload of a single NPU; ``npus``: how many play it. See
-    :class:`~astra_ns3.config.graph_workload.GraphWorkload`."""
+class OfAnother:
+    """What a :class:`~astra_ns3.config.graph_workload.GraphWorkload` has in common with the ``one`` it is made of."""
 
     one: GraphWorkload
-    npus: int
 
     @property
     def source(self) -> str:
@@ -30,6 +28,13 @@ class SameOnAll:
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """The groups of NPUs that it names."""
         return self.one.groups
+
+
+@dataclass(frozen=True)
+class SameOnAll(OfAnother):
+    """``one``: a workload of a single NPU; ``npus``: how many play it."""
+
+    npus: int
 
     @property
     def warnings(self) -> tuple[str, ...]:

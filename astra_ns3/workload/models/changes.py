@@ -51,7 +51,7 @@ def model_yaml(workload: ModelWorkload) -> str:
     return text
 
 
-def _without_open_keys(data: dict[str, Any]) -> dict[str, Any]:
+def _without_open_keys(data: dict[str, Any]) -> dict[str, Any]:  # a model file's keys
     """Without those that have no value: what they mean follows from others."""
     return {
         key: _without_open_keys(value) if isinstance(value, dict) else value

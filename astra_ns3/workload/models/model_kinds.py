@@ -20,8 +20,8 @@ from astra_ns3.workload.models.transformer.totals import transformer_totals
 class ModelKind:
     """``parts``: an NPU's blocks for these degrees; ``totals``: the whole model."""
 
-    parts: Callable[[Any, Degrees], Parts]  # of a model of its kind, as below
-    totals: Callable[[Any], Totals]
+    parts: Callable[[Any, Degrees], Parts]  # takes a model of its kind alone
+    totals: Callable[[Any], Totals]  # takes a model of its kind alone
 
 
 MODEL_KINDS: Mapping[str, ModelKind] = {

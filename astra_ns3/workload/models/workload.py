@@ -70,7 +70,7 @@ class ModelWorkload:
         check_scales(comm_scale, compute_scale)
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:  # the file's own keys, and numbers and words
         """The file as plain data, where it came from, and the model's totals."""
         totals = self.totals()
         return {

@@ -21,6 +21,7 @@ from astra_ns3.errors import (
     one_of,
     refuse,
     required,
+    some_of,
     whole_number,
 )
 
@@ -103,3 +104,8 @@ def test_a_cut_value_is_cut_once_however_many_places_stand_in_front() -> None:
     with pytest.raises(InputError) as caught, located("b.txt"), located("a.txt"):
         refuse(True, f"found '{'x' * 1000}'")
     assert str(caught.value) == f"b.txt: a.txt: found '{'x' * 160}...' (840 more letters)"
+
+
+@pytest.mark.parametrize(("count", "told"), [(2, "0; 1"), (3, "0; 1; 2"), (4, "0; 1; 2; and 1 more")])
+def test_of_many_words_the_first_are_told_and_how_many_more_there_are(count: int, told: str) -> None:
+    assert some_of(map(str, range(count)), 3, "; ", "; and") == told

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import InputError
@@ -103,3 +104,8 @@ def test_aliases_that_multiply_without_bound_are_refused() -> None:
     with pytest.raises(InputError, match="f: its aliases stand for more than 1000000 values"):
         parse_yaml("\n".join(lines), "f")
     assert time.process_time() - begin < 1  # counted, not read
+
+
+@pytest.mark.parametrize(("letters", "told"), [(58, "'" + 58 * "x" + "'"), (59, "'" + 56 * "x" + "...")])
+def test_a_value_is_shown_whole_if_it_fits(letters: int, told: str) -> None:
+    assert shown("x" * letters) == told

@@ -117,3 +117,8 @@ def test_recording_nodes_of_anything_but_graphs_is_told_to_be_without_effect() -
     assert not any("without effect" in line for line in graphs.warnings)
     of_simai = load_inputs(SmallGraphs(((compute(1, 1),), *[()] * 15)), system, network, Options(compat="simai"))
     assert any("is a workload of graphs; without effect on it: --compat simai" in line for line in of_simai.warnings)
+
+
+def test_a_message_of_no_bytes_counts_as_the_one_byte_that_it_sends() -> None:
+    counts = counted(SmallGraphs(((send(1, 1, 0),), (receive(1, 0, 0),))), system_of(), 1, OURS)
+    assert counts.messages == {(0, 1, 1): 1}

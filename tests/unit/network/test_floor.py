@@ -7,6 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import networkx
@@ -364,3 +365,29 @@ def test_a_schedule_too_long_to_lay_out_carries_what_one_laid_out_does(monkeypat
     assert len(laid_out) == 30
     monkeypatch.setattr("astra_ns3.network.floor.carried._ROWS_AT_ONCE", 0)
     assert found() == laid_out
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_schedule_is_laid_out_as_long_as_its_rows_fit(monkeypatch: pytest.MonkeyPatch, fits: bool) -> None:
+    """6 ranks share 7 bytes: laid out, each message has its own bytes; turned, each rank sends what rank 0 does."""
+    ranks = 6
+    schedule = lookup(CollectiveKind.ALL_REDUCE, "direct", ranks)
+    monkeypatch.setattr("astra_ns3.network.floor.carried._ROWS_AT_ONCE", schedule.messages - (not fits))
+    launches = Launches()
+    launches.schedule(3, schedule)
+    launches.group(0, range(ranks))
+    launches.all_launched([(npu, 3, 0, 0, 7) for npu in range(ranks)])
+    found = launches.carried()
+    sent = np.bincount(found.sender, weights=found.bytes)
+    assert (len(set(sent.tolist())) > 1) == fits
+    assert (sent.sum() == schedule.message_bytes(7).sum()) == fits
+
+
+def test_hosts_that_are_joined_directly_go_around_their_leaves(tmp_path: Path) -> None:
+    """Hosts 0 and 1 on a leaf each, with 1 Gb/s between the leaves and 100 Gb/s straight from one host to the other."""
+    file = tmp_path / "beside.txt"
+    ends = ["0 2 100Gbps 500ns 0", "1 3 100Gbps 500ns 0", "2 3 1Gbps 500ns 0", "0 1 100Gbps 500ns 0"]
+    file.write_text("\n".join(["4 2 4", "2 3", *ends]) + "\n", encoding="utf-8")
+    plan = packets({"kind": "file", "path": str(file), "switch": SWITCH})
+    # Host 0 and its leaf have 100 and 1 Gb/s to the others, 12.625 bytes/ns together.
+    assert found(plan, (0, 1, 12_625))[0] == 1_000_000

@@ -10,8 +10,10 @@ from support.small_graphs import US, Played, collective, compute, mark, receive,
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, preset
+from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.errors import InputError, ProgramMismatch, SimulationStalled
+from astra_ns3.playing.graphs.memory_accesses import MemoryAccesses
 from astra_ns3.playing.graphs.window import FinishedNodes, Window
 
 ASTRA_SIM_2 = preset("astra-sim-2")
@@ -260,3 +262,11 @@ def test_a_barrier_waits_for_the_last_though_it_has_no_bytes() -> None:
     barrier = collective(2, 0, 1)._replace(collective=CollectiveKind.BARRIER)
     played = Played((compute(1, 10), barrier), (compute(1, 30), barrier))
     assert all(played.times[npu, 2][1] > 30 for npu in (0, 1))
+
+
+def test_a_shared_memory_serves_who_comes_when_it_is_free_at_once() -> None:
+    pool = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 500, "remote-mem-bw": 100}
+    system = system_of().model_copy(update={"remote_memory": RemoteMemory.model_validate(pool)})
+    accesses, load = MemoryAccesses(system, OURS), compute(1, 0, kind=NodeKind.MEMORY_LOAD, tensor_bytes=100_000)
+    took_ps = [accesses.duration_ps(npu, load, now_ps) for npu, now_ps in enumerate((0, US, 10 * US))]
+    assert took_ps == [1.5 * US, 2 * US, 1.5 * US]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from astra_ns3.report.figures.curves import steps
 from astra_ns3.report.figures.figure import Axis, Curve, Heat, Panel
 from astra_ns3.report.figures.with_plotly import _trace
 
@@ -18,3 +22,11 @@ def test_columns_without_edges_stand_at_whole_numbers() -> None:
     drawn = _trace(heat, Panel(Axis(), Axis(), [heat]))
     assert drawn is not None
     assert drawn["x"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("more", "kept"), [(0, 40), (1, 17)])
+def test_points_are_left_out_only_of_more_than_four_for_each_span(more: int, kept: int) -> None:
+    """39 times and the end are 40 points for 10 spans; of 41, each five keep their ends alone, as values ascend."""
+    times = np.arange(39 + more)
+    drawn, values = steps(times, times, 39 + more, most=10)
+    assert len(drawn) == len(values) == kept

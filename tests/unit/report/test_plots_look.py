@@ -22,7 +22,8 @@ from support.recorded_tables import (
 )
 from support.small_run import small_network
 
-from astra_ns3.report.figures import curves, style
+from astra_ns3.report.figures import curves, style, with_matplotlib
+from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.pictures.kinds import IN_FILES
 from astra_ns3.report.pictures.utilisation import apart
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -48,6 +49,13 @@ def test_the_share_beside_a_bar_ends_before_the_axis_does(folder: Path) -> None:
     axes = figure.axes[0]
     (share,) = [text for text in axes.texts if "exposed" in text.get_text()]
     assert share.get_window_extent().x1 <= axes.get_window_extent().x1
+
+
+def test_an_axis_begins_where_it_is_said_to_whatever_the_values(folder: Path) -> None:
+    axis = Axis("bandwidth", low=0)
+    panel = Panel(Axis("time"), axis, [Curve(x=[0, 1], y=[90, 100])])
+    drawn = with_matplotlib.drawn(Figure([panel]), 3.5, "high up")
+    assert drawn.axes[0].get_ylim()[0] == 0
 
 
 @pytest.mark.parametrize("kind", NAMES)

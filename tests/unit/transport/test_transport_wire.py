@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from astra_ns3.config.topology.idle_lines import transmission_ps
 from astra_ns3.transport import wire
 
 
@@ -24,9 +25,9 @@ def test_headers_take_40_bytes_and_timestamps_12_more() -> None:
 
 
 def test_a_link_is_busy_for_its_bits_over_its_rate_rounded_up() -> None:
-    assert wire.transmission_ps(1538, 100 * 10**9) == 123_040
-    assert wire.transmission_ps(1036, 400 * 10**9) == 20_720
-    assert wire.transmission_ps(1, 3) == 2_666_666_666_667
+    assert transmission_ps(1538, 100 * 10**9) == 123_040
+    assert transmission_ps(1036, 400 * 10**9) == 20_720
+    assert transmission_ps(1, 3) == 2_666_666_666_667
 
 
 def test_a_message_takes_as_many_segments_as_it_fills_and_one_at_least() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astra_ns3.config.formats.graphs.completion import Hosts, HostsBeside, HostsByAttribute
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
-from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.errors import nearest, refuse, some_of, wrong
 from astra_ns3.units import exact_time
 
 HOST_LINKS = "host"
@@ -51,7 +51,7 @@ def _by_attribute(raw: RawGraph, rule: HostsByAttribute) -> frozenset[str]:
         values = sorted(
             {str(node.attributes[rule.attribute]) for node in raw.nodes if rule.attribute in node.attributes}
         )
-        known = f"its values are {_some(values)}" if values else f"nodes have {_some(names) or 'no attributes'}"
+        known = f"its values are {some_of(values)}" if values else f"nodes have {some_of(names) or 'no attributes'}"
         sought = f"'{rule.attribute}' equal to {' or '.join(sorted(wanted))}"
         raise wrong(f"no node has {sought}, so none is a host; {known}", raw.source)
     return found
@@ -81,7 +81,3 @@ def _named(raw: RawGraph, names: tuple[str, ...]) -> frozenset[str]:
             raise wrong(f"host '{name}' {why}{'' if meant else nearest(name, [*known, *labels])}", raw.source)
         found.add(meant[0])
     return frozenset(found)
-
-
-def _some(words: list[str], most: int = 8) -> str:
-    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")

@@ -80,7 +80,7 @@ class Common(NamedTuple):
     kind: NodeKind
     duration_ps: int | None
     sender: int | None
-    rest: tuple[Any, ...]
+    rest: tuple[Any, ...]  # the values of the others, each of the kind that its reader gives
 
 
 class AttributeReader:

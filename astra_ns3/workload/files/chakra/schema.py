@@ -22,7 +22,7 @@ class Message(Protocol):
 
     def __getattr__(self, field: str) -> Any: ...  # of the kind that the schema gives the field
 
-    def __setattr__(self, field: str, value: Any) -> None: ...  # the same
+    def __setattr__(self, field: str, value: Any) -> None: ...  # protobuf checks it by the schema
 
 
 class MessageClass(Protocol):
@@ -31,7 +31,7 @@ class MessageClass(Protocol):
     FromString: Callable[[bytes], Message]
     DESCRIPTOR: Message
 
-    def __call__(self, **fields: Any) -> Message:  # the same
+    def __call__(self, **fields: Any) -> Message:  # protobuf checks each by the schema
         """Make a message."""
 
 
