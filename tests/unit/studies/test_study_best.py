@@ -84,6 +84,15 @@ def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -
     assert "best: tensor 1, 200 tokens per second; as many with tensor 4" in study_text(result)
 
 
+def test_what_runs_warned_of_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (1, 1), (200.0, 100.0))
+    assert "\nwarned\n" not in study_text(result)
+    warned = {address: replace(each, warnings=["no pfc"]) for address, each in result.outcomes.items()}
+    result = StudyResult(result.expansion, warned, tmp_path)
+    assert "\n\nwarned\n  2 runs  no pfc\n\n" in study_text(result)
+    assert "<b>2 runs</b>: no pfc" in page(result, [], "again")
+
+
 @pytest.mark.parametrize("kind", FIGURES)
 def test_every_figure_says_what_does_not_fit(kind: str, tmp_path: Path) -> None:
     result = study_result(tmp_path, (235_000_000_000, 70_000_000_000), (300.0, 200.0))
