@@ -141,6 +141,7 @@ def _document(result: StudyResult) -> JsonObject:
         "output": str(result.folder),
         "played": result.played,
         "failed": len(result.failures),
+        "warnings": dict(result.warnings),
         "best": {part: asdict(best) for part, best in result.best.items()},
         "means": result.mean_rows,
         "points": result.rows,

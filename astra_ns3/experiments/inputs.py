@@ -343,7 +343,8 @@ def _network(
     )
     _check_observed_ports(network.observe, graph)
     if not abilities_of(options.backend).packets:  # all that follows is of packets
-        return plan, []
+        words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
+        return plan, [words] * any(link.error_rate for link in graph.links)
     weighted = network.topology.routing.weighted
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)

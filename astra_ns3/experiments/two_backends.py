@@ -37,7 +37,7 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
 
     ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
     Times are in ps. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``:
-    what the one that is right lost and sent again; with losses a finish of flows is a bound.
+    what the one that is right lost and sent again ("-" if it has no packets); with losses a finish of flows is a bound.
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
@@ -62,7 +62,7 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
         f"CPU {right_name}": right.cpu_seconds,
         f"CPU {name}": looked_at.cpu_seconds,
         "ratio": right.cpu_seconds / looked_at.cpu_seconds,
-        "losses": sum(statistics.get(counter) or 0 for counter in _LOSSES),
+        "losses": sum(statistics.get(counter) or 0 for counter in _LOSSES) if ABILITIES[backends[1]].packets else "-",
     }
 
 

@@ -45,6 +45,8 @@ class Best:
     left_out: tuple[LeftOut, ...] = ()
     why_none: str = ""
     """Empty: there is a best."""
+    equals: tuple[str, ...] = ()
+    """Other points that get exactly as much done."""
 
     @property
     def name(self) -> str:
@@ -86,7 +88,8 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
     first = max(means, key=lambda name: means[name], default=None)
     value, why = (None, "every point is left out") if first is None else (means[first], "")
-    return Best(part.name, backend, measure, first, value, tuple(left_out), why)
+    equals = tuple(name for name, mean in means.items() if mean == value and name != first)
+    return Best(part.name, backend, measure, first, value, tuple(left_out), why, equals)
 
 
 def why_left_out(row: Row) -> str:
@@ -114,7 +117,7 @@ def _unlike(own: Sequence[tuple[Point, Row]]) -> list[str]:
     found: dict[str, set[str]] = defaultdict(set)
     for point, row in own:
         workload = point.request.workload
-        work = {"compute_slowdown": repr(point.request.compute_slowdown), "compat": point.request.compat}
+        work = {name: repr(getattr(point.request, name)) for name in ("compute_slowdown", "compat", "passes")}
         if isinstance(workload, ModelWorkload):
             file = workload.file
             work |= {

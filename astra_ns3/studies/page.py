@@ -36,7 +36,7 @@ def page(result: StudyResult, pictures: Sequence[Picture], command: str) -> str:
         _part(result, part, [each for each in pictures if each.part == part.name]) for part in result.expansion.parts
     ]
     again = tag("section", tag("h2", "The same again"), tag("pre", command))
-    content = joined([_header(result), _failures(result), *sections, again])
+    content = joined([_header(result), _failures(result), _warned(result), *sections, again])
     style = files("astra_ns3.report.page").joinpath("page.css").read_text(encoding="utf-8")
     known = versions()
     lines = [
@@ -80,6 +80,12 @@ def _failures(result: StudyResult) -> Markup:
         return Markup("")
     lines = [tag("li", tag("b", name), f": {outcome.message or 'not complete'}") for name, outcome in failures]
     return tag("div", tag("b", f"{counted(len(failures), 'run', 'runs')} failed"), tag("ul", *lines), class_="warnings")
+
+
+def _warned(result: StudyResult) -> Markup:
+    """What runs warned of, with how many of them did."""
+    lines = [tag("li", tag("b", counted(runs, "run", "runs")), f": {words}") for words, runs in result.warnings]
+    return tag("div", tag("b", "warned"), tag("ul", *lines), class_="warnings") if lines else Markup("")
 
 
 def _part(result: StudyResult, part: Part, pictures: Sequence[Picture]) -> Markup:

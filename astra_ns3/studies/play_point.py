@@ -176,7 +176,8 @@ def _measured(task: PointTask, result: Result, child: ServedChild | None, begun:
         measures = {}  # it had not come far enough
     status = DONE if error is None and result.complete else FAILED
     limits = result.metadata["limits"]
-    return PointOutcome(task.address, status, error, measures, _cost(result, child, begun), limits, measures_digest())
+    cost, warnings = _cost(result, child, begun), list(result.metadata.get("warnings", ()))
+    return PointOutcome(task.address, status, error, measures, cost, limits, measures_digest(), warnings)
 
 
 def _cost(result: Result | None, child: ServedChild | None, begun: float) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -95,6 +96,12 @@ class StudyResult:
             if outcome is not None and outcome.status == FAILED:
                 found.setdefault(point.address, (point.name, outcome))
         return list(found.values())
+
+    @property
+    def warnings(self) -> list[tuple[str, int]]:
+        """What runs warned of, each with how many runs did, the most frequent first."""
+        there = dict.fromkeys(point.address for point in self.expansion.points if point.address in self.outcomes)
+        return Counter(words for each in there for words in dict.fromkeys(self.outcomes[each].warnings)).most_common()
 
     def figure(self, name: str) -> Figure:
         """The figure ``name``, or ``part/name``, as a Figure of matplotlib's; raises InputError if there is none."""

@@ -58,7 +58,8 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
     for best in (each for each in bests if each.part == part.name):
         on = f" on {best.backend}" if best.backend else ""
         words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
-        found = f"{best.point}, {words}" if best.point is not None else f"none, for {best.why_none}"
+        equals = f"; as many with {_listed(best.equals)}" if best.equals else ""
+        found = f"{best.point}, {words}{equals}" if best.point is not None else f"none, for {best.why_none}"
         yield f"best{on}: {found}"
         if best.left_out:
             told = (f"{each.point} ({each.reason})" for each in best.left_out)

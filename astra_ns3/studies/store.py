@@ -173,6 +173,8 @@ def _is_sound(outcome: PointOutcome) -> bool:
     """Whether all is of the kind that it must be."""
     if not isinstance(outcome.address, str) or not isinstance(outcome.measured_with, str):
         return False
+    if not isinstance(outcome.warnings, list) or not all(isinstance(each, str) for each in outcome.warnings):
+        return False
     for numbers in (outcome.measures, outcome.cost, outcome.limits):  # by name, some of them unknown
         if not isinstance(numbers, dict) or not all(isinstance(each, int | float | None) for each in numbers.values()):
             return False

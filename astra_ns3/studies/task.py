@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.request import RunRequest
@@ -57,6 +57,8 @@ class PointOutcome:
     """Those in force when it was played."""
     measured_with: str = ""
     """Digest of the code that made the measures; empty: not known."""
+    warnings: Sequence[str] = field(default_factory=list)
+    """What the run warned of."""
 
     @property
     def message(self) -> str | None:

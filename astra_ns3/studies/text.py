@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from astra_ns3.experiments.costs import PROGRAM_SECONDS
 from astra_ns3.report.alignment import aligned, clock, counted, table
@@ -19,6 +19,7 @@ from astra_ns3.units import format_bytes
 # Of a part, on a terminal.
 _MOST_ROWS = 40
 _MOST_FAILURES = 20
+_MOST_WARNINGS = 10
 
 
 def study_text(result: StudyResult) -> str:
@@ -35,8 +36,16 @@ def study_text(result: StudyResult) -> str:
         lines = [(name, str(outcome.message)) for name, outcome in failures[:_MOST_FAILURES]]
         more = f"\n  and {len(failures) - _MOST_FAILURES} more" if len(failures) > _MOST_FAILURES else ""
         parts.append(f"failed\n{aligned(lines, indent='  ')}{more}")
+    parts += _warned(result.warnings)
     parts.append(aligned([("page", str(result.folder / "index.html")), ("table", str(result.folder / "study.csv"))]))
     return "\n\n".join(parts)
+
+
+def _warned(warnings: Sequence[tuple[str, int]]) -> list[str]:
+    """What runs warned of, in at most one paragraph."""
+    lines = [(counted(runs, "run", "runs"), words) for words, runs in warnings[:_MOST_WARNINGS]]
+    more = f"\n  and {len(warnings) - _MOST_WARNINGS} more" if len(warnings) > _MOST_WARNINGS else ""
+    return [f"warned\n{aligned(lines, indent='  ')}{more}"] * bool(lines)
 
 
 def _part_text(result: StudyResult, part: Part) -> str:

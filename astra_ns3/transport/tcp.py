@@ -123,9 +123,13 @@ def longest_drain_ps(parameters: TcpParameters, outline: NetworkOutline) -> int:
     connections = (outline.npus - outline.npus_per_host) * outline.npus_per_host
     packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
     in_flight = connections * segments(parameters.window_bytes, parameters.segment_bytes)
-    limits = (outline.largest_buffer_bytes if outline.switches else None, outline.nic_buffer_bytes)
-    queued = max(in_flight if limit is None else min(in_flight, limit // frame_bytes(packet)) for limit in limits)
-    return queued * transmission_ps(wire_bytes(packet), outline.slowest_bps)
+    of_switch = (outline.largest_buffer_bytes if outline.switches else None, outline.slowest_bps)
+    of_nic = (outline.nic_buffer_bytes, min(port.rate_bps for port in outline.host_ports))
+    return max(
+        (in_flight if limit is None else min(in_flight, limit // frame_bytes(packet)))
+        * transmission_ps(wire_bytes(packet), rate_bps)
+        for limit, rate_bps in (of_switch, of_nic)
+    )
 
 
 def _check_buffers(parameters: TcpParameters, outline: NetworkOutline) -> None:

@@ -46,6 +46,12 @@ def test_the_case_may_be_scaled_and_its_keys_set() -> None:
         CliRunner().invoke(compare_command, ["a", "b", *changes], catch_exceptions=False)
 
 
+def test_a_backend_without_packets_tells_nothing_of_losses() -> None:
+    command = ["--backends", "flow,analytical", *words(n=INPUTS / "network" / "roce-lossy.yaml")]
+    ran = CliRunner().invoke(compare_command, command, catch_exceptions=False)
+    assert ran.stdout.rstrip().endswith("| - |")
+
+
 @pytest.mark.parametrize("backends", ["flow", "flow,flow", "flow,nsx", "flow,ns3,analytical"])
 def test_other_than_two_known_backends_are_refused(backends: str) -> None:
     with pytest.raises(InputError, match=r"^--backends: found '.*', expected two of ns3, flow"):

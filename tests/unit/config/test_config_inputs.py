@@ -86,6 +86,14 @@ def test_what_only_packets_need_is_no_matter_to_formulas() -> None:
     assert load_inputs(workload, RINGS, network, Options(backend="analytical")).warnings == ()
 
 
+@pytest.mark.parametrize("backend", ["flow", "analytical", "analytical-queues"])
+def test_links_that_lose_packets_are_warned_of_where_nothing_is_lost(backend: str) -> None:
+    workload, network = INPUTS / "workload" / "micro-all-reduce.txt", INPUTS / "network" / "roce-lossy.yaml"
+    words = f"error_rate of links: without effect with the backend {backend}, on which nothing is lost"
+    assert load_inputs(workload, RINGS, network, Options(backend=backend)).warnings.count(words) == 1
+    assert not [words for words in load_inputs(workload, RINGS, network).warnings if "error_rate" in words]
+
+
 def _line(path: Path, beginning: str) -> int:
     lines = path.read_text().splitlines()
     return next((number for number, line in enumerate(lines, 1) if line.startswith(beginning)), 0)

@@ -78,6 +78,21 @@ def test_what_does_not_fit_is_left_out_of_the_best_with_the_reason(tmp_path: Pat
         assert "left out of the best: tensor 1 (needs 235 GB of 80 GB)" in text
 
 
+def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (1, 1, 1), (200.0, 100.0, 200.0))
+    assert (result.best["one"].point, result.best["one"].equals) == ("tensor 1", ("tensor 4",))
+    assert "best: tensor 1, 200 tokens per second; as many with tensor 4" in study_text(result)
+
+
+def test_what_runs_warned_of_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
+    result = study_result(tmp_path, (1, 1), (200.0, 100.0))
+    assert "\nwarned\n" not in study_text(result)
+    warned = {address: replace(each, warnings=["no pfc"]) for address, each in result.outcomes.items()}
+    result = StudyResult(result.expansion, warned, tmp_path)
+    assert "\n\nwarned\n  2 runs  no pfc\n\n" in study_text(result)
+    assert "<b>2 runs</b>: no pfc" in page(result, [], "again")
+
+
 @pytest.mark.parametrize("kind", FIGURES)
 def test_every_figure_says_what_does_not_fit(kind: str, tmp_path: Path) -> None:
     result = study_result(tmp_path, (235_000_000_000, 70_000_000_000), (300.0, 200.0))
@@ -144,6 +159,7 @@ def test_a_row_of_seeds_fits_only_if_each_of_them_does() -> None:
         ("workload.training.optimizer", ["adam", "sgd"], "optimizer"),
         ("workload.parallel", [{"servers": 1}, {"servers": 1, "asynchronous": True}], "asynchronous"),
         ("compat", ["none", "astra-sim-2"], "compat"),
+        ("passes", [1, 2], "passes"),
         ("compute_slowdown", [{}, {"stragglers": [{"factor": 0.1}]}], "compute_slowdown"),
         ("workload.training.micro_batches", [1, 4], "samples_per_iteration"),
         ("workload.training.recompute", ["none", "full"], "dropped_share"),

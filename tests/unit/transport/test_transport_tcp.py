@@ -105,6 +105,14 @@ def test_the_longest_queue_is_every_other_window_or_the_buffer() -> None:
     assert drain_ps(network(npus_per_host=4)) == 48 * 343 * 123_040
 
 
+def test_a_nic_drains_at_the_rate_of_its_own_line() -> None:
+    link, bottleneck = {"rate": "100Gbps", "delay": "500ns"}, {"rate": "40Gbps", "delay": "500ns"}
+    topology = {"kind": "dumbbell", "left": 3, "right": 3, "link": link, "bottleneck": bottleneck}
+    config = parse_network({"topology": {**topology, "switch": {"buffer": "20KB"}}, "transport": {"kind": "tcp"}})
+    # The switch holds 13 frames; a NIC five windows of 343 segments.
+    assert drain_ps(config) == 5 * 343 * 123_040
+
+
 def test_the_round_trip_is_two_hops_each_way() -> None:
     # Data 123.04 ns twice, an ACK of 84 bytes 6.72 ns twice, four delays of 500 ns.
     assert base_round_trip_ps(parameters(network()), shape(network())) == 2 * 123_040 + 2 * 6_720 + 4 * 500_000
