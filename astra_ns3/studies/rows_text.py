@@ -58,7 +58,7 @@ def best_lines(bests: Iterable[Best], part: Part) -> Iterator[str]:
     for best in (each for each in bests if each.part == part.name):
         on = f" on {best.backend}" if best.backend else ""
         words = f"{number(best.value)} {best.measure.replace('_', ' ')}" if best.value is not None else ""
-        equals = f"; as many with {_listed(best.equals)}" if best.equals else ""
+        equals = f"; as many with {some_of(best.equals, between='; ', more='; and')}" if best.equals else ""
         found = f"{best.point}, {words}{equals}" if best.point is not None else f"none, for {best.why_none}"
         yield f"best{on}: {found}"
         if best.left_out:
