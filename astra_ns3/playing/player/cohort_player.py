@@ -10,7 +10,7 @@ from astra_ns3.playing.player.cohort import Cohort, met, shares
 from astra_ns3.playing.player.held import Awaited
 from astra_ns3.playing.player.tape import WrittenWait
 from astra_ns3.playing.programs.operations import Compute, Move, Posting
-from astra_ns3.playing.slowdown.computations import SlowedComputations
+from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputations
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import Handle
 
@@ -22,9 +22,9 @@ class CohortPlayer:
 
     ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
     NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
-    step takes. ``computations``: begins them where something slows them; each cohort is one NPU then. ``together``:
-    computations of the same length that begin at one moment end as one event, whoever plays them. So nothing comes in
-    another order where some NPUs play apart.
+    step takes. ``computations``: begins them where something slows them. ``together``: computations that end at one
+    moment, and were begun or slowed at one, end as one event, whoever plays them. So nothing comes in another order
+    where some NPUs play apart.
     """
 
     def __init__(
@@ -50,13 +50,15 @@ class CohortPlayer:
         self._waking: set[int] = set()  # these NPUs
         self._turns = list(range(len(players)))  # kept while an NPU computes
         self._together = together
+        if computations is not None and together:
+            computations.keeps, computations.call_later = True, self._call_later
         self._begun: defaultdict[int, list[Cohort]] = defaultdict(list)  # at this moment, by how long they compute
 
     def start(self) -> None:
         """Put every cohort's start on the network's list of events."""
         cohorts = list(dict.fromkeys(self._players))
         for begun in [cohorts] if self._together else [[cohort] for cohort in cohorts]:
-            self._launches.call_later(begun[0].npus[0], 0, partial(self._computed, begun))
+            self._call_later(begun[0].npus[0], 0, partial(self._computed, begun))
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:
         """What one NPU has posted is done.
@@ -99,7 +101,14 @@ class CohortPlayer:
             launches.place = place
             phase_done(npu, instances[place], time_ps)
         self.go_on(time_ps)
-        self._hand_over()
+        self._hand_over(time_ps)
+
+    def phase_done(self, npu: int, instance: int, time_ps: int, phase_done: Callable[[int, int, int], None]) -> None:
+        """One phase is done; ``phase_done`` is called for it."""
+        phase_done(npu, instance, time_ps)
+        self.go_on(time_ps)
+        if self._computations is not None:
+            self._computations.settle(time_ps)
 
     def go_on(self, time_ps: int) -> None:
         """Let whoever waits no longer run on: whole cohorts, or parts of them; together who comes to the same place."""
@@ -145,20 +154,29 @@ class CohortPlayer:
         self._run(cohort, time_ps)
 
     def _computed(self, cohorts: Sequence[Cohort], time_ps: int) -> None:
-        """From the network: cohorts begin, or have computed."""
-        if self._together:
-            self._launches.keep()
+        """Cohorts begin, or have computed."""
         for cohort in cohorts:
             self._resume(cohort, time_ps)
-        if self._together:
-            self._hand_over()
 
-    def _hand_over(self) -> None:
+    def _call_later(self, npu: int, delay_ps: int, callback: Resume) -> None:
+        if self._together:
+            callback = partial(self._at_once, callback)
+        self._launches.call_later(npu, delay_ps, callback)
+
+    def _at_once(self, callback: Resume, time_ps: int) -> None:
+        """From the network: what comes of an event is handed on together."""
+        self._launches.keep()
+        callback(time_ps)
+        self._hand_over(time_ps)
+
+    def _hand_over(self, time_ps: int) -> None:
         """Hand on what was kept; what computes as long from now on will end as one event."""
         begun = list(self._begun.items())
         self._begun.clear()
         for took_ps, cohorts in begun:
-            self._launches.call_later(cohorts[0].npus[0], took_ps, partial(self._computed, cohorts))
+            self._call_later(cohorts[0].npus[0], took_ps, partial(self._computed, cohorts))
+        if self._computations is not None:
+            self._computations.settle(time_ps)
         self._launches.hand_over()
 
     def _run(self, cohort: Cohort, time_ps: int) -> None:
@@ -178,7 +196,7 @@ class CohortPlayer:
             elif isinstance(operation, Move):
                 if self._move_ps:
                     cohort.hold(operation, time_ps)
-                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._computed, [cohort]))
+                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._resume, cohort))
                     return
             else:
                 joint = place.post(self._post_all(cohort.npus, self._turns, operation))
@@ -223,11 +241,18 @@ class CohortPlayer:
     def _begin(self, cohort: Cohort, operation: Compute, took_ps: int, time_ps: int) -> None:
         """Compute for ``took_ps``, or longer if something slows that."""
         cohort.hold(operation, time_ps)
-        npu, computed = cohort.npus[0], partial(self._computed, [cohort])
-        if self._computations is None and self._launches.keeps:
-            self._begun[took_ps].append(cohort)
-        elif self._computations is None:
-            self._launches.call_later(npu, took_ps, computed)
-        else:
+        if self._computations is not None:
             memory_ps = operation.memory_ps * took_ps // operation.time_ps
-            self._computations.begin(npu, took_ps, computed, memory_ps=memory_ps)
+            resume, part = self._goes_on(cohort)
+            self._computations.begin(cohort.npus, took_ps, resume, memory_ps=memory_ps, part=part)
+        elif self._launches.keeps:
+            self._begun[took_ps].append(cohort)
+        else:
+            self._call_later(cohort.npus[0], took_ps, partial(self._resume, cohort))
+
+    def _goes_on(self, cohort: Cohort) -> tuple[Resume, Part]:
+        """Return how a cohort goes on when it has computed, and how it parts before."""
+        return partial(self._resume, cohort), partial(self._parted, cohort)
+
+    def _parted(self, cohort: Cohort, groups: Sequence[list[int]]) -> list[tuple[Resume, Part]]:
+        return [self._goes_on(part) for part in self._split(cohort, groups)]
