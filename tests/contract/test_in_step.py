@@ -18,6 +18,7 @@ from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import Columns, RecordedTable, TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.playing.player import cohort_player
 from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.system.layer import SystemLayer
@@ -147,7 +148,7 @@ def _drawn_slowdown(seed: int, npus: int) -> ComputeSlowdown:
     draw = random.Random(seed)
     shares = CommunicationShares(processors=draw.choice([0.159, 0.5]), memory_bandwidth=draw.choice([0.159, 0.25]))
     slow = sorted(draw.sample(range(npus), draw.randrange(3)))
-    stragglers = [Straggler(npus=slow, factor=1.5, from_=draw.choice(["0ns", "30us"]))] if slow else []
+    stragglers = [Straggler(npus=slow, factor=1.5, **{"from": draw.choice(["0ns", "30us"])})] if slow else []
     return ComputeSlowdown(communication=shares, stragglers=stragglers)
 
 
@@ -161,6 +162,23 @@ def test_a_training_whose_computing_is_slowed_is_the_same_played_alone(
     slowdown = _drawn_slowdown(seed, npus)
     play = partial(_play, plan, npus, backend, transport, 1 + seed % 3, slowdown=slowdown)
     _same_alone(play, monkeypatch)
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize("slowed", [False, True])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_npus_that_play_alone_from_some_time_on_do_the_same(
+    seed: int, slowed: bool, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _drawn_plan(seed)
+    slowdown = _drawn_slowdown(seed, plan.degrees.npus) if slowed else None
+    play = partial(_play, plan, plan.degrees.npus, backend, transport, 1, slowdown=slowdown)
+    together = play()
+    monkeypatch.setattr(cohort_player, "_LOOK_EVERY", 2 * seed)
+    monkeypatch.setattr(cohort_player, "_MOST_ALONE", -1)
+    alone = play()
+    assert _unnumbered(together) == _unnumbered(alone)
+    assert replace(together, collectives=alone.collectives) == alone
 
 
 @pytest.mark.parametrize("slowed", [False, True])

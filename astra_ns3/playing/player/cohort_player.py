@@ -14,6 +14,10 @@ from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputat
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import Handle
 
+# Looked at after each NPU has gone on so often; where so many in a hundred of them did it alone, all play alone.
+_LOOK_EVERY = 16
+_MOST_ALONE = 90
+
 PostAll = Callable[[Sequence[int], Sequence[int], Posting], list[Handle]]
 
 
@@ -50,6 +54,7 @@ class CohortPlayer:
         self._waking: set[int] = set()  # these NPUs
         self._turns = list(range(len(players)))  # kept while an NPU computes
         self._together = together
+        self._played = self._played_alone = 0  # NPUs that have gone on, since that was last looked at
         if computations is not None and together:
             computations.keeps, computations.call_later = True, self._call_later
         self._begun: defaultdict[int, list[Cohort]] = defaultdict(list)  # at this moment, by how long they compute
@@ -93,6 +98,10 @@ class CohortPlayer:
         phase_done: Callable[[int, int, int], None],
     ) -> None:
         """Several phases are done at one moment, in this order; ``phase_done`` is called for each."""
+        if not self._together:
+            for npu, instance in zip(npus, instances, strict=True):
+                self.phase_done(npu, instance, time_ps, phase_done)
+            return
         launches, waking = self._launches, self._waking
         launches.keep()
         for place, npu in enumerate(npus):
@@ -146,6 +155,7 @@ class CohortPlayer:
             return [cohort]
         parts = cohort.split(groups)
         for part in parts:
+            part.apart = not self._together and len(part.npus) == 1
             self._plays(part)
         return parts
 
@@ -178,10 +188,24 @@ class CohortPlayer:
         if self._computations is not None:
             self._computations.settle(time_ps)
         self._launches.hand_over()
+        if self._played >= _LOOK_EVERY * len(self._players):
+            if 100 * self._played_alone > _MOST_ALONE * self._played:
+                self._play_alone()
+            self._played = self._played_alone = 0
+
+    def _play_alone(self) -> None:
+        """Hardly any NPUs are in step: from now on nothing is kept for others, which costs more than it saves."""
+        self._together = False
+        if self._computations is not None:
+            self._computations.keeps, self._computations.call_later = False, self._launches.call_later
+        for cohort in self._players:
+            cohort.apart = len(cohort.npus) == 1
 
     def _run(self, cohort: Cohort, time_ps: int) -> None:
         """Let a cohort run to its next computation, or to what isn't done on all its NPUs."""
         place, posted, account = cohort.place, cohort.posted, cohort.account
+        self._played += len(cohort.npus)
+        self._played_alone += len(cohort.npus) == 1
         while (operation := place.read()) is not None:
             if isinstance(operation, Compute):
                 if operation.time_ps:
@@ -250,9 +274,9 @@ class CohortPlayer:
         else:
             self._call_later(cohort.npus[0], took_ps, partial(self._resume, cohort))
 
-    def _goes_on(self, cohort: Cohort) -> tuple[Resume, Part]:
-        """Return how a cohort goes on when it has computed, and how it parts before."""
-        return partial(self._resume, cohort), partial(self._parted, cohort)
+    def _goes_on(self, cohort: Cohort) -> tuple[Resume, Part | None]:
+        """Return how a cohort goes on when it has computed, and how several NPUs part before."""
+        return partial(self._resume, cohort), None if len(cohort.npus) == 1 else partial(self._parted, cohort)
 
-    def _parted(self, cohort: Cohort, groups: Sequence[list[int]]) -> list[tuple[Resume, Part]]:
+    def _parted(self, cohort: Cohort, groups: Sequence[list[int]]) -> list[tuple[Resume, Part | None]]:
         return [self._goes_on(part) for part in self._split(cohort, groups)]

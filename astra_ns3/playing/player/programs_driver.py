@@ -145,11 +145,7 @@ class ProgramsDriver(SystemDriver):
 
     def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
         """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
-        if self._together:
-            self._cohorts.phases_done(npus, instances, time_ps, self._system.phase_done)
-        else:
-            for npu, instance in zip(npus, instances, strict=True):
-                self._system.phase_done(npu, instance, time_ps)
+        self._cohorts.phases_done(npus, instances, time_ps, self._system.phase_done)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""

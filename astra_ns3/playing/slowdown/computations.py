@@ -25,7 +25,7 @@ from astra_ns3.system.layer import ChunkWatcher
 from astra_ns3.units import LARGEST_INTEGER
 
 Resume = Callable[[int], None]
-Part = Callable[[Sequence[list[int]]], "list[tuple[Resume, Part]]"]
+Part = Callable[[Sequence[list[int]]], "list[tuple[Resume, Part | None]]"]
 CallLater = Callable[[int, int, Resume], None]
 _KEPT_STRETCHES = 10_000
 
@@ -37,6 +37,7 @@ class _Running:
         "busy",
         "due_ps",
         "end_ps",
+        "kind",
         "left",
         "npus",
         "over",
@@ -53,7 +54,7 @@ class _Running:
         npus: list[int],
         work_ps: int | Fraction,
         since_ps: int,
-        stretch: Fraction,
+        kind: tuple[int, int],
         resume: Resume,
         part: Part | None,
     ) -> None:
@@ -61,7 +62,9 @@ class _Running:
         self.left = work_ps
         """In ps; with ``speeds`` a whole number of their units."""
         self.since_ps = since_ps
-        self.stretch = stretch
+        self.kind = kind
+        """What it takes by itself, and what of that memory limits."""
+        self.stretch = UNCHANGED
         """Its factor while collectives run."""
         self.resume = resume
         self.part = part
@@ -75,9 +78,9 @@ class _Running:
         self.due_ps = 0
         self.over = False
 
-    def begin(self, pace: Pace, speeds: Speeds | None) -> None:
+    def begin(self, pace: Pace, stretch: Fraction, speeds: Speeds | None) -> None:
         """It goes on at a pace."""
-        self.pace = pace
+        self.pace, self.stretch = pace, stretch
         if speeds is not None:
             whole = self.left.denominator
             self.left = self.left.numerator * speeds.units_per_ps
@@ -129,8 +132,7 @@ class SlowedComputations:
         self._jitter = None if slowdown.jitter is None else JitterFactors(slowdown.jitter, seed)
         self._shares = slowdown.communication
         self._stretches = (UNCHANGED, UNCHANGED) if self._shares is None else _stretches(self._shares)
-        self._stretch_of = lru_cache(_KEPT_STRETCHES)(self._stretch)
-        self._speeds = lru_cache(_KEPT_STRETCHES)(Pace.speeds)
+        self._stretched = lru_cache(_KEPT_STRETCHES)(self._stretch)
         self._begun = [0] * network.npus
         self._chunks = [0] * network.npus
         self._running: list[list[_Running]] = [[] for _ in range(network.npus)]
@@ -159,18 +161,22 @@ class SlowedComputations:
                 self._begun[npu] += 1
             work_ps *= self._jitter.factor(npu, number)
         now_ps = self._network.now_ps()
-        running = _Running(npus, work_ps, now_ps, self._stretch_of(planned_ps, memory_ps), resume, part)
+        running = _Running(npus, work_ps, now_ps, (planned_ps, memory_ps), resume, part)
         for npu in npus:
             self._running[npu].append(running)
         self._changed[running] = None
         if not self.keeps:
             self.settle(now_ps)
 
-    def _stretch(self, planned_ps: int, memory_ps: int) -> Fraction:
-        """Factor by which a computation takes longer while collectives run: each part has less of its resource."""
+    def _stretch(self, pace: Pace, planned_ps: int, memory_ps: int) -> tuple[Fraction, Speeds | None]:
+        """Factor by which a computation takes longer while collectives run: each part has less of its resource.
+
+        And its speeds, at a pace.
+        """
         of_processors, of_memory = self._stretches
         memory = Fraction(min(memory_ps, planned_ps), planned_ps)
-        return (1 - memory) * of_processors + memory * of_memory
+        stretch = (1 - memory) * of_processors + memory * of_memory
+        return stretch, pace.speeds(stretch)
 
     def started(self, npu: int, time_ps: int) -> None:
         """A chunk of a collective begins on an NPU."""
@@ -202,7 +208,7 @@ class SlowedComputations:
                 continue
             for part, pace, busy in self._in_step(running):
                 if part.pace is None:
-                    part.begin(pace, self._speeds(pace, part.stretch))
+                    part.begin(pace, *self._stretched(pace, *part.kind))
                 elif busy == part.busy and part.due_ps:
                     continue
                 part.go_on(now_ps, busy=busy)
@@ -213,6 +219,9 @@ class SlowedComputations:
     def _in_step(self, running: _Running) -> list[tuple[_Running, Pace, bool]]:
         """Return those that still go on alike, each with its pace and whether collectives run beside it."""
         chunks, paces = self._chunks, self._paces
+        if len(running.npus) == 1:
+            npu = running.npus[0]
+            return [(running, paces[npu], chunks[npu] > 0)]
         groups: defaultdict[tuple[Pace, bool], list[int]] = defaultdict(list)
         for npu in running.npus:
             groups[paces[npu], chunks[npu] > 0].append(npu)
