@@ -164,9 +164,15 @@ class SlowedComputations:
         running = _Running(npus, work_ps, now_ps, (planned_ps, memory_ps), resume, part)
         for npu in npus:
             self._running[npu].append(running)
-        self._changed[running] = None
-        if not self.keeps:
-            self.settle(now_ps)
+        if self.keeps or len(npus) > 1:
+            self._changed[running] = None
+            if not self.keeps:
+                self.settle(now_ps)
+        else:  # as settled, in less time
+            pace = self._paces[npus[0]]
+            running.begin(pace, *self._stretched(pace, planned_ps, memory_ps))
+            running.go_on(now_ps, busy=self._chunks[npus[0]] > 0)
+            self._look_at_ends({running.end_ps: [running]}, now_ps)
 
     def _stretch(self, pace: Pace, planned_ps: int, memory_ps: int) -> tuple[Fraction, Speeds | None]:
         """Factor by which a computation takes longer while collectives run: each part has less of its resource.
@@ -202,7 +208,7 @@ class SlowedComputations:
         if not self._changed:
             return
         changed, self._changed = self._changed, {}
-        looks: defaultdict[int, list[_Running]] = defaultdict(list)
+        looks: dict[int, list[_Running]] = {}
         for running in changed:
             if running.over:
                 continue
@@ -213,7 +219,7 @@ class SlowedComputations:
                     continue
                 part.go_on(now_ps, busy=busy)
                 if part.due_ps <= now_ps or part.end_ps < part.due_ps:
-                    looks[part.end_ps].append(part)
+                    looks.setdefault(part.end_ps, []).append(part)
         self._look_at_ends(looks, now_ps)
 
     def _in_step(self, running: _Running) -> list[tuple[_Running, Pace, bool]]:
@@ -242,7 +248,7 @@ class SlowedComputations:
 
     def _look(self, runnings: Sequence[_Running], time_ps: int) -> None:
         """End computations, but for those that have been slowed since this event was planned."""
-        looks: defaultdict[int, list[_Running]] = defaultdict(list)
+        looks: dict[int, list[_Running]] = {}
         for running in runnings:
             if running.over:
                 continue
@@ -252,7 +258,7 @@ class SlowedComputations:
                     self._running[npu].remove(running)
                 running.resume(time_ps)
             elif time_ps == running.due_ps:
-                looks[running.end_ps].append(running)
+                looks.setdefault(running.end_ps, []).append(running)
         self._look_at_ends(looks, time_ps)
 
 
