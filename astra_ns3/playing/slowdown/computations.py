@@ -106,7 +106,7 @@ class _Running:
     def split(self, groups: Sequence[list[int]]) -> list[_Running]:
         """Return a computation for each group of its NPUs, the first of which it is itself."""
         assert self.part is not None
-        found = []
+        found: list[_Running] = []
         for npus, (resume, part) in zip(groups, self.part(groups), strict=True):
             each = copy(self) if found else self
             each.npus, each.resume, each.part = npus, resume, part
