@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from support.training import FlopClock, block, layer_of_all_kinds, plan_of, training_system
 
-from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown, Straggler
+from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Degrees, Sharding, TrainingPlan
 from astra_ns3.network.api import EndpointModel
@@ -146,10 +146,10 @@ def test_a_training_is_the_same_played_alone(
 def _drawn_slowdown(seed: int, npus: int) -> ComputeSlowdown:
     """Collectives slow computing; so do stragglers from some time on, mostly."""
     draw = random.Random(seed)
-    shares = CommunicationShares(processors=draw.choice([0.159, 0.5]), memory_bandwidth=draw.choice([0.159, 0.25]))
+    shares = {"processors": draw.choice([0.159, 0.5]), "memory_bandwidth": draw.choice([0.159, 0.25])}
     slow = sorted(draw.sample(range(npus), draw.randrange(3)))
-    stragglers = [Straggler(npus=slow, factor=1.5, **{"from": draw.choice(["0ns", "30us"])})] if slow else []
-    return ComputeSlowdown(communication=shares, stragglers=stragglers)
+    straggler = {"npus": slow, "factor": 1.5, "from": draw.choice(["0ns", "30us"])}
+    return ComputeSlowdown.model_validate({"communication": shares, "stragglers": [straggler] if slow else []})
 
 
 @pytest.mark.parametrize(("backend", "transport"), NETWORKS)
