@@ -53,13 +53,16 @@ class LaunchBuffer:
     def hand_over(self) -> None:
         """Hand on what was kept, in the order of the places; timers after what is launched."""
         kept, self._kept = self._kept, None
-        if kept:
+        if kept and len(kept) == 1:
+            self._network.launch(*kept[0][1])
+        elif kept:
             kept.sort(key=_place)
             self._launch_all([row for _, row in kept])
-        timers, self._timers = self._timers, []
-        timers.sort(key=_place)
-        for _, timer in timers:
-            self._network.call_later(*timer)
+        if self._timers:
+            timers, self._timers = self._timers, []
+            timers.sort(key=_place)
+            for _, timer in timers:
+                self._network.call_later(*timer)
 
     def _one_by_one(self, rows: Sequence[Launch]) -> None:
         for row in rows:

@@ -111,7 +111,7 @@ class SystemLayer:
     @property
     def plays_alike(self) -> bool:
         """Whether nothing is decided of each NPU by itself but of those that are observed; a journal only writes."""
-        apart = self._mismatched, self._barrier, self._jitter, self._watcher
+        apart = self._mismatched, self._barrier, self._jitter
         return all(reason is None for reason in apart) and isinstance(self.messages, Messages)
 
     @property
@@ -175,7 +175,7 @@ class SystemLayer:
         first_tasks = collective.first_tasks
         if not first_tasks:
             return [Handle(npu, -1, request, now_ps, done=True) for npu in npus]
-        index, launches, queues = collective.index, self.launches, self._queues
+        index, launches, queues, watcher = collective.index, self.launches, self._queues, self._watcher
         made = [Handle(npu, index, request, now_ps, done=False) for npu in npus]
         handles = collective.handles
         for handle in made:
@@ -194,6 +194,8 @@ class SystemLayer:
             for npu in npus:
                 launches.place = turns[npu]
                 if of_each[npu].starts_at_once(task):
+                    if watcher is not None:
+                        watcher.started(npu, now_ps)
                     launches.launch(npu, schedule, groups[npu], instance, bytes)
                 else:
                     of_each[npu].add(task)

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from support.training import FlopClock, block, layer_of_all_kinds, plan_of, training_system
 
+from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.training_plan import Degrees, Sharding, TrainingPlan
 from astra_ns3.network.api import EndpointModel
@@ -17,6 +18,7 @@ from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import Columns, RecordedTable, TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.playing.player import cohort_player
 from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.system.layer import SystemLayer
@@ -68,6 +70,7 @@ def _play(
     buffer: str = "1GB",
     report_npu: int = 0,
     journal_to: TableSink | None = None,
+    slowdown: ComputeSlowdown | None = None,
 ) -> RunRecords:
     planned = plan_network(_network(transport, npus, buffer), EndpointModel(10_000))
     network = create_backend(backend, planned, seed=1, recorder=RecorderOptions())
@@ -78,6 +81,7 @@ def _play(
             training_programs(plan, FlopClock(), 2, (npus,)),
             report_npu=report_npu,
             journal_to=journal_to,
+            slowdown=slowdown,
         )
         driver.run()
         return driver.records()
@@ -139,7 +143,46 @@ def test_a_training_is_the_same_played_alone(
     _same_alone(lambda: _play(plan, plan.degrees.npus, backend, transport, 1 + seed % 3), monkeypatch)
 
 
-def test_npus_in_step_issue_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def _drawn_slowdown(seed: int, npus: int) -> ComputeSlowdown:
+    """Collectives slow computing; so do stragglers from some time on, mostly."""
+    draw = random.Random(seed)
+    shares = {"processors": draw.choice([0.159, 0.5]), "memory_bandwidth": draw.choice([0.159, 0.25])}
+    slow = sorted(draw.sample(range(npus), draw.randrange(3)))
+    straggler = {"npus": slow, "factor": 1.5, "from": draw.choice(["0ns", "30us"])}
+    return ComputeSlowdown.model_validate({"communication": shares, "stragglers": [straggler] if slow else []})
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_training_whose_computing_is_slowed_is_the_same_played_alone(
+    seed: int, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _drawn_plan(seed)
+    npus = plan.degrees.npus
+    slowdown = _drawn_slowdown(seed, npus)
+    play = partial(_play, plan, npus, backend, transport, 1 + seed % 3, slowdown=slowdown)
+    _same_alone(play, monkeypatch)
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize("slowed", [False, True])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_npus_that_play_alone_from_some_time_on_do_the_same(
+    seed: int, slowed: bool, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _drawn_plan(seed)
+    slowdown = _drawn_slowdown(seed, plan.degrees.npus) if slowed else None
+    play = partial(_play, plan, plan.degrees.npus, backend, transport, 1, slowdown=slowdown)
+    together = play()
+    monkeypatch.setattr(cohort_player, "_LOOK_EVERY", 2 * seed)
+    monkeypatch.setattr(cohort_player, "_MOST_ALONE", -1)
+    alone = play()
+    assert _unnumbered(together) == _unnumbered(alone)
+    assert replace(together, collectives=alone.collectives) == alone
+
+
+@pytest.mark.parametrize("slowed", [False, True])
+def test_npus_in_step_issue_together(slowed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the tests above compare the same with itself."""
     sizes: list[int] = []
     issue_all = SystemLayer.issue_all
@@ -154,7 +197,8 @@ def test_npus_in_step_issue_together(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in SEEDS:
         plan = _drawn_plan(seed)
         sizes.clear()
-        _play(plan, plan.degrees.npus, "analytical", "tcp", 1)
+        slowdown = ComputeSlowdown(communication=CommunicationShares(processors=0.2)) if slowed else None
+        _play(plan, plan.degrees.npus, "analytical", "tcp", 1, slowdown=slowdown)
         assert sizes
         assert max(sizes) > 1
 

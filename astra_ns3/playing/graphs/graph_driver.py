@@ -235,7 +235,7 @@ class GraphDriver(SystemDriver):
         """A computation that something may slow down."""
         memory_ps = duration_ps if self._roofline and self._durations.memory_bound(node) else 0
         ended = partial(player.ended, node)
-        computations.begin(player.npu, duration_ps, ended, memory_ps=memory_ps, number=node.number)
+        computations.begin([player.npu], duration_ps, ended, memory_ps=memory_ps, number=node.number)
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
         if node.collective in self._custom:

@@ -10,9 +10,13 @@ from astra_ns3.playing.player.cohort import Cohort, met, shares
 from astra_ns3.playing.player.held import Awaited
 from astra_ns3.playing.player.tape import WrittenWait
 from astra_ns3.playing.programs.operations import Compute, Move, Posting
-from astra_ns3.playing.slowdown.computations import SlowedComputations
+from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputations
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import Handle
+
+# Looked at after each NPU has gone on so often; where so many in a hundred of them did it alone, all play alone.
+_LOOK_EVERY = 16
+_MOST_ALONE = 90
 
 PostAll = Callable[[Sequence[int], Sequence[int], Posting], list[Handle]]
 
@@ -22,9 +26,9 @@ class CohortPlayer:
 
     ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
     NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
-    step takes. ``computations``: begins them where something slows them; each cohort is one NPU then. ``together``:
-    computations of the same length that begin at one moment end as one event, whoever plays them. So nothing comes in
-    another order where some NPUs play apart.
+    step takes. ``computations``: begins them where something slows them. ``together``: computations that end at one
+    moment, and were begun or slowed at one, end as one event, whoever plays them. So nothing comes in another order
+    where some NPUs play apart.
     """
 
     def __init__(
@@ -50,13 +54,16 @@ class CohortPlayer:
         self._waking: set[int] = set()  # these NPUs
         self._turns = list(range(len(players)))  # kept while an NPU computes
         self._together = together
+        self._played = self._played_alone = 0  # NPUs that have gone on, since that was last looked at
+        if computations is not None and together:
+            computations.keeps, computations.call_later = True, self._call_later
         self._begun: defaultdict[int, list[Cohort]] = defaultdict(list)  # at this moment, by how long they compute
 
     def start(self) -> None:
         """Put every cohort's start on the network's list of events."""
         cohorts = list(dict.fromkeys(self._players))
         for begun in [cohorts] if self._together else [[cohort] for cohort in cohorts]:
-            self._launches.call_later(begun[0].npus[0], 0, partial(self._computed, begun))
+            self._call_later(begun[0].npus[0], 0, partial(self._computed, begun))
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:
         """What one NPU has posted is done.
@@ -91,6 +98,10 @@ class CohortPlayer:
         phase_done: Callable[[int, int, int], None],
     ) -> None:
         """Several phases are done at one moment, in this order; ``phase_done`` is called for each."""
+        if not self._together:
+            for npu, instance in zip(npus, instances, strict=True):
+                self.phase_done(npu, instance, time_ps, phase_done)
+            return
         launches, waking = self._launches, self._waking
         launches.keep()
         for place, npu in enumerate(npus):
@@ -99,7 +110,14 @@ class CohortPlayer:
             launches.place = place
             phase_done(npu, instances[place], time_ps)
         self.go_on(time_ps)
-        self._hand_over()
+        self._hand_over(time_ps)
+
+    def phase_done(self, npu: int, instance: int, time_ps: int, phase_done: Callable[[int, int, int], None]) -> None:
+        """One phase is done; ``phase_done`` is called for it."""
+        phase_done(npu, instance, time_ps)
+        self.go_on(time_ps)
+        if self._computations is not None:
+            self._computations.settle(time_ps)
 
     def go_on(self, time_ps: int) -> None:
         """Let whoever waits no longer run on: whole cohorts, or parts of them; together who comes to the same place."""
@@ -137,6 +155,7 @@ class CohortPlayer:
             return [cohort]
         parts = cohort.split(groups)
         for part in parts:
+            part.apart = not self._together and len(part.npus) == 1
             self._plays(part)
         return parts
 
@@ -145,25 +164,48 @@ class CohortPlayer:
         self._run(cohort, time_ps)
 
     def _computed(self, cohorts: Sequence[Cohort], time_ps: int) -> None:
-        """From the network: cohorts begin, or have computed."""
-        if self._together:
-            self._launches.keep()
+        """Cohorts begin, or have computed."""
         for cohort in cohorts:
             self._resume(cohort, time_ps)
-        if self._together:
-            self._hand_over()
 
-    def _hand_over(self) -> None:
+    def _call_later(self, npu: int, delay_ps: int, callback: Resume) -> None:
+        if self._together:
+            callback = partial(self._at_once, callback)
+        self._launches.call_later(npu, delay_ps, callback)
+
+    def _at_once(self, callback: Resume, time_ps: int) -> None:
+        """From the network: what comes of an event is handed on together."""
+        self._launches.keep()
+        callback(time_ps)
+        self._hand_over(time_ps)
+
+    def _hand_over(self, time_ps: int) -> None:
         """Hand on what was kept; what computes as long from now on will end as one event."""
         begun = list(self._begun.items())
         self._begun.clear()
         for took_ps, cohorts in begun:
-            self._launches.call_later(cohorts[0].npus[0], took_ps, partial(self._computed, cohorts))
+            self._call_later(cohorts[0].npus[0], took_ps, partial(self._computed, cohorts))
+        if self._computations is not None:
+            self._computations.settle(time_ps)
         self._launches.hand_over()
+        if self._played >= _LOOK_EVERY * len(self._players):
+            if 100 * self._played_alone > _MOST_ALONE * self._played:
+                self._play_alone()
+            self._played = self._played_alone = 0
+
+    def _play_alone(self) -> None:
+        """Hardly any NPUs are in step: from now on nothing is kept for others, which costs more than it saves."""
+        self._together = False
+        if self._computations is not None:
+            self._computations.keeps, self._computations.call_later = False, self._launches.call_later
+        for cohort in self._players:
+            cohort.apart = len(cohort.npus) == 1
 
     def _run(self, cohort: Cohort, time_ps: int) -> None:
         """Let a cohort run to its next computation, or to what isn't done on all its NPUs."""
         place, posted, account = cohort.place, cohort.posted, cohort.account
+        self._played += len(cohort.npus)
+        self._played_alone += len(cohort.npus) == 1
         while (operation := place.read()) is not None:
             if isinstance(operation, Compute):
                 if operation.time_ps:
@@ -178,7 +220,7 @@ class CohortPlayer:
             elif isinstance(operation, Move):
                 if self._move_ps:
                     cohort.hold(operation, time_ps)
-                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._computed, [cohort]))
+                    self._launches.call_later(cohort.npus[0], self._move_ps, partial(self._resume, cohort))
                     return
             else:
                 joint = place.post(self._post_all(cohort.npus, self._turns, operation))
@@ -223,11 +265,18 @@ class CohortPlayer:
     def _begin(self, cohort: Cohort, operation: Compute, took_ps: int, time_ps: int) -> None:
         """Compute for ``took_ps``, or longer if something slows that."""
         cohort.hold(operation, time_ps)
-        npu, computed = cohort.npus[0], partial(self._computed, [cohort])
-        if self._computations is None and self._launches.keeps:
-            self._begun[took_ps].append(cohort)
-        elif self._computations is None:
-            self._launches.call_later(npu, took_ps, computed)
-        else:
+        if self._computations is not None:
             memory_ps = operation.memory_ps * took_ps // operation.time_ps
-            self._computations.begin(npu, took_ps, computed, memory_ps=memory_ps)
+            resume, part = self._goes_on(cohort)
+            self._computations.begin(cohort.npus, took_ps, resume, memory_ps=memory_ps, part=part)
+        elif self._launches.keeps:
+            self._begun[took_ps].append(cohort)
+        else:
+            self._call_later(cohort.npus[0], took_ps, partial(self._resume, cohort))
+
+    def _goes_on(self, cohort: Cohort) -> tuple[Resume, Part | None]:
+        """Return how a cohort goes on when it has computed, and how several NPUs part before."""
+        return partial(self._resume, cohort), None if len(cohort.npus) == 1 else partial(self._parted, cohort)
+
+    def _parted(self, cohort: Cohort, groups: Sequence[list[int]]) -> list[tuple[Resume, Part | None]]:
+        return [self._goes_on(part) for part in self._split(cohort, groups)]

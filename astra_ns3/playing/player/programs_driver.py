@@ -83,14 +83,16 @@ class ProgramsDriver(SystemDriver):
             watcher=watcher,
         )
         self._prepare(programs)
-        details = self._tick_ps > 0 or self._computations is not None
         alike = programs.written_down and self._system.plays_alike
-        self._together = alike and not details and not any(self._updates_ps)
+        slowed = self._computations is not None
+        if self._computations is not None:
+            alike = alike and self._computations.alike
+        self._together = alike and not self._tick_ps and not any(self._updates_ps)
         observed = range(network.npus) if self._journal is not None else sorted({0, *self._observed})
         self._accounts = {
             npu: Account(npu, len(self._names), self._journal, place=self._place_of[npu]) for npu in observed
         }
-        self._npus = self._cohorts_of(programs, fine=details or not programs.written_down)
+        self._npus = self._cohorts_of(programs, fine=slowed or self._tick_ps > 0 or not programs.written_down)
         self._cohorts = CohortPlayer(
             self._system.launches,
             self._npus,
@@ -122,7 +124,7 @@ class ProgramsDriver(SystemDriver):
                 tape = Tape(programs.program(role), live=not programs.written_down)
                 others = [npu for npu in npus if self._together and npu not in self._accounts]
                 if others:
-                    found.update(dict.fromkeys(others, Cohort(others, tape.place())))
+                    found.update(dict.fromkeys(others, Cohort(others, tape.place(fine=fine))))
                 for npu in npus:
                     if npu not in found:
                         found[npu] = Cohort([npu], tape.place(fine=fine), self._accounts.get(npu), apart=True)
@@ -143,16 +145,11 @@ class ProgramsDriver(SystemDriver):
 
     def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
         """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
-        if self._together:
-            self._cohorts.phases_done(npus, instances, time_ps, self._system.phase_done)
-        else:
-            for npu, instance in zip(npus, instances, strict=True):
-                self._system.phase_done(npu, instance, time_ps)
+        self._cohorts.phases_done(npus, instances, time_ps, self._system.phase_done)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
-        self._system.phase_done(npu, instance, time_ps)
-        self._cohorts.go_on(time_ps)
+        self._cohorts.phase_done(npu, instance, time_ps, self._system.phase_done)
 
     def close_journal(self) -> None:
         """Nothing more will happen: write down what NPUs are busy with, and hand all on."""

@@ -124,7 +124,7 @@ class Watched:
         self.ended_ps: list[int] = []
         self.computations = SlowedComputations(self.network, keys, 1)
         self.network.call_later(
-            0, 0, lambda _: self.computations.begin(0, planned_ps, self.ended_ps.append, memory_ps=memory_ps)
+            0, 0, lambda _: self.computations.begin([0], planned_ps, self.ended_ps.append, memory_ps=memory_ps)
         )
         for start_ps, end_ps in chunks:
             self.network.call_later(0, start_ps, lambda time_ps: self.computations.started(0, time_ps))

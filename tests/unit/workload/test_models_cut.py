@@ -244,12 +244,12 @@ def test_all_mistakes_of_a_file_are_told_in_one_line(tmp_path: Path) -> None:
     assert first.startswith(f"{file}:3: key 'model.vocabulry': unknown key; allowed: layers, ")
     assert first.endswith("did you mean 'model.vocabulary'?")
     assert [each.split(": ")[:2] for each in others.split("; ") if "key '" in each] == [
-        ["3", "key 'model.layers'"],
-        ["3", "key 'model.hidden'"],
-        ["4", "key 'training.speed'"],
-        ["4", "key 'training.micro_batches'"],
-        ["5", "key 'paralel'"],
-        ["6", "key 'compute'"],
+        ["line 3", "key 'model.layers'"],
+        ["line 3", "key 'model.hidden'"],
+        ["line 4", "key 'training.speed'"],
+        ["line 4", "key 'training.micro_batches'"],
+        ["line 5", "key 'paralel'"],
+        ["line 6", "key 'compute'"],
     ]
     assert "\n" not in str(caught.value)
 
