@@ -75,7 +75,8 @@ class Transport(ABC):
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
     transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
-    ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost.
+    ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost;
+    ``flow_held_back``: what happens in the network may slow a sender.
     """
 
     kind: ClassVar[str]
@@ -109,6 +110,7 @@ class Transport(ABC):
     control_numbers: Mapping[str, float] | None = None
     flow_headroom: float = 0.0
     flow_start_cost: float = 0.0
+    flow_held_back: bool = True
 
     @classmethod
     @abstractmethod

@@ -55,10 +55,18 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
+        "queues": _queues(plan),
     }
     for number, transport in enumerate(plan.transports.values()):
         values |= {f"{number}.{name}": value for name, value in _numbers(transport).items()}
     description.transport("flow", values)
+
+
+def _queues(plan: NetworkPlan) -> bool:
+    """Return whether nothing slows senders: flows then meet in queues, else they share lines at once."""
+    pauses = any(config.pfc is not None for config in plan.graph.switch_configs)
+    held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
+    return not (pauses or held_back or plan.changes or routing_parts(plan))
 
 
 def _numbers(transport: Transport) -> dict[str, NativeValue]:

@@ -87,6 +87,7 @@ class Roce(Transport):
             control_numbers=parameters.control_parameters,
             flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
             flow_start_cost=keys.congestion_control.flow_start_cost,
+            flow_held_back=keys.congestion_control.flow_held_back,
         )
 
     @property

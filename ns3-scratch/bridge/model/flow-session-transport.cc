@@ -56,6 +56,7 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     }
     part("packets_part", flows.spreads);
     part("ways_differ", flows.waysDiffer);
+    part("queues", flows.queues);
     flows.baseAddress = FabricNetwork::BASE_ADDRESS;
     flows.listener = &context.listener;
     flows.meterPs = context.description.observation.utilisationIntervalPs;

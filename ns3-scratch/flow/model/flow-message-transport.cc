@@ -59,6 +59,11 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
       m_numbers(m_context.hostOfNpu.size()),
       m_ports(m_context.hosts.size(), FIRST_PORT)
 {
+    if (m_context.queues)
+    {
+        m_queued = std::make_unique<FlowQueues>(*this, m_meter);
+        m_queued->AddLink(0.0, 0);
+    }
     m_network.AddLink(0.0);
     m_portOf.push_back(nullptr);
     m_meter.AddLink(nullptr);
@@ -118,7 +123,12 @@ FlowMessageTransport::LinkOf(FabricPort* port)
     {
         m_portOf.push_back(port);
         m_meter.AddLink(port->TellsLine() ? port : nullptr);
-        m_network.AddLink(port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0);
+        const double rate = port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0;
+        if (m_queued)
+        {
+            m_queued->AddLink(rate, port->GetDelayPs());
+        }
+        m_network.AddLink(rate);
     }
     return found->second;
 }
@@ -322,7 +332,12 @@ FlowMessageTransport::Begin(uint32_t number)
     demand.backShare = static_cast<double>(packets.answers * kind.answerWireBytes) / demand.bytes;
     const bool one = packets.full == 0;
     const uint64_t firstBytes = kind.WireBytes(one ? packets.lastBytes : kind.payloadBytes);
-    demand.answersAfterPs = m_ways[queue.way].path.TravelPs(0, firstBytes, firstBytes);
+    const RocePath& path = m_ways[queue.way].path;
+    demand.answersAfterPs = path.TravelPs(0, firstBytes, firstBytes);
+    if (m_queued)
+    {
+        demand.answersAfterPs -= path.delayPs;
+    }
     if (kind.windowBytes > 0)
     {
         const double inFlight = static_cast<double>(kind.windowBytes) / kind.payloadBytes *
@@ -338,7 +353,7 @@ FlowMessageTransport::Begin(uint32_t number)
     queue.sentBytes = after;
     queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
-    queue.flow = m_network.Begin(demand);
+    queue.flow = m_queued ? m_queued->Begin(demand) : m_network.Begin(demand);
     m_flows++;
     if (queue.flow >= m_queueOf.size())
     {
@@ -347,36 +362,83 @@ FlowMessageTransport::Begin(uint32_t number)
     m_queueOf[queue.flow] = number;
 }
 
-void
-FlowMessageTransport::FlowEnded(uint32_t flow)
+CollectiveMessage
+FlowMessageTransport::TakeFirst(uint32_t number)
 {
-    const uint32_t number = m_queueOf[flow];
-    const uint32_t link = m_network.GetLongestBottleneck(flow);
     Queue& queue = m_queues[number];
-    const CollectiveMessage message = queue.messages.front();
+    CollectiveMessage message = queue.messages.front();
     queue.messages.pop_front();
     queue.flow = FlowShares::NONE;
     Count(queue, message.bytes);
-    Deliver(queue, message, link);
-    if (!queue.messages.empty())
-    {
-        Begin(number);
-    }
-    else if (m_context.transports[m_pairs[queue.pair].kind].perMessage)
+    return message;
+}
+
+void
+FlowMessageTransport::Free(uint32_t number)
+{
+    if (m_context.transports[m_pairs[m_queues[number].pair].kind].perMessage)
     {
         m_free.push_back(number);
     }
 }
 
 void
-FlowMessageTransport::Deliver(Queue& queue, const CollectiveMessage& message, uint32_t link)
+FlowMessageTransport::FlowEnded(uint32_t flow)
+{
+    const uint32_t number = m_queueOf[flow];
+    const uint32_t link = m_network.GetLongestBottleneck(flow);
+    Queue& queue = m_queues[number];
+    Deliver(queue, TakeFirst(number), queue.beganPs, link);
+    if (!queue.messages.empty())
+    {
+        Begin(number);
+    }
+    else
+    {
+        Free(number);
+    }
+}
+
+void
+FlowMessageTransport::FlowSent(uint32_t flow)
+{
+    const uint32_t number = m_queueOf[flow];
+    if (flow >= m_sent.size())
+    {
+        m_sent.resize(flow + 1);
+    }
+    m_sent[flow] = {number, m_queues[number].beganPs, TakeFirst(number)};
+    if (!m_queues[number].messages.empty())
+    {
+        Begin(number);
+    }
+}
+
+void
+FlowMessageTransport::FlowPassed(uint32_t flow)
+{
+    const Sent& sent = m_sent[flow];
+    Deliver(m_queues[sent.queue], sent.message, sent.beganPs, m_queued->GetLongestWait(flow));
+    Free(sent.queue);
+}
+
+void
+FlowMessageTransport::Deliver(Queue& queue,
+                              const CollectiveMessage& message,
+                              int64_t beganPs,
+                              uint32_t link)
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto bytes = static_cast<double>(FlowPackets(kind, message.bytes).WireBytes(kind));
-    const int64_t latencyPs = AlonePs(kind, way.path, message.bytes) + way.answerPs -
-                              std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    int64_t latencyPs = AlonePs(kind, way.path, message.bytes) + way.answerPs -
+                        std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    if (m_queued)
+    {
+        // A flow through queues has crossed all lines but the last one.
+        latencyPs -= way.path.delayPs - m_portOf[queue.forth->back().link]->GetDelayPs();
+    }
     queue.arrivalPs = std::max({queue.arrivalPs, nowPs, nowPs + latencyPs});
     const Time delay = FabricDelay(queue.arrivalPs - nowPs, "a flow");
     MessageListener& listener = *m_context.listener;
@@ -388,7 +450,7 @@ FlowMessageTransport::Deliver(Queue& queue, const CollectiveMessage& message, ui
         });
         return;
     }
-    const MessageAccount account = AccountOf(queue, message, link);
+    const MessageAccount account = AccountOf(queue, message, beganPs, link);
     Simulator::Schedule(delay, [this, message, account] {
         m_context.listener->BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
         m_accountant->MessageAccounted(message, account);
@@ -420,11 +482,12 @@ FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
 MessageAccount
 FlowMessageTransport::AccountOf(const Queue& queue,
                                 const CollectiveMessage& message,
+                                int64_t beganPs,
                                 uint32_t link) const
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
-    const int64_t turnPs = queue.beganPs - message.startPs;
+    const int64_t turnPs = beganPs - message.startPs;
     const int64_t timePs = queue.arrivalPs - message.startPs - turnPs - way.answerPs;
     const int64_t alonePs = std::min(AlonePs(kind, way.path, message.bytes), timePs);
     const int64_t waitPs = timePs - alonePs;
@@ -443,7 +506,7 @@ FlowMessageTransport::AccountOf(const Queue& queue,
     if (held)
     {
         const int64_t queuePs = link == FlowShares::NONE ? 0 : waitPs;
-        account.AddHop({held, queue.beganPs, queuePs, 0, alonePs - delayPs, delayPs});
+        account.AddHop({held, beganPs, queuePs, 0, alonePs - delayPs, delayPs});
     }
     return account;
 }
@@ -456,12 +519,20 @@ FlowMessageTransport::RoutesChanged()
         for (uint32_t link = 1; link < m_portOf.size(); ++link)
         {
             const FabricPort& port = *m_portOf[link];
-            m_network.SetRate(link, port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0);
+            const double rate = port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0;
+            if (m_queued)
+            {
+                m_queued->SetRate(link, rate);
+            }
+            else
+            {
+                m_network.SetRate(link, rate);
+            }
         }
         for (Queue& queue : m_queues)
         {
             FindWays(queue);
-            if (queue.flow != FlowShares::NONE)
+            if (queue.flow != FlowShares::NONE && !m_queued)
             {
                 m_network.Move(queue.flow, *queue.forth, *queue.back);
             }
