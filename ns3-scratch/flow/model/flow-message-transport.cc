@@ -62,7 +62,7 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
     if (m_context.queues)
     {
         m_queued = std::make_unique<FlowQueues>(*this, m_meter);
-        m_queued->AddLink(0.0, 0);
+        m_queued->AddLink(0.0, 0, true);
     }
     m_network.AddLink(0.0);
     m_portOf.push_back(nullptr);
@@ -116,7 +116,7 @@ FlowMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
 }
 
 uint32_t
-FlowMessageTransport::LinkOf(FabricPort* port)
+FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
 {
     const auto [found, isNew] = m_linkOf.try_emplace(port, m_portOf.size());
     if (isNew)
@@ -126,7 +126,7 @@ FlowMessageTransport::LinkOf(FabricPort* port)
         const double rate = port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0;
         if (m_queued)
         {
-            m_queued->AddLink(rate, port->GetDelayPs());
+            m_queued->AddLink(rate, port->GetDelayPs(), isFirst);
         }
         m_network.AddLink(rate);
     }
@@ -140,7 +140,7 @@ FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
     uses.reserve(lines.size());
     for (const FlowLine& line : lines)
     {
-        uses.push_back({LinkOf(line.port), line.share});
+        uses.push_back({LinkOf(line.port, uses.empty()), line.share});
     }
     return &*m_links.insert(std::move(uses)).first;
 }

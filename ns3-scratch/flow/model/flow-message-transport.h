@@ -138,8 +138,8 @@ class FlowMessageTransport : public MessageTransport,
     void FindWays(Queue& queue);
     /// \return links of lines, which stay there
     const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
-    /// \return number of a line's link
-    uint32_t LinkOf(FabricPort* port);
+    /// \return number of a line's link. \param isFirst of a way, a sender's own
+    uint32_t LinkOf(FabricPort* port, bool isFirst);
     /// \return number of the way over these lines
     uint32_t WayOf(const Queue& queue, const std::vector<FlowLine>& lines);
     /// \return time that a message takes alone, without its acknowledgement. \param path its way

@@ -40,9 +40,10 @@ FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter)
 }
 
 uint32_t
-FlowQueues::AddLink(double rate, int64_t delayPs)
+FlowQueues::AddLink(double rate, int64_t delayPs, bool sends)
 {
     Link& link = m_links.emplace_back();
+    link.sends = sends;
     link.rate = rate;
     link.delayPs = delayPs;
     return m_links.size() - 1;
@@ -51,7 +52,7 @@ FlowQueues::AddLink(double rate, int64_t delayPs)
 double
 FlowQueues::FreeOf(const Link& link)
 {
-    return std::max(link.rate - link.kept, 0.0);
+    return link.sends ? std::max(link.rate - link.kept, 0.0) : link.rate;
 }
 
 void
@@ -67,7 +68,7 @@ FlowQueues::SetRate(uint32_t number, double rate)
 }
 
 uint32_t
-FlowQueues::Begin(const FlowDemand& demand)
+FlowQueues::AddFlow()
 {
     if (m_free.empty())
     {
@@ -76,10 +77,16 @@ FlowQueues::Begin(const FlowDemand& demand)
     }
     const uint32_t number = m_free.back();
     m_free.pop_back();
+    return number;
+}
+
+uint32_t
+FlowQueues::Begin(const FlowDemand& demand)
+{
+    const uint32_t number = AddFlow();
     m_nowPs = Simulator::Now().GetTimeStep();
     const uint32_t first = demand.forth.front().link;
     Link& link = m_links[first];
-    link.sends = true;
     Settle(link);
     Flow& flow = m_flows[number];
     flow.demand = demand;
@@ -500,13 +507,9 @@ FlowQueues::TakeAnswers()
         const uint32_t number = answers.back.front().link;
         Link& link = m_links[number];
         link.load += answers.rate;
-        m_meter.Change(number, answers.rate, m_nowPs);
         if (std::abs(link.load - link.kept) > LINE_STEP * link.rate)
         {
-            Settle(link);
-            link.kept = link.load;
-            link.stale = true;
-            Mark(number);
+            ChangeAnswers(number);
         }
         answers.back = answers.back.subspan(1);
         if (!answers.back.empty())
@@ -515,6 +518,30 @@ FlowQueues::TakeAnswers()
             Answer(answers);
         }
     }
+}
+
+void
+FlowQueues::ChangeAnswers(uint32_t number)
+{
+    Link& link = m_links[number];
+    Settle(link);
+    if (link.sends)
+    {
+        m_meter.Change(number, link.load - link.kept, m_nowPs);
+        Mark(number);
+    }
+    else
+    {
+        if (link.answers == FlowShares::NONE)
+        {
+            link.answers = AddFlow();
+            m_answers.push_back({number, 1.0});
+            m_flows[link.answers].demand = {{&m_answers.back(), 1}, {}};
+            m_flows[link.answers].slots = {FlowShares::NONE};
+        }
+        Come({link.answers, 0, link.load, false});
+    }
+    link.kept = link.load;
 }
 
 void

@@ -50,8 +50,8 @@ class FlowQueues
     FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter);
 
     /// \param rate bytes per picosecond of a new link \param delayPs from its end to the next queue
-    /// \return its number: 0, 1, ...
-    uint32_t AddLink(double rate, int64_t delayPs);
+    /// \param sends whether it is a sender's own \return its number: 0, 1, ...
+    uint32_t AddLink(double rate, int64_t delayPs, bool sends);
     /// \param link a link \param rate that it has from now on
     void SetRate(uint32_t link, double rate);
     /// \param demand of a flow that begins now; it has one way, and no cap \return its number
@@ -114,8 +114,9 @@ class FlowQueues
     struct Link
     {
         double rate{0.0};                //!< of the line
-        double kept{0.0};                //!< of it, for acknowledgements
+        double kept{0.0};                //!< of it, taken by acknowledgements as far as told
         double load{0.0};                //!< what they take
+        uint32_t answers{FlowShares::NONE}; //!< the flow that stands for them in a queue
         int64_t delayPs{0};              //!< to the next queue
         int64_t sincePs{0};              //!< all is known until then
         uint32_t version{0};             //!< of what is served
@@ -195,6 +196,10 @@ class FlowQueues
     static double FreeOf(const Link& link);
     /// Play what is due.
     void Pass();
+    /// \return number of a new flow
+    uint32_t AddFlow();
+    /// Acknowledgements take another share of a link.
+    void ChangeAnswers(uint32_t link);
     /// See that what is due next is an event.
     void ScheduleNext();
     /// Add an event. \param afterPs from now
@@ -234,6 +239,7 @@ class FlowQueues
     FlowMeter& m_meter;                                                     //!< of some links
     std::vector<Link> m_links;                                              //!< by number
     std::vector<Flow> m_flows;                                              //!< by number
+    std::deque<FlowUse> m_answers;                                          //!< links of those
     std::vector<uint32_t> m_free;                                           //!< numbers to use again
     std::vector<uint32_t> m_done;                                           //!< that have just passed
     std::priority_queue<Event, std::vector<Event>, std::greater<>> m_events; //!< to come
