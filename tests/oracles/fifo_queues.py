@@ -11,21 +11,25 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from math import ceil
 
 RATE_STEP = 0.0937
 """Of a flow's rate: its acknowledgements follow it once it differs by more from what they have."""
 LINE_STEP = 0.0083
 """Of a line's rate: what a link keeps for acknowledgements follows what they take once that differs by more."""
-_CRUMB = 1e-3
-"""Bytes that are rounding."""
+_CRUMB = 0.05
+"""Bytes that are rounding: what fast lines carry in a ps."""
+_ROUNDING_PS = 1e-6
 _CLOSE = 1e-9
+_ANSWERS = -1
+"""Stands for all acknowledgements in a queue."""
 
 
 @dataclass
 class FifoFlow:
     """A message: ``way`` is the links it crosses, ``bytes`` are on the line; flows of one ``queue`` take turns.
 
-    ``back``: links of its acknowledgements, ``back_share`` bytes of them for each of its own.
+    ``back``: links of its acknowledgements, ``back_share`` bytes of them for each of its own, sent ``after_ps`` later.
     """
 
     start_ps: float
@@ -34,6 +38,7 @@ class FifoFlow:
     queue: int = -1
     back: tuple[int, ...] = ()
     back_share: float = 0.0
+    after_ps: float = 0.0
     sent_ps: float = field(default=-1.0, init=False)
     end_ps: float = field(default=-1.0, init=False)
     answered: float = field(default=0.0, init=False)
@@ -61,9 +66,6 @@ class _Line:
     since_ps: float = 0.0
     version: int = 0
 
-    @property
-    def free(self) -> float:
-        return max(self.rate - self.kept, 0.0)
 
 
 class Fifo:
@@ -72,29 +74,39 @@ class Fifo:
     def __init__(self, lines: dict[int, tuple[float, float]], ended: Callable[[int], None] = lambda _: None) -> None:
         self.lines = {number: _Line(*each) for number, each in lines.items()}
         self.flows: list[FifoFlow] = []
-        self.now = 0.0
+        self.now = 0
         self.events = 0
         self._told = ended
-        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._heap: list[tuple[int, bool, int, Callable[[], None]]] = []
+        self._dirty: set[int] = set()
         self._order = count()
         self._left: dict[int, dict[int, float]] = {number: {} for number in lines}
         self._turns: dict[int, deque[int]] = {}
+        self._own: set[int] = set()
 
     def add(self, flow: FifoFlow) -> None:
         """A flow that begins at its time."""
         self.flows.append(flow)
+        self._own |= {flow.way[0], *flow.back[:1]}
         number = len(self.flows) - 1
         self._at(flow.start_ps, lambda: self._start(number))
 
     def run(self) -> None:
         """Play all events."""
         while self._heap:
-            self.now, _, what = heapq.heappop(self._heap)
+            self.now, _, _, what = heapq.heappop(self._heap)
             self.events += 1
             what()
 
-    def _at(self, time: float, what: Callable[[], None]) -> None:
-        heapq.heappush(self._heap, (max(time, self.now), next(self._order), what))
+    def _at(self, time: float, what: Callable[[], None], *, last: bool = False) -> None:
+        """Do something at a time, in whole ps; ``last``: after all else of that time."""
+        heapq.heappush(self._heap, (max(ceil(time - _ROUNDING_PS), self.now), last, next(self._order), what))
+
+    def _later(self, link: int) -> None:
+        """Find a link's shares once all of this moment has come."""
+        if link not in self._dirty:
+            self._dirty.add(link)
+            self._at(self.now, lambda: (self._share if link in self._own else self._serve)(link), last=True)
 
     # The first line: queue pairs that have something to send share it equally.
 
@@ -105,22 +117,23 @@ class Fifo:
         if len(turns) == 1:
             self._settle_sender(flow.way[0])
             self._left[flow.way[0]][number] = flow.bytes
-            self._share(flow.way[0])
+            self._later(flow.way[0])
 
     def _settle_sender(self, link: int) -> None:
         line, active = self.lines[link], self._left[link]
         for number in active:
-            active[number] -= line.leaving[number] * (self.now - line.since_ps)
+            active[number] -= line.leaving.get(number, 0.0) * (self.now - line.since_ps)
         line.since_ps = self.now
 
     def _share(self, link: int) -> None:
         line, active = self.lines[link], self._left[link]
+        self._dirty.discard(link)
         line.version += 1
         version = line.version
-        share = line.free / max(len(active), 1)
+        share = max(line.rate - line.kept, 0.0) / max(len(active), 1)
         self._leave(link, dict.fromkeys(active, share))
         if active and share:
-            self._at(self.now + max(min(active.values()), 0.0) / share, lambda: self._sent(link, version))
+            self._at(self.now + max(min(active.values()), 0.0) / share, lambda: self._sent(link, version), last=True)
 
     def _sent(self, link: int, version: int) -> None:
         if self.lines[link].version != version:
@@ -148,6 +161,8 @@ class Fifo:
             rate = leaving.get(number, 0.0)
             if abs(rate - line.leaving.get(number, 0.0)) <= _CLOSE * rate:
                 continue
+            if number == _ANSWERS:
+                continue
             flow = self.flows[number]
             place = flow.way.index(link) + 1
             if place < len(flow.way):
@@ -168,7 +183,7 @@ class Fifo:
         line.coming = {number: rate for number, rate in {**line.coming, **rates}.items() if rate > 0.0}
         if line.queue and line.coming:
             line.queue.append(_Mixture(line.coming))
-        self._serve(link)
+        self._later(link)
 
     def _settle(self, line: _Line) -> None:
         """Bring the mixtures up to date: the last grows, the first shrinks."""
@@ -176,13 +191,15 @@ class Fifo:
         if line.queue:
             if line.coming:
                 line.queue[-1].bytes += sum(line.coming.values()) * passed
-            line.queue[0].bytes -= line.free * passed
+            line.queue[0].bytes -= line.rate * passed
 
     def _serve(self, link: int) -> None:
         """Find what leaves a line, and when that changes by itself."""
         line = self.lines[link]
+        self._settle(line)
+        self._dirty.discard(link)
         line.version += 1
-        version, free, coming = line.version, line.free, sum(line.coming.values())
+        version, free, coming = line.version, line.rate, sum(line.coming.values())
         while line.queue and line.queue[0].bytes < _CRUMB and (len(line.queue) > 1 or coming <= free * (1 + _CLOSE)):
             line.queue.popleft()
         if not line.queue and coming > free * (1 + _CLOSE):
@@ -195,7 +212,7 @@ class Fifo:
         self._leave(link, {number: rate * free / total for number, rate in first.rates.items()})
         grows = coming if len(line.queue) == 1 and line.coming else 0.0
         if free > grows:
-            self._at(self.now + first.bytes / (free - grows), lambda: self._drained(link, version))
+            self._at(self.now + first.bytes / (free - grows), lambda: self._drained(link, version), last=True)
 
     def _drained(self, link: int, version: int) -> None:
         if self.lines[link].version == version:
@@ -203,26 +220,24 @@ class Fifo:
             self.lines[link].queue[0].bytes = min(self.lines[link].queue[0].bytes, 0.0)
             self._serve(link)
 
-    # Acknowledgements: a link has what they leave.
+    # Acknowledgements: one more flow in each queue on their way; of a sender's line they take their part first.
 
     def _answer(self, flow: FifoFlow, rate: float, delay_ps: float) -> None:
         more = rate - flow.answered
         if flow.back and abs(more) > RATE_STEP * flow.answered:
             flow.answered = rate
-            self._at(self.now + delay_ps, lambda: self._take(flow.back, more * flow.back_share))
+            self._at(self.now + delay_ps + flow.after_ps, lambda: self._take(flow.back, more * flow.back_share))
 
     def _take(self, links: tuple[int, ...], more: float) -> None:
-        for link in links:
-            line = self.lines[link]
-            line.taken += more
-            if abs(line.taken - line.kept) > LINE_STEP * line.rate:
-                sends = bool(self._left[link])
-                if sends:
-                    self._settle_sender(link)
-                else:
-                    self._settle(line)
+        link, line = links[0], self.lines[links[0]]
+        line.taken += more
+        if abs(line.taken - line.kept) > LINE_STEP * line.rate:
+            if link in self._own:
+                self._settle_sender(link)
                 line.kept = line.taken
-                if sends:
-                    self._share(link)
-                else:
-                    self._serve(link)
+                self._later(link)
+            else:
+                line.kept = line.taken
+                self._come(link, {_ANSWERS: line.taken})
+        if links[1:]:
+            self._at(self.now + line.delay_ps, lambda: self._take(links[1:], more))

@@ -22,6 +22,11 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 
+QUEUE_GRAIN_BYTES = 4096.0
+"""Where flows meet in queues, the least bytes that came in together before a change counts; fitted: docs/flow.md."""
+QUEUE_GRAIN_SHARE = 0.05
+"""The same as a share of the queue."""
+
 
 class FlowBackend(SessionBackend):
     """Messages as flows; arguments and errors as for :class:`SessionBackend`."""
@@ -56,6 +61,8 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
         "queues": _queues(plan),
+        "grain_bytes": QUEUE_GRAIN_BYTES,
+        "grain_share": QUEUE_GRAIN_SHARE,
     }
     for number, transport in enumerate(plan.transports.values()):
         values |= {f"{number}.{name}": value for name, value in _numbers(transport).items()}

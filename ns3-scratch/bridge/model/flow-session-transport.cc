@@ -57,6 +57,8 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     part("packets_part", flows.spreads);
     part("ways_differ", flows.waysDiffer);
     part("queues", flows.queues);
+    part("grain_bytes", flows.grain.bytes);
+    part("grain_share", flows.grain.share);
     flows.baseAddress = FabricNetwork::BASE_ADDRESS;
     flows.listener = &context.listener;
     flows.meterPs = context.description.observation.utilisationIntervalPs;

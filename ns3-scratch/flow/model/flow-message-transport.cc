@@ -61,7 +61,7 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
 {
     if (m_context.queues)
     {
-        m_queued = std::make_unique<FlowQueues>(*this, m_meter);
+        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain);
         m_queued->AddLink(0.0, 0, true);
     }
     m_network.AddLink(0.0);

@@ -35,6 +35,7 @@ struct FlowContext
     bool spreads{false};                              //!< packets of a message part
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
     bool queues{false};                               //!< nothing slows senders: FlowQueues
+    FlowGrain grain;                                  //!< of their mixtures
     uint32_t baseAddress{0};                          //!< IPv4 address of host 0
     int64_t meterPs{0};                 //!< observed lines are told of by such intervals
     MessageListener* listener{nullptr}; //!< told of messages

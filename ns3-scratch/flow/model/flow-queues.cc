@@ -14,9 +14,7 @@ namespace ns3
 namespace
 {
 constexpr double CLOSE = 1e-9; // rates nearer than this are one
-constexpr double ROUNDING_PS = 1.0;
-double Env(const char* n, double d) { const char* v = std::getenv(n); return v ? std::atof(v) : d; }
-const double RATE_STEP = Env("RS", 0.0937), LINE_STEP = Env("LS", 0.0083), GB = Env("GB", 4096), GS = Env("GS", 0.05);
+constexpr double ROUNDING_PS = 1.0; // of the time of an event
 
 /// \return whether two rates are one
 bool
@@ -33,9 +31,10 @@ Lasting(double bytes, double rate)
 }
 } // namespace
 
-FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter)
+FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain)
     : m_owner(owner),
-      m_meter(meter)
+      m_meter(meter),
+      m_grain(grain)
 {
 }
 
@@ -205,7 +204,7 @@ FlowQueues::Come(const Change& change)
     }
     else if (link.backlog && link.growing > 0.0)
     {
-        if (link.growing >= std::max(GB, GS * (link.left + link.queued)))
+        if (link.growing >= std::max(m_grain.bytes, m_grain.share * (link.left + link.queued)))
         {
             Complete(link);
         }
@@ -479,7 +478,7 @@ void
 FlowQueues::Follow(Flow& flow, double rate, int64_t delayPs)
 {
     const double more = rate - flow.answered;
-    if (flow.demand.back.empty() || std::abs(more) <= RATE_STEP * flow.answered)
+    if (flow.demand.back.empty() || std::abs(more) <= FlowNetwork::RATE_STEP * flow.answered)
     {
         return;
     }
@@ -507,7 +506,7 @@ FlowQueues::TakeAnswers()
         const uint32_t number = answers.back.front().link;
         Link& link = m_links[number];
         link.load += answers.rate;
-        if (std::abs(link.load - link.kept) > LINE_STEP * link.rate)
+        if (std::abs(link.load - link.kept) > FlowNetwork::LINE_STEP * link.rate)
         {
             ChangeAnswers(number);
         }

@@ -27,6 +27,13 @@ class FlowQueuesOwner
     virtual void FlowPassed(uint32_t flow) = 0;
 };
 
+/// The least that a mixture holds before another one begins.
+struct FlowGrain
+{
+    double bytes{0.0}; //!< at least
+    double share{0.0}; //!< of the queue, at least
+};
+
 /**
  * Flows through queues, for senders that nothing slows down: a sender's flows share its line
  * equally, and every other line has a queue without an end, first in, first out. Bytes leave a
@@ -34,20 +41,18 @@ class FlowQueuesOwner
  * arrived, a queue's delay earlier.
  *
  * A queue is a row of mixtures: the first is served, the last grows. A new mixture begins when what
- * comes in changes, if the last holds at least GRAIN_BYTES and GRAIN_SHARE of the queue; else the
- * change is mixed in. No byte is lost by that, only its place within a mixture.
+ * comes in changes, if the last is as large as FlowGrain says; else the change is mixed in. No byte is
+ * lost by that, only its place within a mixture.
  *
- * Acknowledgements take from a line what FlowNetwork takes for them; each flow's have the rate at
- * which its bytes arrive.
+ * Acknowledgements begin when bytes arrive, follow rates in the steps of FlowNetwork, and wait in a
+ * queue as one more flow. They come to the next queue as if they hadn't waited. A sender's line has
+ * for data what they leave.
  */
 class FlowQueues
 {
   public:
-    static constexpr double GRAIN_BYTES = 4096.0;
-    static constexpr double GRAIN_SHARE = 0.05;
-
-    /// \param owner is told of ends \param meter of what some links carry
-    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter);
+    /// \param owner is told of ends \param meter of what some links carry \param grain of mixtures
+    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain);
 
     /// \param rate bytes per picosecond of a new link \param delayPs from its end to the next queue
     /// \param sends whether it is a sender's own \return its number: 0, 1, ...
@@ -237,6 +242,7 @@ class FlowQueues
 
     FlowQueuesOwner& m_owner;                                               //!< is told of ends
     FlowMeter& m_meter;                                                     //!< of some links
+    FlowGrain m_grain;                                                      //!< of mixtures
     std::vector<Link> m_links;                                              //!< by number
     std::vector<Flow> m_flows;                                              //!< by number
     std::deque<FlowUse> m_answers;                                          //!< links of those
