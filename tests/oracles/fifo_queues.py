@@ -77,7 +77,7 @@ class Fifo:
         self.now = 0
         self.events = 0
         self._told = ended
-        self._heap: list[tuple[int, bool, int, Callable[[], None]]] = []
+        self._heap: list[tuple[int, int, int, Callable[[], None]]] = []
         self._dirty: set[int] = set()
         self._order = count()
         self._left: dict[int, dict[int, float]] = {number: {} for number in lines}
@@ -98,15 +98,15 @@ class Fifo:
             self.events += 1
             what()
 
-    def _at(self, time: float, what: Callable[[], None], *, last: bool = False) -> None:
-        """Do something at a time, in whole ps; ``last``: after all else of that time."""
-        heapq.heappush(self._heap, (max(ceil(time - _ROUNDING_PS), self.now), last, next(self._order), what))
+    def _at(self, time: float, what: Callable[[], None], *, phase: int = 0) -> None:
+        """Do something at a time, in whole ps; ``phase``: after what has a lower one at that time."""
+        heapq.heappush(self._heap, (max(ceil(time - _ROUNDING_PS), self.now), phase, next(self._order), what))
 
     def _later(self, link: int) -> None:
         """Find a link's shares once all of this moment has come."""
         if link not in self._dirty:
             self._dirty.add(link)
-            self._at(self.now, lambda: (self._share if link in self._own else self._serve)(link), last=True)
+            self._at(self.now, lambda: (self._share if link in self._own else self._serve)(link), phase=2)
 
     # The first line: queue pairs that have something to send share it equally.
 
@@ -133,7 +133,7 @@ class Fifo:
         share = max(line.rate - line.kept, 0.0) / max(len(active), 1)
         self._leave(link, dict.fromkeys(active, share))
         if active and share:
-            self._at(self.now + max(min(active.values()), 0.0) / share, lambda: self._sent(link, version), last=True)
+            self._at(self.now + max(min(active.values()), 0.0) / share, lambda: self._sent(link, version), phase=2)
 
     def _sent(self, link: int, version: int) -> None:
         if self.lines[link].version != version:
@@ -212,7 +212,7 @@ class Fifo:
         self._leave(link, {number: rate * free / total for number, rate in first.rates.items()})
         grows = coming if len(line.queue) == 1 and line.coming else 0.0
         if free > grows:
-            self._at(self.now + first.bytes / (free - grows), lambda: self._drained(link, version), last=True)
+            self._at(self.now + first.bytes / (free - grows), lambda: self._drained(link, version), phase=2)
 
     def _drained(self, link: int, version: int) -> None:
         if self.lines[link].version == version:
@@ -231,6 +231,12 @@ class Fifo:
     def _take(self, links: tuple[int, ...], more: float) -> None:
         link, line = links[0], self.lines[links[0]]
         line.taken += more
+        self._at(self.now, lambda: self._keep(link), phase=1)
+        if links[1:]:
+            self._at(self.now + line.delay_ps, lambda: self._take(links[1:], more))
+
+    def _keep(self, link: int) -> None:
+        line = self.lines[link]
         if abs(line.taken - line.kept) > LINE_STEP * line.rate:
             if link in self._own:
                 self._settle_sender(link)
@@ -239,5 +245,3 @@ class Fifo:
             else:
                 line.kept = line.taken
                 self._come(link, {_ANSWERS: line.taken})
-        if links[1:]:
-            self._at(self.now + line.delay_ps, lambda: self._take(links[1:], more))

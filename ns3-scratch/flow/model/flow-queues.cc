@@ -506,10 +506,7 @@ FlowQueues::TakeAnswers()
         const uint32_t number = answers.back.front().link;
         Link& link = m_links[number];
         link.load += answers.rate;
-        if (std::abs(link.load - link.kept) > FlowNetwork::LINE_STEP * link.rate)
-        {
-            ChangeAnswers(number);
-        }
+        m_touched.push_back(number);
         answers.back = answers.back.subspan(1);
         if (!answers.back.empty())
         {
@@ -517,6 +514,15 @@ FlowQueues::TakeAnswers()
             Answer(answers);
         }
     }
+    for (const uint32_t number : m_touched)
+    {
+        const Link& link = m_links[number];
+        if (std::abs(link.load - link.kept) > FlowNetwork::LINE_STEP * link.rate)
+        {
+            ChangeAnswers(number);
+        }
+    }
+    m_touched.clear();
 }
 
 void

@@ -131,7 +131,6 @@ class FlowQueues
         bool backlog{false};             //!< there is a queue
         bool open{false};                //!< its only mixture is served while it grows
         bool mixed{false};               //!< the one that grows has seen a change
-        bool touched{false};             //!< acknowledgements take something else
         double coming{0.0};              //!< rate of all together
         double left{0.0};                //!< bytes of the first mixture
         double growing{0.0};             //!< bytes of the last
@@ -247,6 +246,7 @@ class FlowQueues
     std::vector<Flow> m_flows;                                              //!< by number
     std::deque<FlowUse> m_answers;                                          //!< links of those
     std::vector<uint32_t> m_free;                                           //!< numbers to use again
+    std::vector<uint32_t> m_touched;                                        //!< by acknowledgements
     std::vector<uint32_t> m_done;                                           //!< that have just passed
     std::priority_queue<Event, std::vector<Event>, std::greater<>> m_events; //!< to come
     std::priority_queue<Answers, std::vector<Answers>, std::greater<>> m_due;  //!< in time
