@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import ceil
 
-RATE_STEP = 0.0937
+RATE_STEP = 0.05
 """Of a flow's rate: its acknowledgements follow it once it differs by more from what they have."""
-LINE_STEP = 0.0083
+LINE_STEP = 0.004
 """Of a line's rate: what a link keeps for acknowledgements follows what they take once that differs by more."""
 _CRUMB = 0.05
 """Bytes that are rounding: what fast lines carry in a ps."""

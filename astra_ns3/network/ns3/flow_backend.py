@@ -22,9 +22,9 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 
-QUEUE_GRAIN_BYTES = 4096.0
+QUEUE_GRAIN_BYTES = 2048.0
 """Where flows meet in queues, the least bytes that came in together before a change counts; fitted: docs/flow.md."""
-QUEUE_GRAIN_SHARE = 0.05
+QUEUE_GRAIN_SHARE = 0.03
 """The same as a share of the queue."""
 
 
@@ -48,6 +48,14 @@ class FlowBackend(SessionBackend):
             on_built=on_built,
         )
 
+    def warnings(self) -> list[str]:
+        """Beside the usual ones, that a result is a lower bound where packets would be lost."""
+        full = int(self.statistics()["full_queues"])
+        ports = "1 port" if full == 1 else f"{full:,} ports"
+        bound = f"at {ports} of switches without pauses more would wait than buffers hold; packets would be lost there, "
+        bound += "of which flows know nothing: times are a lower bound"
+        return [*super().warnings(), *([bound] if full else [])]
+
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
     describe_fabric(description, plan, _without_queues(plan.graph), seed)
@@ -61,12 +69,19 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
         "queues": _queues(plan),
+        "rooms": np.array([_room_bytes(config) for config in plan.graph.switch_configs], dtype=np.int64),
         "grain_bytes": QUEUE_GRAIN_BYTES,
         "grain_share": QUEUE_GRAIN_SHARE,
     }
     for number, transport in enumerate(plan.transports.values()):
         values |= {f"{number}.{name}": value for name, value in _numbers(transport).items()}
     description.transport("flow", values)
+
+
+def _room_bytes(config: SwitchConfig) -> int:
+    """Return what a switch has room for before it loses packets, 0 if pauses keep it from that."""
+    share = 1.0 if config.alpha is None else config.alpha / (1 + config.alpha)
+    return 0 if config.pfc is not None else int(config.buffer_bytes * share)
 
 
 def _queues(plan: NetworkPlan) -> bool:
@@ -89,6 +104,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "window_bytes": transport.window_bytes,
         "headroom": transport.flow_headroom / (1 - transport.flow_headroom),
         "start_cost": transport.flow_start_cost,
+        "in_flight_bytes": transport.flow_in_flight_bytes,
         "queue_pairs": transport.queue_pairs,
         "per_message": transport.pair_of_message,
         "split_messages": transport.message_parts > 1,

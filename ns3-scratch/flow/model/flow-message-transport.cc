@@ -48,21 +48,36 @@ KeyOf(const RocePath& path, uint32_t kind)
     key.insert(key.end(), path.heads.begin(), path.heads.end());
     return key;
 }
+
+/// \return room of switches, or none if no switch loses anything
+std::unique_ptr<FlowRooms>
+MakeRooms(const FlowContext& context)
+{
+    const auto loses = [](uint64_t bytes) { return bytes > 0; };
+    return std::any_of(context.rooms.begin(), context.rooms.end(), loses)
+               ? std::make_unique<FlowRooms>(context.hosts.size(), context.rooms)
+               : nullptr;
+}
 } // namespace
 
 FlowMessageTransport::FlowMessageTransport(FlowContext context)
     : m_context(std::move(context)),
       m_accountant(m_context.listener->GetAccountant()),
       m_meter(m_context.meterPs),
-      m_network(*this, m_meter, m_accountant != nullptr),
+      m_rooms(MakeRooms(m_context)),
+      m_network(*this, m_meter, m_accountant != nullptr, m_rooms.get()),
       m_paths(m_context.hosts, m_context.spreads),
       m_numbers(m_context.hostOfNpu.size()),
       m_ports(m_context.hosts.size(), FIRST_PORT)
 {
     if (m_context.queues)
     {
-        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain);
+        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain, m_rooms.get());
         m_queued->AddLink(0.0, 0, true);
+    }
+    if (m_rooms)
+    {
+        m_rooms->AddLink(nullptr);
     }
     m_network.AddLink(0.0);
     m_portOf.push_back(nullptr);
@@ -124,6 +139,10 @@ FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
         m_portOf.push_back(port);
         m_meter.AddLink(port->TellsLine() ? port : nullptr);
         const double rate = port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0;
+        if (m_rooms)
+        {
+            m_rooms->AddLink(port);
+        }
         if (m_queued)
         {
             m_queued->AddLink(rate, port->GetDelayPs(), isFirst);
@@ -345,6 +364,11 @@ FlowMessageTransport::Begin(uint32_t number)
         demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
     }
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
+    demand.roundTripPs = m_ways[queue.way].roundTripPs;
+    demand.inFlight = kind.inFlightBytes > 0 ? static_cast<double>(kind.inFlightBytes)
+                      : kind.inFlightBytes == 0
+                          ? wireBytes
+                          : demand.alone * static_cast<double>(demand.roundTripPs);
     if (queue.isNew && demand.alone > 0.0)
     {
         const double first = static_cast<double>(std::min(bytes, kind.windowBytes)) / bytes;

@@ -36,6 +36,7 @@ struct FlowContext
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
     bool queues{false};                               //!< nothing slows senders: FlowQueues
     FlowGrain grain;                                  //!< of their mixtures
+    std::vector<uint64_t> rooms;                      //!< bytes of each switch, 0 if it loses none
     uint32_t baseAddress{0};                          //!< IPv4 address of host 0
     int64_t meterPs{0};                 //!< observed lines are told of by such intervals
     MessageListener* listener{nullptr}; //!< told of messages
@@ -73,6 +74,12 @@ class FlowMessageTransport : public MessageTransport,
     uint64_t GetFlows() const
     {
         return m_flows;
+    }
+
+    /// \return in front of how many links packets would have been lost
+    uint64_t GetFullQueues() const
+    {
+        return m_rooms ? m_rooms->GetFull() : 0;
     }
 
     /// \return how often rates were shared anew
@@ -169,6 +176,7 @@ class FlowMessageTransport : public MessageTransport,
     std::unique_ptr<RoceMessageParts> m_parts;                //!< of messages, if split
     MessageAccountant* m_accountant;                          //!< keeps accounts, or none
     FlowMeter m_meter;                                        //!< of observed lines
+    std::unique_ptr<FlowRooms> m_rooms;                       //!< if switches may lose
     FlowNetwork m_network;                                    //!< rates
     std::unique_ptr<FlowQueues> m_queued;                     //!< or queues
     std::vector<Sent> m_sent;                                 //!< by flow, of queues

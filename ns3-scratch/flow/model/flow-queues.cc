@@ -31,10 +31,14 @@ Lasting(double bytes, double rate)
 }
 } // namespace
 
-FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain)
+FlowQueues::FlowQueues(FlowQueuesOwner& owner,
+                       FlowMeter& meter,
+                       FlowGrain grain,
+                       FlowRooms* rooms)
     : m_owner(owner),
       m_meter(meter),
-      m_grain(grain)
+      m_grain(grain),
+      m_rooms(rooms)
 {
 }
 
@@ -59,7 +63,7 @@ FlowQueues::SetRate(uint32_t number, double rate)
 {
     Link& link = m_links[number];
     m_nowPs = Simulator::Now().GetTimeStep();
-    Settle(link);
+    Settle(number);
     link.rate = rate;
     link.stale = true;
     Mark(number);
@@ -86,7 +90,7 @@ FlowQueues::Begin(const FlowDemand& demand)
     m_nowPs = Simulator::Now().GetTimeStep();
     const uint32_t first = demand.forth.front().link;
     Link& link = m_links[first];
-    Settle(link);
+    Settle(first);
     Flow& flow = m_flows[number];
     flow.demand = demand;
     flow.answered = 0.0;
@@ -120,8 +124,9 @@ FlowQueues::Mark(uint32_t number)
 }
 
 void
-FlowQueues::Settle(Link& link) const
+FlowQueues::Settle(uint32_t number)
 {
+    Link& link = m_links[number];
     const auto passed = static_cast<double>(m_nowPs - link.sincePs);
     link.sincePs = m_nowPs;
     if (link.sends)
@@ -136,6 +141,12 @@ FlowQueues::Settle(Link& link) const
     {
         link.left -= FreeOf(link) * passed;
         link.growing += link.coming * passed;
+    }
+    if (m_rooms && link.backlog)
+    {
+        const double more = (link.coming - FreeOf(link)) * passed;
+        link.standing += more;
+        m_rooms->Change(number, more);
     }
 }
 
@@ -196,7 +207,7 @@ FlowQueues::Come(const Change& change)
 {
     const uint32_t number = m_flows[change.flow].demand.forth[change.place].link;
     Link& link = m_links[number];
-    Settle(link);
+    Settle(number);
     if (link.open)
     {
         link.left = 0.0;
@@ -247,8 +258,9 @@ FlowQueues::TakeNext(Link& link)
 }
 
 void
-FlowQueues::Advance(Link& link, double free)
+FlowQueues::Advance(uint32_t number, double free)
 {
+    Link& link = m_links[number];
     const double crumb = std::max(free, link.coming) * ROUNDING_PS;
     const bool fits = link.coming <= free * (1 + CLOSE);
     while (link.backlog && !link.open && link.left <= crumb * CLOSE)
@@ -278,7 +290,11 @@ FlowQueues::Advance(Link& link, double free)
     }
     if (!link.backlog)
     {
-        link.left = link.growing = link.queued = 0.0;
+        if (m_rooms)
+        {
+            m_rooms->Change(number, -link.standing);
+        }
+        link.left = link.growing = link.queued = link.standing = 0.0;
         link.mixed = false;
         link.backlog = link.open = !fits;
         link.stale = true;
@@ -290,7 +306,7 @@ FlowQueues::Serve(uint32_t number)
 {
     Link& link = m_links[number];
     m_solutions++;
-    Settle(link);
+    Settle(number);
     link.version++;
     if (link.sends)
     {
@@ -299,7 +315,7 @@ FlowQueues::Serve(uint32_t number)
     }
     link.dirty = false;
     const double free = FreeOf(link);
-    Advance(link, free);
+    Advance(number, free);
     if (link.open || link.stale)
     {
         const bool first = link.backlog && !link.open;
@@ -478,7 +494,7 @@ void
 FlowQueues::Follow(Flow& flow, double rate, int64_t delayPs)
 {
     const double more = rate - flow.answered;
-    if (flow.demand.back.empty() || std::abs(more) <= FlowNetwork::RATE_STEP * flow.answered)
+    if (flow.demand.back.empty() || std::abs(more) <= RATE_STEP * flow.answered)
     {
         return;
     }
@@ -517,7 +533,7 @@ FlowQueues::TakeAnswers()
     for (const uint32_t number : m_touched)
     {
         const Link& link = m_links[number];
-        if (std::abs(link.load - link.kept) > FlowNetwork::LINE_STEP * link.rate)
+        if (std::abs(link.load - link.kept) > LINE_STEP * link.rate)
         {
             ChangeAnswers(number);
         }
@@ -529,7 +545,7 @@ void
 FlowQueues::ChangeAnswers(uint32_t number)
 {
     Link& link = m_links[number];
-    Settle(link);
+    Settle(number);
     if (link.sends)
     {
         m_meter.Change(number, link.load - link.kept, m_nowPs);

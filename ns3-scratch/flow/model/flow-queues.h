@@ -44,15 +44,19 @@ struct FlowGrain
  * comes in changes, if the last is as large as FlowGrain says; else the change is mixed in. No byte is
  * lost by that, only its place within a mixture.
  *
- * Acknowledgements begin when bytes arrive, follow rates in the steps of FlowNetwork, and wait in a
- * queue as one more flow. They come to the next queue as if they hadn't waited. A sender's line has
+ * Acknowledgements begin when bytes arrive, follow rates in steps as those of FlowNetwork do, and
+ * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A sender's line has
  * for data what they leave.
  */
 class FlowQueues
 {
   public:
+    static constexpr double RATE_STEP = 0.05;  //!< of a flow's rate
+    static constexpr double LINE_STEP = 0.004; //!< of a line's rate
+
     /// \param owner is told of ends \param meter of what some links carry \param grain of mixtures
-    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain);
+    /// \param rooms of switches that may lose, or none
+    FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms* rooms);
 
     /// \param rate bytes per picosecond of a new link \param delayPs from its end to the next queue
     /// \param sends whether it is a sender's own \return its number: 0, 1, ...
@@ -134,6 +138,7 @@ class FlowQueues
         double coming{0.0};              //!< rate of all together
         double left{0.0};                //!< bytes of the first mixture
         double growing{0.0};             //!< bytes of the last
+        double standing{0.0};            //!< bytes of all, where there is a room for them
         double queued{0.0};              //!< bytes of those between
         double share{0.0};               //!< rate of each of a sender's flows
         double served{0.0};              //!< bytes that a sender gave each of its flows
@@ -211,7 +216,7 @@ class FlowQueues
     /// The shares of a link are to be found in this moment.
     void Mark(uint32_t link);
     /// Bring what is in a queue up to date.
-    void Settle(Link& link) const;
+    void Settle(uint32_t link);
     /// \return the member of a link that a change is about
     Member& MemberOf(uint32_t link, const Change& change);
     /// What comes into a queue changes.
@@ -225,7 +230,7 @@ class FlowQueues
     /// The first mixture has left.
     void TakeNext(Link& link);
     /// Find which mixture is served. \param free rate of the line
-    void Advance(Link& link, double free);
+    void Advance(uint32_t link, double free);
     /// Tell the next links what leaves. Members know it.
     void Tell(uint32_t link);
     /// \return whether nothing of a flow is left in front of a link
@@ -242,6 +247,7 @@ class FlowQueues
     FlowQueuesOwner& m_owner;                                               //!< is told of ends
     FlowMeter& m_meter;                                                     //!< of some links
     FlowGrain m_grain;                                                      //!< of mixtures
+    FlowRooms* m_rooms;                                                     //!< or none
     std::vector<Link> m_links;                                              //!< by number
     std::vector<Flow> m_flows;                                              //!< by number
     std::deque<FlowUse> m_answers;                                          //!< links of those
