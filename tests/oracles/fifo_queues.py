@@ -67,7 +67,6 @@ class _Line:
     version: int = 0
 
 
-
 class Fifo:
     """Plays flows; ``lines``: bytes per ps and delay in ps of each link; ``ended`` is told of each flow's last byte."""
 

@@ -51,9 +51,11 @@ class FlowBackend(SessionBackend):
     def warnings(self) -> list[str]:
         """Beside the usual ones, that a result is a lower bound where packets would be lost."""
         full = int(self.statistics()["full_queues"])
-        ports = "1 port" if full == 1 else f"{full:,} ports"
-        bound = f"at {ports} of switches without pauses more would wait than buffers hold; packets would be lost there, "
-        bound += "of which flows know nothing: times are a lower bound"
+        bound = "1 port" if full == 1 else f"{full:,} ports"
+        bound = (
+            f"more may wait than switches without pauses have room for, at {bound}: packets would be lost there, and "
+        )
+        bound += "flows know nothing of that; times are a lower bound"
         return [*super().warnings(), *([bound] if full else [])]
 
 

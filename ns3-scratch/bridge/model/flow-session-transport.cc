@@ -83,7 +83,8 @@ FlowSessionTransport::GetMessages()
 std::vector<TransportCounter>
 FlowSessionTransport::GetCounters() const
 {
-    return {{"flows", m_transport->GetFlows()}, {"solutions", m_transport->GetSolutions()},
+    return {{"flows", m_transport->GetFlows()},
+            {"solutions", m_transport->GetSolutions()},
             {"full_queues", m_transport->GetFullQueues()}};
 }
 

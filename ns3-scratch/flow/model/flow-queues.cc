@@ -13,7 +13,7 @@ namespace ns3
 
 namespace
 {
-constexpr double CLOSE = 1e-9; // rates nearer than this are one
+constexpr double CLOSE = 1e-9;      // rates nearer than this are one
 constexpr double ROUNDING_PS = 1.0; // of the time of an event
 
 /// \return whether two rates are one
@@ -31,10 +31,7 @@ Lasting(double bytes, double rate)
 }
 } // namespace
 
-FlowQueues::FlowQueues(FlowQueuesOwner& owner,
-                       FlowMeter& meter,
-                       FlowGrain grain,
-                       FlowRooms* rooms)
+FlowQueues::FlowQueues(FlowQueuesOwner& owner, FlowMeter& meter, FlowGrain grain, FlowRooms* rooms)
     : m_owner(owner),
       m_meter(meter),
       m_grain(grain),

@@ -41,12 +41,12 @@ struct FlowGrain
  * arrived, a queue's delay earlier.
  *
  * A queue is a row of mixtures: the first is served, the last grows. A new mixture begins when what
- * comes in changes, if the last is as large as FlowGrain says; else the change is mixed in. No byte is
- * lost by that, only its place within a mixture.
+ * comes in changes, if the last is as large as FlowGrain says; else the change is mixed in. No byte
+ * is lost by that, only its place within a mixture.
  *
  * Acknowledgements begin when bytes arrive, follow rates in steps as those of FlowNetwork do, and
- * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A sender's line has
- * for data what they leave.
+ * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A
+ * sender's line has for data what they leave.
  */
 class FlowQueues
 {
@@ -122,32 +122,32 @@ class FlowQueues
     /// A link with the queue in front of it.
     struct Link
     {
-        double rate{0.0};                //!< of the line
-        double kept{0.0};                //!< of it, taken by acknowledgements as far as told
-        double load{0.0};                //!< what they take
+        double rate{0.0};                   //!< of the line
+        double kept{0.0};                   //!< of it, taken by acknowledgements as far as told
+        double load{0.0};                   //!< what they take
         uint32_t answers{FlowShares::NONE}; //!< the flow that stands for them in a queue
-        int64_t delayPs{0};              //!< to the next queue
-        int64_t sincePs{0};              //!< all is known until then
-        uint32_t version{0};             //!< of what is served
-        bool sends{false};               //!< it is the first link of its flows
-        bool dirty{false};               //!< its shares must be found
-        bool stale{false};               //!< what leaves it is another mixture, or has another rate
-        bool backlog{false};             //!< there is a queue
-        bool open{false};                //!< its only mixture is served while it grows
-        bool mixed{false};               //!< the one that grows has seen a change
-        double coming{0.0};              //!< rate of all together
-        double left{0.0};                //!< bytes of the first mixture
-        double growing{0.0};             //!< bytes of the last
-        double standing{0.0};            //!< bytes of all, where there is a room for them
-        double queued{0.0};              //!< bytes of those between
-        double share{0.0};               //!< rate of each of a sender's flows
-        double served{0.0};              //!< bytes that a sender gave each of its flows
-        std::vector<Member> members;     //!< its flows
-        std::deque<Mixture> mixtures;    //!< complete ones
+        int64_t delayPs{0};                 //!< to the next queue
+        int64_t sincePs{0};                 //!< all is known until then
+        uint32_t version{0};                //!< of what is served
+        bool sends{false};                  //!< it is the first link of its flows
+        bool dirty{false};                  //!< its shares must be found
+        bool stale{false};            //!< what leaves it is another mixture, or has another rate
+        bool backlog{false};          //!< there is a queue
+        bool open{false};             //!< its only mixture is served while it grows
+        bool mixed{false};            //!< the one that grows has seen a change
+        double coming{0.0};           //!< rate of all together
+        double left{0.0};             //!< bytes of the first mixture
+        double growing{0.0};          //!< bytes of the last
+        double standing{0.0};         //!< bytes of all, where there is a room for them
+        double queued{0.0};           //!< bytes of those between
+        double share{0.0};            //!< rate of each of a sender's flows
+        double served{0.0};           //!< bytes that a sender gave each of its flows
+        std::vector<Member> members;  //!< its flows
+        std::deque<Mixture> mixtures; //!< complete ones
         std::priority_queue<std::pair<double, uint32_t>,
                             std::vector<std::pair<double, uint32_t>>,
                             std::greater<>>
-            ends; //!< of a sender's flows, by bytes that each got
+            ends;                             //!< of a sender's flows, by bytes that each got
         std::deque<std::vector<Change>> pipe; //!< changes on their way to the next queues
     };
 
@@ -244,23 +244,23 @@ class FlowQueues
     /// Acknowledgements take what is due.
     void TakeAnswers();
 
-    FlowQueuesOwner& m_owner;                                               //!< is told of ends
-    FlowMeter& m_meter;                                                     //!< of some links
-    FlowGrain m_grain;                                                      //!< of mixtures
-    FlowRooms* m_rooms;                                                     //!< or none
-    std::vector<Link> m_links;                                              //!< by number
-    std::vector<Flow> m_flows;                                              //!< by number
-    std::deque<FlowUse> m_answers;                                          //!< links of those
-    std::vector<uint32_t> m_free;                                           //!< numbers to use again
-    std::vector<uint32_t> m_touched;                                        //!< by acknowledgements
-    std::vector<uint32_t> m_done;                                           //!< that have just passed
-    std::priority_queue<Event, std::vector<Event>, std::greater<>> m_events; //!< to come
-    std::priority_queue<Answers, std::vector<Answers>, std::greater<>> m_due;  //!< in time
-    int64_t m_nowPs{0};                      //!< the time
-    int64_t m_eventPs{FlowAgenda::NEVER};    //!< of the next event
-    uint64_t m_order{0};                     //!< events so far
-    uint64_t m_solutions{0};                 //!< so far
-    bool m_passes{false};                    //!< events are played
+    FlowQueuesOwner& m_owner;        //!< is told of ends
+    FlowMeter& m_meter;              //!< of some links
+    FlowGrain m_grain;               //!< of mixtures
+    FlowRooms* m_rooms;              //!< or none
+    std::vector<Link> m_links;       //!< by number
+    std::vector<Flow> m_flows;       //!< by number
+    std::deque<FlowUse> m_answers;   //!< links of those
+    std::vector<uint32_t> m_free;    //!< numbers to use again
+    std::vector<uint32_t> m_touched; //!< by acknowledgements
+    std::vector<uint32_t> m_done;    //!< that have just passed
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> m_events;  //!< to come
+    std::priority_queue<Answers, std::vector<Answers>, std::greater<>> m_due; //!< in time
+    int64_t m_nowPs{0};                                                       //!< the time
+    int64_t m_eventPs{FlowAgenda::NEVER};                                     //!< of the next event
+    uint64_t m_order{0};                                                      //!< events so far
+    uint64_t m_solutions{0};                                                  //!< so far
+    bool m_passes{false};                                                     //!< events are played
 };
 
 } // namespace ns3
