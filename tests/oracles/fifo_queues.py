@@ -10,6 +10,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from math import ceil
 
@@ -173,7 +174,7 @@ class Fifo:
                 self._told(number)
         line.leaving = leaving
         for target, rates in changes.items():
-            self._at(self.now + line.delay_ps, lambda target=target, rates=rates: self._come(target, rates))
+            self._at(self.now + line.delay_ps, partial(self._come, target, rates))
 
     def _come(self, link: int, rates: dict[int, float]) -> None:
         """What comes into a queue changes."""
