@@ -30,7 +30,7 @@ _COPIED = (
 )
 _IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "device_losses", "throughput")
 _COUNTS = ("messages", "packets", "events")
-_LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses")
+_LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
 
 
 def summary(metadata: RunDocument, folder: Path | None) -> JsonObject:

@@ -16,6 +16,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline, SwitchOutline
 from astra_ns3.transport.transport import (
+    A_ROUND_TRIP,
     Frames,
     SharedByFlows,
     Sizes,
@@ -278,6 +279,7 @@ class Tcp(Transport):
             acknowledged=parameters.acknowledged,
             answer_every=parameters.delayed_ack_count,
             marks_at_a_step=True,
+            flow_in_flight_bytes=A_ROUND_TRIP if parameters.ecn else parameters.window_bytes,
         )
 
     def frames(self, sizes: Sizes) -> Frames:

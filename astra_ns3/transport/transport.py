@@ -60,6 +60,10 @@ class WaysOfMessages(NamedTuple):
     """Equal ways between two hosts may have unlike lines."""
 
 
+A_ROUND_TRIP = -1
+"""As bytes in flight: what the way holds."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Transport(ABC):
     """A transport with the keys of a network file, on the network of ``outline``, which is all that it travels over.
@@ -75,7 +79,9 @@ class Transport(ABC):
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
     transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
-    ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost.
+    ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost;
+    ``flow_held_back``: what happens in the network may slow a sender; ``flow_in_flight_bytes``: the most that a queue
+    pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there.
     """
 
     kind: ClassVar[str]
@@ -109,6 +115,8 @@ class Transport(ABC):
     control_numbers: Mapping[str, float] | None = None
     flow_headroom: float = 0.0
     flow_start_cost: float = 0.0
+    flow_held_back: bool = True
+    flow_in_flight_bytes: int = 0
 
     @classmethod
     @abstractmethod

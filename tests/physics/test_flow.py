@@ -12,6 +12,7 @@ from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_netw
 from support.star_network import Played
 
 import astra_ns3
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
@@ -92,6 +93,48 @@ def test_short_messages_are_short_frames(tmp_path: Path) -> None:
     network = roce_star(2, congestion_control="none")
     rows: Any = play_flows(network, [Flow(0, 1, 1, messages=500)], tmp_path, backend="flow").table("flows")
     assert rows.end_ps.max() == pytest.approx(500 * 84 / LINE_BYTES_PER_NS * 1000 + 1_000_000, rel=2e-2)
+
+
+def test_flows_share_a_queue_by_what_arrives(tmp_path: Path) -> None:
+    """From lines of 100 and 25 Gb/s into one of 25: a queue takes four bytes of the first for each of the other."""
+    topology = tmp_path / "lines.txt"
+    topology.write_text("4 1 3\n3\n0 3 100Gbps 1ns 0\n1 3 25Gbps 1ns 0\n2 3 25Gbps 1ns 0\n", encoding="utf-8")
+    ends = {}
+    for control in ("none", "timely"):
+        network = roce_network(
+            {"kind": "file", "path": str(topology), "switch": {"buffer": "1GB"}},
+            congestion_control=control,
+            ack_every=1000,
+        )
+        folder = tmp_path / control
+        folder.mkdir()
+        played = play_flows(network, [Flow(0, 2, 10 * MIB), Flow(1, 2, 10 * MIB)], folder, backend="flow")
+        ends[control] = played.table("flows").sort_values("source").end_ps.tolist()
+    assert ends["none"][0] / ends["none"][1] == pytest.approx(5 / 8, rel=1e-3)
+    assert ends["timely"][0] == pytest.approx(ends["timely"][1], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("control", "switch", "full"),
+    [
+        ("none", {"buffer": "4MB"}, 1),
+        ("none", {"buffer": "16MB"}, 0),
+        ("none", {"buffer": "16MB", "alpha": 0.25}, 1),
+        ("none", {"buffer": "4MB", "pfc": LOSSLESS}, 0),
+        ("timely", {"buffer": "4MB"}, 1),
+        ("static-window", {"buffer": "4MB"}, 0),
+    ],
+)
+def test_a_result_is_a_bound_where_packets_would_be_lost(control: str, switch: Mapping[str, object], full: int) -> None:
+    network = roce_star(9, congestion_control=control, switch=switch)
+    result = astra_ns3.run(
+        workload=FlowList.of([*range(1, 9)], [0] * 8, [1_000_000] * 8, [0] * 8),
+        system=system_for(1),
+        network=network,
+        backend="flow",
+    )
+    assert result.metadata["statistics"]["full_queues"] == full
+    assert any("lower bound" in words for words in result.metadata["warnings"]) == bool(full)
 
 
 def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:

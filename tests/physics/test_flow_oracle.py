@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles.fifo_queues import Fifo, FifoFlow
 from oracles.flow_rates import OracleFlow, play
 from support.roce_network import Flow, play_flows, roce_network
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.network.ns3 import flow_backend
 from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.topology.paths import path
 
 CASES = 1_000
+QUEUE_CASES = 200
 CASES_AT_ONCE = 50
 TOLERANCE_PS = 1_000
 """1 ns: the native half rounds levels to 40 bits, ends to picoseconds."""
@@ -68,6 +71,7 @@ class Case:
         self.flows = _flows(draw, hosts)
         self.plan = plan_network(config)
         self.played = play_flows(config, self.flows, folder, backend="flow")
+        self.control = control
         self.rows: Any = self.played.table("flows").set_index("phase").sort_index()  # where small instances are
 
     def expected_ps(self) -> Iterator[float]:
@@ -86,7 +90,10 @@ class Case:
         lines = {
             (link * 2 + way): each.rate_bps / PS_TIMES_BITS for link, each in enumerate(graph.links) for way in (0, 1)
         }
-        play([made[number] for number in order], lines)
+        if self.control == "none" and not any(each.window for each in made.values()):
+            self._through_queues([made[number] for number in order], lines)
+        else:
+            play([made[number] for number in order], lines)
         last: dict[int, float] = {}
         for number in order:
             each = made[number]
@@ -96,6 +103,18 @@ class Case:
             last[each.queue] = arrival
             each.end_ps = arrival
         return iter([each.end_ps for each in found])
+
+    def _through_queues(self, flows: list[OracleFlow], lines: dict[int, float]) -> None:
+        """When the last byte of each flow has left its last queue, but for the delays of the lines before it."""
+        delays = {link: self.plan.graph.links[link // 2].delay_ps for link in lines}
+        fifo = Fifo({link: (rate, delays[link]) for link, rate in lines.items()})
+        for each in flows:
+            way, back = tuple(each.forth), tuple(each.back)
+            after = each.after_ps - sum(delays[link] for link in way)
+            fifo.add(FifoFlow(each.start_ps, each.bytes, way, each.queue, back, each.back_share, after))
+        fifo.run()
+        for each, played in zip(flows, fifo.flows, strict=True):
+            each.end_ps = played.end_ps - sum(delays[link] for link in played.way[:-1])
 
 
 def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
@@ -157,13 +176,23 @@ def _links(plan: NetworkPlan, sender: int, receiver: int) -> list[int]:
 @pytest.mark.parametrize("first", range(0, CASES, CASES_AT_ONCE))
 def test_each_message_arrives_when_plain_filling_says(tmp_path: Path, first: int) -> None:
     for seed in range(first, first + CASES_AT_ONCE):
-        _check(seed, tmp_path, "none")
+        _check(seed, tmp_path, "timely")
 
 
 @pytest.mark.parametrize("control", ["hpcc", "swift"])
 def test_the_terms_of_a_control_count_as_plain_filling_says(tmp_path: Path, control: str) -> None:
     for seed in range(CASES, CASES + CASES_AT_ONCE):
         _check(seed, tmp_path, control)
+
+
+@pytest.mark.parametrize("first", range(2 * CASES, 2 * CASES + QUEUE_CASES, CASES_AT_ONCE))
+def test_flows_through_queues_arrive_when_exact_queues_say(
+    tmp_path: Path, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flow_backend, "QUEUE_GRAIN_BYTES", 0.0)
+    monkeypatch.setattr(flow_backend, "QUEUE_GRAIN_SHARE", 0.0)
+    for seed in range(first, first + CASES_AT_ONCE):
+        _check(seed, tmp_path, "none")
 
 
 def _check(seed: int, parent: Path, control: str) -> None:

@@ -55,6 +55,8 @@ class RoceControl(ConfigModel):
     needs_cnps: ClassVar[bool] = False
     flow_start_cost: ClassVar[float] = 0.0
     """For flows without packets: of a window that a new queue pair sends beyond its share, how much is lost."""
+    flow_held_back: ClassVar[bool] = True
+    """For flows without packets: the network may slow a queue pair even where it neither pauses nor has a window."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
     """Numbers that switches and NICs follow, not the control itself."""
 
@@ -128,6 +130,7 @@ class NoControl(_Fixed):
     """Line rate always; only PFC and the window slow a queue pair."""
 
     kind: Literal["none"] = "none"
+    flow_held_back: ClassVar[bool] = False
 
 
 class StaticWindow(_Fixed):

@@ -22,6 +22,11 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import Transport
 from astra_ns3.transport.wire import PREAMBLE_AND_GAP_BYTES
 
+QUEUE_GRAIN_BYTES = 2048.0
+"""Where flows meet in queues, the least bytes that came in together before a change counts; fitted: docs/flow.md."""
+QUEUE_GRAIN_SHARE = 0.03
+"""The same as a share of the queue."""
+
 
 class FlowBackend(SessionBackend):
     """Messages as flows; arguments and errors as for :class:`SessionBackend`."""
@@ -43,6 +48,16 @@ class FlowBackend(SessionBackend):
             on_built=on_built,
         )
 
+    def warnings(self) -> list[str]:
+        """Beside the usual ones, that a result is a lower bound where packets would be lost."""
+        full = int(self.statistics()["full_queues"])
+        bound = "1 port" if full == 1 else f"{full:,} ports"
+        bound = (
+            f"more may wait than switches without pauses have room for, at {bound}: packets would be lost there, and "
+        )
+        bound += "flows know nothing of that; times are a lower bound"
+        return [*super().warnings(), *([bound] if full else [])]
+
 
 def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
     describe_fabric(description, plan, _without_queues(plan.graph), seed)
@@ -55,10 +70,27 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
         "transport_of_dimension": np.array([kinds[kind] for _, kind in dimensions], dtype=np.uint32),
         "packets_part": routing_parts(plan),
         "ways_differ": plan.ways_differ,
+        "queues": _queues(plan),
+        "rooms": np.array([_room_bytes(config) for config in plan.graph.switch_configs], dtype=np.int64),
+        "grain_bytes": QUEUE_GRAIN_BYTES,
+        "grain_share": QUEUE_GRAIN_SHARE,
     }
     for number, transport in enumerate(plan.transports.values()):
         values |= {f"{number}.{name}": value for name, value in _numbers(transport).items()}
     description.transport("flow", values)
+
+
+def _room_bytes(config: SwitchConfig) -> int:
+    """Return what a switch has room for before it loses packets, 0 if pauses keep it from that."""
+    share = 1.0 if config.alpha is None else config.alpha / (1 + config.alpha)
+    return 0 if config.pfc is not None else int(config.buffer_bytes * share)
+
+
+def _queues(plan: NetworkPlan) -> bool:
+    """Return whether nothing slows senders: flows then meet in queues, else they share lines at once."""
+    pauses = any(config.pfc is not None for config in plan.graph.switch_configs)
+    held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
+    return not (pauses or held_back or plan.changes or routing_parts(plan))
 
 
 def _numbers(transport: Transport) -> dict[str, NativeValue]:
@@ -74,6 +106,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "window_bytes": transport.window_bytes,
         "headroom": transport.flow_headroom / (1 - transport.flow_headroom),
         "start_cost": transport.flow_start_cost,
+        "in_flight_bytes": transport.flow_in_flight_bytes,
         "queue_pairs": transport.queue_pairs,
         "per_message": transport.pair_of_message,
         "split_messages": transport.message_parts > 1,

@@ -22,6 +22,7 @@ from astra_ns3.transport.roce.parameters import (
     window_bytes,
 )
 from astra_ns3.transport.transport import (
+    A_ROUND_TRIP,
     Frames,
     SharedByFlows,
     Sizes,
@@ -87,6 +88,10 @@ class Roce(Transport):
             control_numbers=parameters.control_parameters,
             flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
             flow_start_cost=keys.congestion_control.flow_start_cost,
+            flow_held_back=keys.congestion_control.flow_held_back,
+            flow_in_flight_bytes=(
+                A_ROUND_TRIP if keys.congestion_control.needs_ecn else window_bytes(parameters, outline)
+            ),
         )
 
     @property

@@ -24,6 +24,7 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "window_bytes", kind.windowBytes);
     part(prefix + "headroom", kind.headroom);
     part(prefix + "start_cost", kind.startCost);
+    part(prefix + "in_flight_bytes", kind.inFlightBytes);
     part(prefix + "queue_pairs", kind.queuePairs);
     part(prefix + "per_message", kind.perMessage);
     part(prefix + "split_messages", kind.splitMessages);
@@ -56,6 +57,12 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     }
     part("packets_part", flows.spreads);
     part("ways_differ", flows.waysDiffer);
+    Quantities rooms;
+    part("rooms", rooms);
+    flows.rooms.assign(rooms.begin(), rooms.end());
+    part("queues", flows.queues);
+    part("grain_bytes", flows.grain.bytes);
+    part("grain_share", flows.grain.share);
     flows.baseAddress = FabricNetwork::BASE_ADDRESS;
     flows.listener = &context.listener;
     flows.meterPs = context.description.observation.utilisationIntervalPs;
@@ -76,7 +83,9 @@ FlowSessionTransport::GetMessages()
 std::vector<TransportCounter>
 FlowSessionTransport::GetCounters() const
 {
-    return {{"flows", m_transport->GetFlows()}, {"solutions", m_transport->GetSolutions()}};
+    return {{"flows", m_transport->GetFlows()},
+            {"solutions", m_transport->GetSolutions()},
+            {"full_queues", m_transport->GetFullQueues()}};
 }
 
 } // namespace astra_ns3

@@ -48,17 +48,37 @@ KeyOf(const RocePath& path, uint32_t kind)
     key.insert(key.end(), path.heads.begin(), path.heads.end());
     return key;
 }
+
+/// \return room of switches, or none if no switch loses anything
+std::unique_ptr<FlowRooms>
+MakeRooms(const FlowContext& context)
+{
+    const auto loses = [](uint64_t bytes) { return bytes > 0; };
+    return std::any_of(context.rooms.begin(), context.rooms.end(), loses)
+               ? std::make_unique<FlowRooms>(context.hosts.size(), context.rooms)
+               : nullptr;
+}
 } // namespace
 
 FlowMessageTransport::FlowMessageTransport(FlowContext context)
     : m_context(std::move(context)),
       m_accountant(m_context.listener->GetAccountant()),
       m_meter(m_context.meterPs),
-      m_network(*this, m_meter, m_accountant != nullptr),
+      m_rooms(MakeRooms(m_context)),
+      m_network(*this, m_meter, m_accountant != nullptr, m_rooms.get()),
       m_paths(m_context.hosts, m_context.spreads),
       m_numbers(m_context.hostOfNpu.size()),
       m_ports(m_context.hosts.size(), FIRST_PORT)
 {
+    if (m_context.queues)
+    {
+        m_queued = std::make_unique<FlowQueues>(*this, m_meter, m_context.grain, m_rooms.get());
+        m_queued->AddLink(0.0, 0, true);
+    }
+    if (m_rooms)
+    {
+        m_rooms->AddLink(nullptr);
+    }
     m_network.AddLink(0.0);
     m_portOf.push_back(nullptr);
     m_meter.AddLink(nullptr);
@@ -111,14 +131,23 @@ FlowMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
 }
 
 uint32_t
-FlowMessageTransport::LinkOf(FabricPort* port)
+FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
 {
     const auto [found, isNew] = m_linkOf.try_emplace(port, m_portOf.size());
     if (isNew)
     {
         m_portOf.push_back(port);
         m_meter.AddLink(port->TellsLine() ? port : nullptr);
-        m_network.AddLink(port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0);
+        const double rate = port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0;
+        if (m_rooms)
+        {
+            m_rooms->AddLink(port);
+        }
+        if (m_queued)
+        {
+            m_queued->AddLink(rate, port->GetDelayPs(), isFirst);
+        }
+        m_network.AddLink(rate);
     }
     return found->second;
 }
@@ -130,7 +159,7 @@ FlowMessageTransport::LinksOf(const std::vector<FlowLine>& lines)
     uses.reserve(lines.size());
     for (const FlowLine& line : lines)
     {
-        uses.push_back({LinkOf(line.port), line.share});
+        uses.push_back({LinkOf(line.port, uses.empty()), line.share});
     }
     return &*m_links.insert(std::move(uses)).first;
 }
@@ -322,7 +351,12 @@ FlowMessageTransport::Begin(uint32_t number)
     demand.backShare = static_cast<double>(packets.answers * kind.answerWireBytes) / demand.bytes;
     const bool one = packets.full == 0;
     const uint64_t firstBytes = kind.WireBytes(one ? packets.lastBytes : kind.payloadBytes);
-    demand.answersAfterPs = m_ways[queue.way].path.TravelPs(0, firstBytes, firstBytes);
+    const RocePath& path = m_ways[queue.way].path;
+    demand.answersAfterPs = path.TravelPs(0, firstBytes, firstBytes);
+    if (m_queued)
+    {
+        demand.answersAfterPs -= path.delayPs;
+    }
     if (kind.windowBytes > 0)
     {
         const double inFlight = static_cast<double>(kind.windowBytes) / kind.payloadBytes *
@@ -330,6 +364,11 @@ FlowMessageTransport::Begin(uint32_t number)
         demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
     }
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
+    demand.roundTripPs = m_ways[queue.way].roundTripPs;
+    demand.inFlight = kind.inFlightBytes > 0 ? static_cast<double>(kind.inFlightBytes)
+                      : kind.inFlightBytes == 0
+                          ? wireBytes
+                          : demand.alone * static_cast<double>(demand.roundTripPs);
     if (queue.isNew && demand.alone > 0.0)
     {
         const double first = static_cast<double>(std::min(bytes, kind.windowBytes)) / bytes;
@@ -338,7 +377,7 @@ FlowMessageTransport::Begin(uint32_t number)
     queue.sentBytes = after;
     queue.isNew = false;
     queue.beganPs = Simulator::Now().GetTimeStep();
-    queue.flow = m_network.Begin(demand);
+    queue.flow = m_queued ? m_queued->Begin(demand) : m_network.Begin(demand);
     m_flows++;
     if (queue.flow >= m_queueOf.size())
     {
@@ -347,36 +386,83 @@ FlowMessageTransport::Begin(uint32_t number)
     m_queueOf[queue.flow] = number;
 }
 
-void
-FlowMessageTransport::FlowEnded(uint32_t flow)
+CollectiveMessage
+FlowMessageTransport::TakeFirst(uint32_t number)
 {
-    const uint32_t number = m_queueOf[flow];
-    const uint32_t link = m_network.GetLongestBottleneck(flow);
     Queue& queue = m_queues[number];
-    const CollectiveMessage message = queue.messages.front();
+    CollectiveMessage message = queue.messages.front();
     queue.messages.pop_front();
     queue.flow = FlowShares::NONE;
     Count(queue, message.bytes);
-    Deliver(queue, message, link);
-    if (!queue.messages.empty())
-    {
-        Begin(number);
-    }
-    else if (m_context.transports[m_pairs[queue.pair].kind].perMessage)
+    return message;
+}
+
+void
+FlowMessageTransport::Free(uint32_t number)
+{
+    if (m_context.transports[m_pairs[m_queues[number].pair].kind].perMessage)
     {
         m_free.push_back(number);
     }
 }
 
 void
-FlowMessageTransport::Deliver(Queue& queue, const CollectiveMessage& message, uint32_t link)
+FlowMessageTransport::FlowEnded(uint32_t flow)
+{
+    const uint32_t number = m_queueOf[flow];
+    const uint32_t link = m_network.GetLongestBottleneck(flow);
+    Queue& queue = m_queues[number];
+    Deliver(queue, TakeFirst(number), queue.beganPs, link);
+    if (!queue.messages.empty())
+    {
+        Begin(number);
+    }
+    else
+    {
+        Free(number);
+    }
+}
+
+void
+FlowMessageTransport::FlowSent(uint32_t flow)
+{
+    const uint32_t number = m_queueOf[flow];
+    if (flow >= m_sent.size())
+    {
+        m_sent.resize(flow + 1);
+    }
+    m_sent[flow] = {number, m_queues[number].beganPs, TakeFirst(number)};
+    if (!m_queues[number].messages.empty())
+    {
+        Begin(number);
+    }
+}
+
+void
+FlowMessageTransport::FlowPassed(uint32_t flow)
+{
+    const Sent& sent = m_sent[flow];
+    Deliver(m_queues[sent.queue], sent.message, sent.beganPs, m_queued->GetLongestWait(flow));
+    Free(sent.queue);
+}
+
+void
+FlowMessageTransport::Deliver(Queue& queue,
+                              const CollectiveMessage& message,
+                              int64_t beganPs,
+                              uint32_t link)
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     const auto bytes = static_cast<double>(FlowPackets(kind, message.bytes).WireBytes(kind));
-    const int64_t latencyPs = AlonePs(kind, way.path, message.bytes) + way.answerPs -
-                              std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    int64_t latencyPs = AlonePs(kind, way.path, message.bytes) + way.answerPs -
+                        std::llround(bytes / BytesPerPs(queue.narrowestBps));
+    if (m_queued)
+    {
+        // A flow through queues has crossed all lines but the last one.
+        latencyPs -= way.path.delayPs - m_portOf[queue.forth->back().link]->GetDelayPs();
+    }
     queue.arrivalPs = std::max({queue.arrivalPs, nowPs, nowPs + latencyPs});
     const Time delay = FabricDelay(queue.arrivalPs - nowPs, "a flow");
     MessageListener& listener = *m_context.listener;
@@ -388,7 +474,7 @@ FlowMessageTransport::Deliver(Queue& queue, const CollectiveMessage& message, ui
         });
         return;
     }
-    const MessageAccount account = AccountOf(queue, message, link);
+    const MessageAccount account = AccountOf(queue, message, beganPs, link);
     Simulator::Schedule(delay, [this, message, account] {
         m_context.listener->BytesArrived(message.receiver, static_cast<int64_t>(message.bytes));
         m_accountant->MessageAccounted(message, account);
@@ -420,11 +506,12 @@ FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
 MessageAccount
 FlowMessageTransport::AccountOf(const Queue& queue,
                                 const CollectiveMessage& message,
+                                int64_t beganPs,
                                 uint32_t link) const
 {
     const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const Way& way = m_ways[queue.way];
-    const int64_t turnPs = queue.beganPs - message.startPs;
+    const int64_t turnPs = beganPs - message.startPs;
     const int64_t timePs = queue.arrivalPs - message.startPs - turnPs - way.answerPs;
     const int64_t alonePs = std::min(AlonePs(kind, way.path, message.bytes), timePs);
     const int64_t waitPs = timePs - alonePs;
@@ -443,7 +530,7 @@ FlowMessageTransport::AccountOf(const Queue& queue,
     if (held)
     {
         const int64_t queuePs = link == FlowShares::NONE ? 0 : waitPs;
-        account.AddHop({held, queue.beganPs, queuePs, 0, alonePs - delayPs, delayPs});
+        account.AddHop({held, beganPs, queuePs, 0, alonePs - delayPs, delayPs});
     }
     return account;
 }
@@ -456,12 +543,20 @@ FlowMessageTransport::RoutesChanged()
         for (uint32_t link = 1; link < m_portOf.size(); ++link)
         {
             const FabricPort& port = *m_portOf[link];
-            m_network.SetRate(link, port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0);
+            const double rate = port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0;
+            if (m_queued)
+            {
+                m_queued->SetRate(link, rate);
+            }
+            else
+            {
+                m_network.SetRate(link, rate);
+            }
         }
         for (Queue& queue : m_queues)
         {
             FindWays(queue);
-            if (queue.flow != FlowShares::NONE)
+            if (queue.flow != FlowShares::NONE && !m_queued)
             {
                 m_network.Move(queue.flow, *queue.forth, *queue.back);
             }

@@ -6,6 +6,7 @@
 #include "flow-meter.h"
 #include "flow-network.h"
 #include "flow-paths.h"
+#include "flow-queues.h"
 #include "flow-transport-kind.h"
 #include "message-account.h"
 #include "message-transport.h"
@@ -33,6 +34,9 @@ struct FlowContext
     std::vector<FlowTransportKind> transports;        //!< by number
     bool spreads{false};                              //!< packets of a message part
     bool waysDiffer{false};                           //!< equal ways may have unlike lines
+    bool queues{false};                               //!< nothing slows senders: FlowQueues
+    FlowGrain grain;                                  //!< of their mixtures
+    std::vector<uint64_t> rooms;                      //!< bytes of each switch, 0 if it loses none
     uint32_t baseAddress{0};                          //!< IPv4 address of host 0
     int64_t meterPs{0};                 //!< observed lines are told of by such intervals
     MessageListener* listener{nullptr}; //!< told of messages
@@ -44,7 +48,10 @@ struct FlowContext
  * the line. It arrives once the flow has ended and its last packet has crossed the network: later
  * by what the message takes alone beyond its bytes at the rate of the narrowest line.
  */
-class FlowMessageTransport : public MessageTransport, public FlowOwner, public FabricRoutesListener
+class FlowMessageTransport : public MessageTransport,
+                             public FlowOwner,
+                             public FlowQueuesOwner,
+                             public FabricRoutesListener
 {
   public:
     /// \param context what flows travel over
@@ -52,6 +59,8 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
     ~FlowMessageTransport() override;
     void Send(const CollectiveMessage& message) override;
     void FlowEnded(uint32_t flow) override;
+    void FlowSent(uint32_t flow) override;
+    void FlowPassed(uint32_t flow) override;
     /// Flows take the ways that the tables name now, and lines have the rates of now.
     void RoutesChanged() override;
 
@@ -67,10 +76,16 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
         return m_flows;
     }
 
+    /// \return in front of how many links packets would have been lost
+    uint64_t GetFullQueues() const
+    {
+        return m_rooms ? m_rooms->GetFull() : 0;
+    }
+
     /// \return how often rates were shared anew
     uint64_t GetSolutions() const
     {
-        return m_network.GetSolutions();
+        return m_queued ? m_queued->GetSolutions() : m_network.GetSolutions();
     }
 
   private:
@@ -100,6 +115,14 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
         std::deque<CollectiveMessage> messages;     //!< the first is under way
     };
 
+    /// A message whose flow has left its sender.
+    struct Sent
+    {
+        uint32_t queue{0};         //!< its queue
+        int64_t beganPs{0};        //!< when its flow began
+        CollectiveMessage message; //!< itself
+    };
+
     /// Two NPUs.
     struct Pair
     {
@@ -123,8 +146,8 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
     void FindWays(Queue& queue);
     /// \return links of lines, which stay there
     const std::vector<FlowUse>* LinksOf(const std::vector<FlowLine>& lines);
-    /// \return number of a line's link
-    uint32_t LinkOf(FabricPort* port);
+    /// \return number of a line's link. \param isFirst of a way, a sender's own
+    uint32_t LinkOf(FabricPort* port, bool isFirst);
     /// \return number of the way over these lines
     uint32_t WayOf(const Queue& queue, const std::vector<FlowLine>& lines);
     /// \return time that a message takes alone, without its acknowledgement. \param path its way
@@ -135,20 +158,28 @@ class FlowMessageTransport : public MessageTransport, public FlowOwner, public F
     void Post(uint32_t queue, const CollectiveMessage& message);
     /// Let the first message of a queue go.
     void Begin(uint32_t queue);
+    /// The first message of a queue has left its sender: the next one goes.
+    CollectiveMessage TakeFirst(uint32_t queue);
+    /// No message of a queue is under way.
+    void Free(uint32_t queue);
     /// A message whose flow has ended arrives later. \param link what held it back for longest
-    void Deliver(Queue& queue, const CollectiveMessage& message, uint32_t link);
+    void Deliver(Queue& queue, const CollectiveMessage& message, int64_t beganPs, uint32_t link);
     /// Count what a message has sent at all ports.
     void Count(const Queue& queue, uint64_t bytes);
     /// \return where the time of a message went. \param link what held it back for longest
     MessageAccount AccountOf(const Queue& queue,
                              const CollectiveMessage& message,
+                             int64_t beganPs,
                              uint32_t link) const;
 
     FlowContext m_context;                                    //!< what flows travel over
     std::unique_ptr<RoceMessageParts> m_parts;                //!< of messages, if split
     MessageAccountant* m_accountant;                          //!< keeps accounts, or none
     FlowMeter m_meter;                                        //!< of observed lines
+    std::unique_ptr<FlowRooms> m_rooms;                       //!< if switches may lose
     FlowNetwork m_network;                                    //!< rates
+    std::unique_ptr<FlowQueues> m_queued;                     //!< or queues
+    std::vector<Sent> m_sent;                                 //!< by flow, of queues
     FlowPaths m_paths;                                        //!< ways
     std::unordered_map<const FabricPort*, uint32_t> m_linkOf; //!< links by port
     std::vector<FabricPort*> m_portOf;                        //!< the other way round

@@ -11,10 +11,11 @@
 namespace ns3
 {
 
-FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies)
+FlowNetwork::FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms* rooms)
     : m_owner(owner),
       m_meter(meter),
-      m_tallies(tallies)
+      m_tallies(tallies),
+      m_rooms(rooms)
 {
 }
 
@@ -47,6 +48,8 @@ FlowNetwork::Begin(const FlowDemand& demand)
     flow.rate = flow.answered = 0.0;
     flow.left = demand.bytes;
     flow.sincePs = Simulator::Now().GetTimeStep();
+    flow.stands = FlowShares::NONE;
+    flow.standing = 0.0;
     flow.held.clear();
     m_agenda.Add(number, m_order++, FlowAgenda::NEVER);
     SolveLater();
@@ -61,6 +64,7 @@ FlowNetwork::Move(uint32_t number, std::span<const FlowUse> forth, std::span<con
     Settle(flow, nowPs);
     Follow(flow, 0.0, nowPs);
     Meter(flow, 0.0, nowPs);
+    Stand(flow, FlowShares::NONE, 0.0);
     flow.demand.forth = forth;
     flow.demand.back = back;
     flow.rate = 0.0;
@@ -113,6 +117,22 @@ FlowNetwork::Meter(const Flow& flow, double rate, int64_t nowPs)
         {
             m_meter.Change(use.link, use.share * flow.demand.used * (rate - flow.rate), nowPs);
         }
+    }
+}
+
+void
+FlowNetwork::Stand(Flow& flow, uint32_t link, double rate)
+{
+    if (flow.stands != FlowShares::NONE)
+    {
+        m_rooms->Change(flow.stands, -flow.standing);
+    }
+    flow.stands = link;
+    if (link != FlowShares::NONE)
+    {
+        const double moves = rate * static_cast<double>(flow.demand.roundTripPs);
+        flow.standing = std::max(std::min(flow.demand.inFlight, flow.left) - moves, 0.0);
+        m_rooms->Change(link, flow.standing);
     }
 }
 
@@ -181,6 +201,10 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     }
     Follow(flow, rate, nowPs);
     Meter(flow, rate, nowPs);
+    if (m_rooms)
+    {
+        Stand(flow, m_shares.GetBottleneck(number), rate);
+    }
     flow.rate = rate;
     flow.bottleneck = m_tallies ? m_shares.GetBottleneck(number) : FlowShares::NONE;
     m_agenda.Move(number,
@@ -224,6 +248,7 @@ FlowNetwork::End(int64_t nowPs)
         Settle(flow, nowPs);
         Follow(flow, 0.0, nowPs);
         Meter(flow, 0.0, nowPs);
+        Stand(flow, FlowShares::NONE, 0.0);
         m_shares.Remove(number);
         m_owner.FlowEnded(number);
     }

@@ -3,6 +3,7 @@
 
 #include "flow-agenda.h"
 #include "flow-meter.h"
+#include "flow-rooms.h"
 #include "flow-shares.h"
 
 #include <cstdint>
@@ -26,6 +27,8 @@ struct FlowDemand
     double cap{FlowShares::NO_LIMIT}; //!< most bytes per picosecond
     double used{1.0};                 //!< of these bytes, how many are sent: the rest is headroom
     double startBytes{0.0};           //!< lost at the start, if its first rate is 0
+    double inFlight{0.0};             //!< most bytes that may be under way
+    int64_t roundTripPs{0};           //!< with nothing else on the network
     double alone{0.0}; //!< none are if that is this, or its share of the first link, or more
 };
 
@@ -54,8 +57,8 @@ class FlowNetwork
     static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
-    /// is kept which links held flows back
-    FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies);
+    /// is kept which links held flows back \param rooms of switches that may lose, or none
+    FlowNetwork(FlowOwner& owner, FlowMeter& meter, bool tallies, FlowRooms* rooms);
 
     /// \param rate bytes per picosecond of a new link \return its number: 0, 1, ...
     uint32_t AddLink(double rate);
@@ -86,6 +89,8 @@ class FlowNetwork
         double left{0.0};                      //!< bytes to come when it had got its rate
         int64_t sincePs{0};                    //!< when that was
         uint32_t bottleneck{FlowShares::NONE}; //!< what holds it back since then, if tallied
+        uint32_t stands{FlowShares::NONE};     //!< in front of this link, if there are rooms
+        double standing{0.0};                  //!< so many of its bytes
         std::vector<std::pair<uint32_t, int64_t>> held; //!< by link, for how long, if tallied
     };
 
@@ -127,6 +132,9 @@ class FlowNetwork
     void ChangeRate(uint32_t number, double rate, int64_t nowPs);
     /// Bring what is left of a flow up to date.
     void Settle(Flow& flow, int64_t nowPs);
+    /// What is under way beyond what its rate needs stands in front of what holds a flow back.
+    /// \param link that link \param rate of the flow
+    void Stand(Flow& flow, uint32_t link, double rate);
     /// Acknowledgements of a flow follow its rate. \param rate of the flow \param nowPs the time
     void Follow(Flow& flow, double rate, int64_t nowPs);
     /// Acknowledgements take what is due. \return whether a link keeps something else for them
@@ -139,6 +147,7 @@ class FlowNetwork
     FlowOwner& m_owner;              //!< is told of ends
     FlowMeter& m_meter;              //!< of what some links carry
     bool m_tallies;                  //!< bottlenecks are kept
+    FlowRooms* m_rooms;              //!< of switches that may lose, or none
     FlowShares m_shares;             //!< rates
     FlowAgenda m_agenda;             //!< ends
     std::vector<Flow> m_flows;       //!< by number among the shares
