@@ -391,6 +391,10 @@ FabricSimulator::BeginWindow()
         FabricLane& lane = *m_lanes.front();
         lane.nowPs = std::max(lane.nowPs, m_window * m_windowPs);
     }
+    if (ThreadsPlayHosts())
+    {
+        *m_shownPs = m_window * m_windowPs;
+    }
     const bool firstPlays = first <= m_window || m_inOrder;
     if (HasCrew() && (m_active.size() > 1 || (!m_active.empty() && firstPlays)))
     {
