@@ -3,6 +3,7 @@
  * \file
  * Which nodes of a FabricNetwork are played together, and in how long windows.
  */
+#include "fabric-lane.h"
 #include "fabric-network.h"
 #include "fabric-simulator.h"
 
@@ -123,7 +124,7 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator,
                              bool hostsApart) const
 {
     cores = MayUseThreads() ? cores : 1;
-    hostsApart = hostsApart && cores == 1 && MayPlayHostsApart();
+    hostsApart = hostsApart && MayPlayHostsApart() && cores <= FabricLane::MOST_OF_HOSTS;
     Windows windows = PlanWindows(shortestPs, false);
     const auto count = [](const Windows& planned) {
         return planned.groups.empty()
@@ -136,8 +137,10 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator,
     }
     if (hostsApart && !windows.groups.empty())
     {
-        windows.groups = GroupNodes(windows.lengthPs, shortestPs, true);
-        windows.hostsApart = true;
+        Windows apart = windows;
+        apart.groups = GroupNodes(windows.lengthPs, shortestPs, true);
+        apart.hostsApart = true;
+        windows = cores == 1 || count(apart) > FEWEST_GROUPS_WITH_HOSTS ? apart : windows;
     }
     if (windows.groups.empty() || IsTraced(windows.groups))
     {
@@ -151,9 +154,8 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator,
         forth->SetGroups(a, b, cores > 1);
         back->SetGroups(b, a, cores > 1);
     }
-    simulator.UseWindows(count(windows),
-                         cores > 1 ? windows.lengthPs / 2 : windows.lengthPs,
-                         cores);
+    windows.lengthPs = cores > 1 ? windows.lengthPs / 2 : windows.lengthPs;
+    simulator.UseWindows(count(windows), windows.lengthPs, cores);
     return windows;
 }
 

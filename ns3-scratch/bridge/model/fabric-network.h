@@ -86,7 +86,7 @@ class FabricNetwork
      * \param simulator plays them; nothing has been played yet
      * \param shortestPs no link is ever shorter than it is now, or than this
      * \param cores threads to play them, if that is possible
-     * \param hostsApart hosts may be played by themselves, too, if one thread plays
+     * \param hostsApart hosts may be played by themselves, too
      * \return what is played how
      */
     Windows PlayInWindows(ns3::FabricSimulator& simulator,

@@ -110,6 +110,14 @@ MessageRouter::MayPlayHostsApart() const
 }
 
 bool
+MessageRouter::MayPlayHostsOnThreads() const
+{
+    return std::all_of(m_transports.begin(), m_transports.end(), [](const auto& transport) {
+        return transport->MayPlayHostsOnThreads();
+    });
+}
+
+bool
 MessageRouter::MayFail(uint32_t host, int64_t beforePs) const
 {
     return std::any_of(m_transports.begin(), m_transports.end(), [=](const auto& transport) {

@@ -26,6 +26,8 @@ class MessageRouter : public ns3::MessageTransport
     bool MayOrderByHost() const;
     /// \return whether hosts may be played by themselves, see SessionTransport
     bool MayPlayHostsApart() const;
+    /// \return whether several threads may play hosts, see SessionTransport
+    bool MayPlayHostsOnThreads() const;
     /// \return whether a transport may fail at a host before a time
     bool MayFail(uint32_t host, int64_t beforePs) const;
     /// \return least bytes on the line of a frame that may end a message

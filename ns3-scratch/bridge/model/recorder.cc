@@ -146,6 +146,12 @@ Recorder::MessageArrived(const CollectiveMessage& message)
     {
         return;
     }
+    const FabricLane& lane = FabricLane::Here();
+    if (lane.besideOthers)
+    {
+        m_arrivedByThread[lane.number].push_back({message, lane.nowPs});
+        return;
+    }
     // Hosts that are played apart tell of a window host by host.
     const FabricSimulator& simulator = FabricSimulator::Get();
     const int64_t nowPs = FabricNowPs();
@@ -155,6 +161,20 @@ Recorder::MessageArrived(const CollectiveMessage& message)
         PutArrived(playedPs);
     }
     m_arrived.push_back({message, nowPs});
+}
+
+void
+Recorder::TakeIn(int64_t playedPs)
+{
+    for (std::vector<Arrived>& arrived : m_arrivedByThread)
+    {
+        m_arrived.insert(m_arrived.end(), arrived.begin(), arrived.end());
+        arrived.clear();
+    }
+    if (!m_arrived.empty())
+    {
+        PutArrived(playedPs);
+    }
 }
 
 void

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-lane.h"
 #include "fabric-network.h"
 #include "message-account.h"
 #include "message-transport.h"
@@ -10,6 +11,7 @@
 
 #include "ns3/pcap-file-wrapper.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,6 +40,8 @@ class Recorder : public ns3::MessageAccountant
 
     /// \param message one that has just arrived
     void MessageArrived(const ns3::CollectiveMessage& message);
+    /// Take in what threads have put down that played hosts. \param playedPs up to this time
+    void TakeIn(int64_t playedPs);
     void MessageAccounted(const ns3::CollectiveMessage& message,
                           const ns3::MessageAccount& account) override;
     /// \return who keeps accounts of messages, if they are recorded
@@ -105,6 +109,8 @@ class Recorder : public ns3::MessageAccountant
     /// arrived before
     void PutArrived(int64_t beforePs);
 
+    std::array<std::vector<Arrived>, ns3::FabricLane::MOST_OF_HOSTS>
+        m_arrivedByThread;                                 //!< of a window that several play
     std::vector<Arrived> m_arrived;                        //!< of this moment or window
     FlowTable m_flows{"flows", FlowColumns()};             //!< messages
     int64_t m_accountRows{0};                              //!< accounts so far

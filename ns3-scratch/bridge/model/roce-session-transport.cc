@@ -86,6 +86,9 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
                           shared.parameters.reliability != RoceReliability::SELECTIVE_REPEAT &&
                           !isForeign && !shared.listener->GetAccountant() &&
                           context.description.observation.FindTable("queue_pairs").quantities == 0;
+    // Queue pairs that are opened and closed, and messages in parts, are looked for in one place.
+    m_mayUseThreads = !shared.parameters.perMessage &&
+                      !(shared.parameters.splitMessages && shared.parameters.queuePairsPerPair > 1);
     const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(
         std::move(shared),
@@ -131,6 +134,12 @@ bool
 RoceSessionTransport::MayPlayHostsApart() const
 {
     return m_mayPlayHostsApart;
+}
+
+bool
+RoceSessionTransport::MayPlayHostsOnThreads() const
+{
+    return m_mayPlayHostsApart && m_mayUseThreads;
 }
 
 bool

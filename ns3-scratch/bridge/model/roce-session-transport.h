@@ -19,6 +19,7 @@ class RoceSessionTransport : public SessionTransport
     ns3::MessageTransport& GetMessages() override;
     bool MayOrderByHost() const override;
     bool MayPlayHostsApart() const override;
+    bool MayPlayHostsOnThreads() const override;
     bool MayFail(uint32_t host, int64_t beforePs) const override;
     uint32_t GetLeastWireBytes() const override;
     void AddTo(SessionStatistics& statistics) const override;
@@ -29,6 +30,7 @@ class RoceSessionTransport : public SessionTransport
     void Observe(const TransportContext& context);
 
     bool m_mayPlayHostsApart{false};                        //!< see there
+    bool m_mayUseThreads{false};                            //!< see MayPlayHostsOnThreads
     std::unique_ptr<QueuePairProbe> m_probe;                //!< of all queue pairs, or none
     std::unique_ptr<ns3::RoceMessageTransport> m_transport; //!< carries the messages
 };

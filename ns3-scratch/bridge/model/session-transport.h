@@ -56,6 +56,12 @@ class SessionTransport
         return false;
     }
 
+    /// \return whether several threads may then play hosts at the same time
+    virtual bool MayPlayHostsOnThreads() const
+    {
+        return false;
+    }
+
     /// \param host a host \param beforePs a time \return whether it may fail there before that
     virtual bool MayFail(uint32_t host, int64_t beforePs) const
     {

@@ -304,10 +304,12 @@ Session::Run(int64_t limitPs)
     if (!m_parts->begun)
     {
         FabricSimulator& simulator = m_parts->simulation->GetSimulator();
+        const bool hostsApart = m_parts->hostsApart &&
+                                (m_parts->cores == 1 || m_parts->router->MayPlayHostsOnThreads());
         const FabricNetwork::Windows windows = m_parts->fabric->PlayInWindows(simulator,
                                                                               m_parts->shortestPs,
                                                                               m_parts->cores,
-                                                                              m_parts->hostsApart);
+                                                                              hostsApart);
         m_parts->cores = windows.cores;
         if (windows.hostsApart)
         {
@@ -316,7 +318,10 @@ Session::Run(int64_t limitPs)
                                                           *m_parts->fabric,
                                                           *m_parts->executor,
                                                           *m_parts->router);
-            simulator.PlayHostsApart(windows.groups, m_parts->hosts->GetAll());
+            Recorder* const recorder = m_parts->recorder.get();
+            simulator.PlayHostsApart(windows.groups,
+                                     m_parts->hosts->GetAll(),
+                                     [recorder](int64_t timePs) { recorder->TakeIn(timePs); });
         }
     }
     m_parts->begun = true;

@@ -278,7 +278,7 @@ class NetworkPlayer : public MessageListener,
         uint64_t timeouts = 0;
         for (const RoceContext& context : m_contexts)
         {
-            timeouts += context.statistics.timeouts;
+            timeouts += context.GetStatistics().timeouts;
         }
         if (timeouts > m_timeouts)
         {

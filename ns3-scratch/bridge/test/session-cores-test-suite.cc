@@ -7,6 +7,7 @@
 
 #include "ns3/test.h"
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -92,6 +93,39 @@ DrawNetwork(std::mt19937& random)
     roce.perMessage = random() % 2 == 0;
     network.UseRoce(roce, random() % 2 == 0 ? "dcqcn" : "none");
     return network;
+}
+
+/// \return number of a ring all-gather of all hosts: from one end of a phase to the next hosts have
+/// much to do that only themselves are concerned with
+uint32_t
+RegisterRing(Session& session)
+{
+    std::vector<std::vector<int32_t>> columns(8);
+    for (int32_t step = 0; step + 1 < static_cast<int32_t>(HOSTS); ++step)
+    {
+        for (int32_t rank = 0; rank < static_cast<int32_t>(HOSTS); ++rank)
+        {
+            const auto hosts = static_cast<int32_t>(HOSTS);
+            const std::array<int32_t, 8> row{rank,
+                                             (rank + 1) % hosts,
+                                             step,
+                                             (rank - step + hosts) % hosts,
+                                             1,
+                                             0,
+                                             step - 1,
+                                             step == 0 ? 0 : 1};
+            for (std::size_t column = 0; column < row.size(); ++column)
+            {
+                columns[column].push_back(row[column]);
+            }
+        }
+    }
+    std::vector<int32_t> all;
+    for (const auto& column : columns)
+    {
+        all.insert(all.end(), column.begin(), column.end());
+    }
+    return session.RegisterSchedule(HOSTS, HOSTS, 1, columns.front().size(), all.data());
 }
 
 /// What was seen of a run.
@@ -196,6 +230,70 @@ class CoresChangeNothing : public TestCase
     uint32_t m_seed; //!< draws the network
 };
 
+/// \param cores threads \param seed draws the network
+Seen
+PlayRings(uint32_t seed, uint32_t cores)
+{
+    std::mt19937 random(seed);
+    RoceParameters roce;
+    roce.queuePairsPerPair = 1 + random() % 2;
+    DescribedNetwork network = DrawNetwork(random);
+    network.UseRoce(roce, random() % 2 == 0 ? "dcqcn" : "hpcc");
+    OpenSession session(std::move(network), seed);
+    Seen seen;
+    session.Get().UseCores(cores);
+    const uint32_t schedule = RegisterRing(session.Get());
+    const std::vector<uint32_t> members = Counted(HOSTS);
+    const uint32_t group = session.Get().RegisterGroup(members.data(), HOSTS);
+    std::vector<uint64_t> rows;
+    for (uint64_t host = 0; host < HOSTS; ++host)
+    {
+        for (uint64_t instance = 0; instance < 2; ++instance)
+        {
+            rows.insert(rows.end(),
+                        {host, schedule, group, instance, HOSTS * (400 + 9'000 * instance)});
+        }
+    }
+    session.Get().LaunchAll(rows.data(), rows.size() / 5);
+    session.GetListener().OnTimer([&session, &seen](const auto&) { Look(session, seen); });
+    for (uint64_t timer = 0; seed % 2 == 1 && timer < 3; ++timer)
+    {
+        session.Get().SetTimer(0, 1 + random() % 60'000'000, timer);
+    }
+    seen.status = session.Get().Run(-1);
+    Look(session, seen);
+    seen.flows = session.GetFlows();
+    seen.cores = session.Get().GetCores();
+    return seen;
+}
+
+class HostsOnThreadsChangeNothing : public TestCase
+{
+  public:
+    explicit HostsOnThreadsChangeNothing(uint32_t seed)
+        : TestCase("hosts that several threads play do what they do on one, network " +
+                   std::to_string(seed)),
+          m_seed(seed)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const Seen one = PlayRings(m_seed, 1);
+        NS_TEST_EXPECT_MSG_EQ(one.flows.size(), 2 * HOSTS * (HOSTS - 1), "all messages arrive");
+        for (const uint32_t cores : {2U, 4U})
+        {
+            const Seen several = PlayRings(m_seed, cores);
+            NS_TEST_EXPECT_MSG_EQ(several.cores, cores, "several play");
+            NS_TEST_EXPECT_MSG_EQ((several.flows == one.flows), true, "messages");
+            NS_TEST_EXPECT_MSG_EQ((several == one), true, "counters, whenever looked at");
+        }
+    }
+
+    uint32_t m_seed; //!< draws the network
+};
+
 class OneCoreWhereSwitchesAreHeard : public TestCase
 {
   public:
@@ -231,6 +329,10 @@ class SessionCoresTestSuite : public TestSuite
         for (uint32_t seed = 1; seed <= 12; ++seed)
         {
             AddTestCase(new CoresChangeNothing(seed), Duration::QUICK);
+        }
+        for (uint32_t seed = 101; seed <= 112; ++seed)
+        {
+            AddTestCase(new HostsOnThreadsChangeNothing(seed), Duration::QUICK);
         }
         AddTestCase(new OneCoreWhereSwitchesAreHeard, Duration::QUICK);
     }

@@ -86,6 +86,11 @@ FabricFramePool::Get()
 FabricFrame*
 FabricFramePool::Take()
 {
+    FabricLane& lane = FabricLane::Here();
+    if (!lane.IsFirst())
+    {
+        return TakeSpare(lane);
+    }
     FabricFramePool& pool = Get();
     pool.m_frames++;
     FabricFrame* frame = pool.m_free;
@@ -121,6 +126,12 @@ FabricFramePool::Give(FabricFrame* frame)
     frame->marked = false;
     frame->isPause = false;
     frame->switches = 0;
+    FabricLane& lane = FabricLane::Here();
+    if (!lane.IsFirst())
+    {
+        GiveSpare(lane, frame);
+        return;
+    }
     FabricFramePool& pool = Get();
     pool.m_frames--;
     frame->next = pool.m_free;
@@ -128,18 +139,14 @@ FabricFramePool::Give(FabricFrame* frame)
 }
 
 FabricFrame*
-FabricFramePool::TakePause()
+FabricFramePool::TakeSpare(FabricLane& lane)
 {
-    FabricLane& lane = FabricLane::Here();
-    if (lane.IsFirst())
-    {
-        return Take();
-    }
     lane.framesOut++;
     FabricFrame* frame = lane.spare;
     if (!frame)
     {
-        return new FabricFrame; // the slabs are another thread's
+        const bool hasSlabs = lane.number < FabricLane::MOST_OF_HOSTS;
+        return hasSlabs ? new (FabricSlabsOf<FabricFrame>().Take()) FabricFrame : new FabricFrame;
     }
     lane.spare = frame->next;
     lane.spares--;
@@ -148,15 +155,8 @@ FabricFramePool::TakePause()
 }
 
 void
-FabricFramePool::GivePause(FabricFrame* frame)
+FabricFramePool::GiveSpare(FabricLane& lane, FabricFrame* frame)
 {
-    FabricLane& lane = FabricLane::Here();
-    if (lane.IsFirst())
-    {
-        Give(frame);
-        return;
-    }
-    frame->isPause = false;
     lane.framesOut--;
     frame->next = lane.spare;
     lane.spare = frame;
@@ -168,6 +168,14 @@ FabricFramePool::Balance(FabricLane& lane, uint32_t frames)
 {
     FabricFramePool& pool = Get();
     pool.m_frames += std::exchange(lane.framesOut, 0);
+    pool.m_telemetry += std::exchange(lane.telemetryOut, 0);
+    while (frames == 0 && lane.telemetry)
+    {
+        FabricTelemetry* telemetry = lane.telemetry;
+        lane.telemetry = telemetry->next;
+        telemetry->next = pool.m_freeTelemetry;
+        pool.m_freeTelemetry = telemetry;
+    }
     while (lane.spares > 2 * frames)
     {
         FabricFrame* frame = lane.spare;
@@ -189,14 +197,16 @@ FabricFramePool::Balance(FabricLane& lane, uint32_t frames)
 FabricTelemetry*
 FabricFramePool::TakeTelemetry()
 {
+    FabricLane& lane = FabricLane::Here();
     FabricFramePool& pool = Get();
-    pool.m_telemetry++;
-    FabricTelemetry* telemetry = pool.m_freeTelemetry;
+    FabricTelemetry*& first = lane.IsFirst() ? pool.m_freeTelemetry : lane.telemetry;
+    (lane.IsFirst() ? pool.m_telemetry : lane.telemetryOut)++;
+    FabricTelemetry* telemetry = first;
     if (!telemetry)
     {
         return new FabricTelemetry;
     }
-    pool.m_freeTelemetry = telemetry->next;
+    first = telemetry->next;
     return telemetry;
 }
 
@@ -206,10 +216,12 @@ FabricFramePool::GiveTelemetry(FabricTelemetry* telemetry)
     telemetry->hops.clear();
     telemetry->pathOnly = false;
     telemetry->pathUtilisation = 0.0;
+    FabricLane& lane = FabricLane::Here();
     FabricFramePool& pool = Get();
-    pool.m_telemetry--;
-    telemetry->next = pool.m_freeTelemetry;
-    pool.m_freeTelemetry = telemetry;
+    FabricTelemetry*& first = lane.IsFirst() ? pool.m_freeTelemetry : lane.telemetry;
+    (lane.IsFirst() ? pool.m_telemetry : lane.telemetryOut)--;
+    telemetry->next = first;
+    first = telemetry;
 }
 
 FabricTrail*
@@ -252,7 +264,7 @@ FabricFramePool::CountFrames()
 uint64_t
 FabricFramePool::CountTelemetry()
 {
-    return Get().m_telemetry;
+    return static_cast<uint64_t>(Get().m_telemetry);
 }
 
 } // namespace ns3

@@ -58,6 +58,12 @@ class FabricFlow
     virtual void ReceiveFrame(FabricFrame* frame) = 0;
     /// \param frame a frame that was dropped or lost on the way; the flow owns it now
     virtual void FrameLost(FabricFrame* frame);
+
+    /// Called while one thread plays, after the flow has noted that it may have nothing left to do.
+    virtual void TurnsEnded()
+    {
+    }
+
     /// \param frame one of the flow's frames \return the packet it stands for, for a trace
     virtual Ptr<Packet> MakePacket(const FabricFrame& frame) const = 0;
 };
@@ -199,9 +205,9 @@ class FabricFrameList
     uint64_t m_bytes{0};          //!< of the frames
 };
 
-/// Recycles frames, telemetry and trails. ns-3 runs one simulation at a time, in one thread, so
-/// this needs no lock. Threads that play switches need pause frames only: each has a few of its
-/// own.
+/// Recycles frames, telemetry and trails. The simulation's thread has the pool; other threads that
+/// play have some frames and telemetry of their own (FabricLane), so that none needs a lock. Trails
+/// are for the simulation's thread only.
 class FabricFramePool
 {
   public:
@@ -209,10 +215,6 @@ class FabricFramePool
     static FabricFrame* Take();
     /// \param frame a frame that nobody uses any more; what it carries is released
     static void Give(FabricFrame* frame);
-    /// \return a frame as if newly made; any thread that plays may call it
-    static FabricFrame* TakePause();
-    /// \param frame a pause frame that nobody uses any more; any thread that plays may call it
-    static void GivePause(FabricFrame* frame);
     /// \param lane of a thread that does not play now \param frames how many it is to have spare;
     /// more than twice as many are taken back
     static void Balance(FabricLane& lane, uint32_t frames);
@@ -234,12 +236,16 @@ class FabricFramePool
   private:
     /// \return the pool
     static FabricFramePool& Get();
+    /// \param lane not of the simulation's thread \return one of its frames, or a new one
+    static FabricFrame* TakeSpare(FabricLane& lane);
+    /// \param lane not of the simulation's thread \param frame a frame as if newly made
+    static void GiveSpare(FabricLane& lane, FabricFrame* frame);
 
     FabricFrame* m_free{nullptr};              //!< frames to hand out again
     FabricTelemetry* m_freeTelemetry{nullptr}; //!< telemetry to hand out again
     FabricTrail* m_freeTrail{nullptr};         //!< trails to hand out again
     uint64_t m_frames{0};                      //!< frames that are out
-    uint64_t m_telemetry{0};                   //!< telemetry that is out
+    int64_t m_telemetry{0};                    //!< telemetry that is out
     uint64_t m_trails{0};                      //!< trails that are out
 };
 

@@ -10,36 +10,47 @@ namespace ns3
 
 class EventImpl;
 class FabricPort;
+class FabricFlow;
 struct FabricFrame;
+struct FabricTelemetry;
 
-/// Something that a switch has to tell to whom another thread plays.
+/// Something that a group has to tell to whom another thread plays.
 struct FabricNote
 {
     int64_t timePs;     //!< when it happened
     uint32_t rank;      //!< of several at one time the lowest is told first
     FabricFrame* frame; //!< a frame that is lost, or none
     FabricPort* port;   //!< a port that was stopped or let go on, or none
+    FabricFlow* flow;   //!< one that may have nothing left to do, or none
     uint8_t priorities; //!< those that are stopped from then on
 };
 
 /// What a thread that plays has of its own. What it puts down here is taken up between windows.
 struct alignas(64) FabricLane
 {
+    /// Threads that may play hosts, at most: what each has of its own is found by its number.
+    static constexpr uint32_t MOST_OF_HOSTS = 64;
+
     int64_t nowPs{0};                                //!< present time
     int64_t lastPs{0};                               //!< of the last event, or frame that arrived
     uint32_t context{0xffffffff};                    //!< node of the present event, if one is known
     uint32_t group{0};                               //!< which it plays
+    uint32_t number{0};                              //!< of the thread; 0: the simulation's
     EventImpl* event{nullptr};                       //!< the present event, if it is one of ns-3
     bool frontPlayed{false};                         //!< the first in the group's list is played
     bool besideOthers{false};                        //!< other threads may play at the same time
     uint64_t events{0};                              //!< played
-    std::map<int64_t, std::vector<uint32_t>> listed; //!< groups by the window of their next event
-    std::vector<FabricPort*> onTheWay;               //!< see FabricPort::HandOver
-    std::vector<FabricPort*> grown;                  //!< ports whose links hold more than before
-    std::vector<FabricNote> notes;                   //!< in the order in which they came
-    FabricFrame* spare{nullptr};                     //!< frames to hand out
-    uint32_t spares{0};                              //!< how many
-    int64_t framesOut{0};                            //!< handed out and not given back
+    uint64_t uid{0};                                 //!< number of its next event of a host
+    std::map<int64_t, std::vector<uint32_t>> listed; //!< switches by the window of their next event
+    std::map<int64_t, std::vector<uint32_t>> listedHosts; //!< the same of hosts played apart
+    std::vector<FabricPort*> onTheWay;                    //!< see FabricPort::HandOver
+    std::vector<FabricPort*> grown;      //!< ports whose links hold more than before
+    std::vector<FabricNote> notes;       //!< in the order in which they came
+    FabricFrame* spare{nullptr};         //!< frames to hand out
+    uint32_t spares{0};                  //!< how many
+    int64_t framesOut{0};                //!< handed out and not given back
+    FabricTelemetry* telemetry{nullptr}; //!< telemetry to hand out
+    int64_t telemetryOut{0};             //!< handed out and not given back
 
     /// \return that of this thread; on a thread that plays nothing, that of the simulation's
     static FabricLane& Here()

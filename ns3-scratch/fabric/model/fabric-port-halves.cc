@@ -90,7 +90,7 @@ FabricPort::LetGo(FabricFrame* frame, int64_t timePs) const
     FabricLane& lane = FabricLane::Here();
     if (lane.besideOthers)
     {
-        lane.notes.push_back({timePs, GetWakeRank(), frame, nullptr, 0});
+        lane.notes.push_back({timePs, GetWakeRank(), frame, nullptr, nullptr, 0});
     }
     else if (frame->flow)
     {

@@ -57,7 +57,7 @@ FabricPort::SendPause(uint8_t pausedPriorities)
     }
     const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
-    FabricFrame* frame = FabricFramePool::TakePause();
+    FabricFrame* frame = FabricFramePool::Take();
     frame->isPause = true;
     frame->pausedPriorities = pausedPriorities;
     frame->bufferBytes = FABRIC_MINIMUM_FRAME_BYTES;
@@ -100,7 +100,8 @@ FabricPort::StopPriorities(uint8_t pausedPriorities, int64_t nowPs)
     }
     if (m_pauseListener && FabricLane::Here().besideOthers)
     {
-        FabricLane::Here().notes.push_back({nowPs, GetWakeRank(), nullptr, this, pausedPriorities});
+        FabricLane::Here().notes.push_back(
+            {nowPs, GetWakeRank(), nullptr, this, nullptr, pausedPriorities});
     }
     else
     {

@@ -75,6 +75,8 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
         for (uint32_t core = 1; core < cores; ++core)
         {
             m_lanes.push_back(std::make_unique<FabricLane>());
+            m_lanes.back()->number = core;
+            m_lanes.back()->uid = EventId::UID::VALID;
         }
         m_crew = std::make_unique<FabricCrew>(cores - 1, [this](uint32_t worker, uint32_t piece) {
             FabricLane& lane = *m_lanes[worker];
@@ -102,10 +104,12 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
 
 void
 FabricSimulator::PlayHostsApart(std::vector<uint32_t> groupOfNode,
-                                std::vector<FabricHostGroup*> hosts)
+                                std::vector<FabricHostGroup*> hosts,
+                                std::function<void(int64_t)> played)
 {
     m_groupOfNode = std::move(groupOfNode);
     m_hosts = std::move(hosts);
+    m_played = std::move(played);
 }
 
 bool
@@ -132,6 +136,15 @@ FabricSimulator::PutInOrder()
             m_first.Push(dues.Pop());
         }
     }
+    if (HasCrew())
+    {
+        const auto hostsEnd =
+            std::partition_point(m_active.begin(), m_active.end(), [this](uint32_t each) {
+                return IsOfHosts(each);
+            });
+        m_hostTurns.assign(m_active.begin(), hostsEnd);
+        m_active.erase(m_active.begin(), hostsEnd);
+    }
 }
 
 void
@@ -149,7 +162,7 @@ FabricSimulator::CatchUp()
         FinishTurns();
         m_switchWindow = m_window;
         HandOver();
-        FindActive();
+        FindActive(false);
     }
     PlayOtherGroups({nowPs, m_order, 0, m_rank});
     if (m_crew)
@@ -208,7 +221,7 @@ void
 FabricSimulator::PlayTurn(FabricLane& lane, uint32_t number)
 {
     Group& group = m_groups[number];
-    const int64_t endPs = EndOf(m_switchWindow);
+    const int64_t endPs = EndOf(WindowOf(number));
     const Turn turn(lane, number, HasCrew());
     if (group.dues.GetSize() >= group.sweepAt)
     {
@@ -241,18 +254,19 @@ void
 FabricSimulator::ListNext(FabricLane& lane, uint32_t number)
 {
     Group& group = m_groups[number];
+    const int64_t next = WindowOf(number) + 1;
     group.active = false;
     group.listedFor = group.dues.IsEmpty() ? NEVER : group.dues.Front().timePs / m_windowPs;
     if (!group.busy.empty())
     {
-        group.listedFor = std::min(group.listedFor, m_switchWindow + 1);
+        group.listedFor = std::min(group.listedFor, next);
     }
     if (group.listedFor == NEVER || group.listedFor == group.listedFar)
     {
         return; // a timer that is far away is in the list once, however many turns come before
     }
-    lane.listed[group.listedFor].push_back(number);
-    if (group.listedFor > m_switchWindow + 1)
+    (IsOfHosts(number) ? lane.listedHosts : lane.listed)[group.listedFor].push_back(number);
+    if (group.listedFor > next)
     {
         group.listedFar = group.listedFor;
     }
@@ -267,15 +281,17 @@ FabricSimulator::ListFor(uint32_t number, int64_t timePs)
     {
         return;
     }
-    if (m_inWindow && window <= m_switchWindow)
+    const bool isOfHosts = IsOfHosts(number);
+    FabricLane& first = *m_lanes.front();
+    if (m_inWindow && window <= WindowOf(number))
     {
         group.active = true;
-        m_active.push_back(number);
+        (isOfHosts && HasCrew() ? m_hostTurns : m_active).push_back(number);
     }
     else if (window < group.listedFor)
     {
         group.listedFor = window;
-        m_lanes.front()->listed[window].push_back(number);
+        (isOfHosts ? first.listedHosts : first.listed)[window].push_back(number);
     }
 }
 
@@ -298,35 +314,53 @@ FabricSimulator::FindFirstWindow() const
 int64_t
 FabricSimulator::FindOtherWindow() const
 {
+    const int64_t behind = HasCrew() ? 1 : 0;
     if (!m_active.empty())
     {
-        return m_switchWindow; // played in part
+        return m_switchWindow + behind; // played in part
     }
     int64_t first = NEVER;
     for (const auto& lane : m_lanes)
     {
-        first = lane->listed.empty() ? first : std::min(first, lane->listed.begin()->first);
+        if (!lane->listed.empty())
+        {
+            first = std::min(first, lane->listed.begin()->first + behind);
+        }
+        if (!lane->listedHosts.empty())
+        {
+            first = std::min(first, lane->listedHosts.begin()->first);
+        }
     }
     return first;
 }
 
 void
-FabricSimulator::FindActive()
+FabricSimulator::TakeListed(std::map<int64_t, std::vector<uint32_t>>& listed, int64_t window)
+{
+    while (!listed.empty() && listed.begin()->first <= window)
+    {
+        for (const uint32_t number : listed.begin()->second)
+        {
+            Group& group = m_groups[number];
+            if (!group.active && group.listedFor <= window)
+            {
+                group.active = true;
+                m_active.push_back(number);
+            }
+        }
+        listed.erase(listed.begin());
+    }
+}
+
+void
+FabricSimulator::FindActive(bool hosts)
 {
     for (const auto& lane : m_lanes)
     {
-        while (!lane->listed.empty() && lane->listed.begin()->first <= m_switchWindow)
+        TakeListed(lane->listed, m_switchWindow);
+        if (hosts)
         {
-            for (const uint32_t number : lane->listed.begin()->second)
-            {
-                Group& group = m_groups[number];
-                if (!group.active && group.listedFor <= m_switchWindow)
-                {
-                    group.active = true;
-                    m_active.push_back(number);
-                }
-            }
-            lane->listed.erase(lane->listed.begin());
+            TakeListed(lane->listedHosts, m_window);
         }
     }
     std::sort(m_active.begin(), m_active.end()); // so that a thread has what it had, as a rule
@@ -342,22 +376,27 @@ FabricSimulator::BeginWindow()
     {
         return false;
     }
-    m_window = other == NEVER ? first : std::min(first, other + behind);
+    m_window = std::min(first, other);
     m_switchWindow = m_window - behind;
     m_windowEndPs = EndOf(m_window);
     m_inWindow = true;
-    FindActive();
+    FindActive(true);
     m_inOrder = !m_hosts.empty() && MustBeInOrder();
     if (m_inOrder)
     {
         PutInOrder();
     }
-    if (!HasCrew())
+    if (!HasCrew() || !m_hosts.empty())
     {
         FabricLane& lane = *m_lanes.front();
         lane.nowPs = std::max(lane.nowPs, m_window * m_windowPs);
     }
-    else if (m_active.size() > 1 || (!m_active.empty() && first <= m_window))
+    if (ThreadsPlayHosts())
+    {
+        *m_shownPs = m_window * m_windowPs;
+    }
+    const bool firstPlays = first <= m_window || m_inOrder;
+    if (HasCrew() && (m_active.size() > 1 || (!m_active.empty() && firstPlays)))
     {
         m_crewPlays = true;
         m_crew->Begin(static_cast<uint32_t>(m_active.size()));
@@ -392,12 +431,21 @@ FabricSimulator::EndWindow()
     if (HasCrew())
     {
         SettleBusy(lane, m_groups.front(), m_windowEndPs);
+        for (const uint32_t number : m_hostTurns)
+        {
+            PlayTurn(lane, number);
+        }
+        m_hostTurns.clear();
         if (m_switchWindow < m_window)
         {
             FinishTurns();
         }
         m_inWindow = false;
         HandOver();
+        if (m_played)
+        {
+            m_played(m_windowEndPs);
+        }
         return;
     }
     FinishTurns();
@@ -460,6 +508,10 @@ FabricSimulator::TellNotes()
         {
             FabricFramePool::Give(note.frame);
         }
+        else if (note.flow)
+        {
+            note.flow->TurnsEnded();
+        }
         else
         {
             note.port->TellPaused(note.timePs, note.priorities);
@@ -482,6 +534,7 @@ FabricSimulator::LeaveCrew()
         m_crewPlays = false; // one error is enough to tell
     }
     m_active.clear();
+    m_hostTurns.clear();
 }
 
 bool

@@ -293,7 +293,7 @@ FabricSimulator::ScheduleOn(uint32_t node, int64_t delayPs, EventImpl* event)
         m_sweepAt = Sweep(m_first, SMALLEST_SWEEP);
     }
     FabricLane& lane = FabricLane::Here();
-    const uint64_t number = m_uid++;
+    const uint64_t number = lane.IsFirst() ? m_uid++ : lane.uid++;
     // Another group acts on this one when its turn, or the window, ends.
     const int64_t playedPs = lane.group == group || lane.group == 0 ? 0
                              : inFirst                              ? m_windowEndPs
@@ -389,7 +389,10 @@ FabricSimulator::PlayEvent(FabricLane& lane, const FabricDue& due)
     if (live)
     {
         lane.events++;
-        *m_shownPs = due.timePs;
+        if (!lane.besideOthers)
+        {
+            *m_shownPs = due.timePs;
+        }
         EventImpl* const before = std::exchange(lane.event, PeekPointer(event));
         event->Invoke();
         event->Cancel(); // for IsExpired
@@ -437,7 +440,7 @@ FabricSimulator::Run()
     {
         while (m_inWindow || BeginWindow())
         {
-            if (!PlayFirstGroup(m_windowEndPs - 1))
+            if (!ThreadsPlayHosts() && !PlayFirstGroup(m_windowEndPs - 1))
             {
                 CatchUp();
                 return;
@@ -514,10 +517,13 @@ FabricSimulator::ReleaseDues()
     m_groups.clear();
     m_hosts.clear();
     m_groupOfNode.clear();
+    m_hostTurns.clear();
+    m_played = {};
     m_inOrder = false;
     for (const auto& lane : m_lanes)
     {
         lane->listed.clear();
+        lane->listedHosts.clear();
         lane->onTheWay.clear();
         lane->grown.clear();
         FabricFramePool::Balance(*lane, 0);

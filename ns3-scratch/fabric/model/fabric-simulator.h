@@ -9,7 +9,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -51,7 +53,8 @@ struct FabricNote;
  * ScheduleOn. A host may have something to tell at once, such as the end of a collective, and then
  * anybody may act on any host in the same moment. So a window in which group 0 has an event, or in
  * which a host may have something to tell, is played *in order*: all hosts from the list of group
- * 0. In all other windows each host is played by itself, as a switch is. Events of hosts come after
+ * 0. In all other windows each host is played by itself, as a switch is; on several cores by any
+ * thread, one window ahead of the switches. Events of hosts come after
  * those of ns-3 that are due at the same time, in the order of the moments at which they were
  * scheduled, then by node.
  *
@@ -103,11 +106,14 @@ class FabricSimulator : public SimulatorImpl
      */
     void UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores = 1);
     /**
-     * Have hosts played apart from group 0; after UseWindows, for one thread.
+     * Have hosts played apart from group 0; after UseWindows.
      * \param groupOfNode group of each node; those of hosts are 1, 2, ...
      * \param hosts what is known of each of these
+     * \param played called when hosts have been played up to a time, and no thread plays
      */
-    void PlayHostsApart(std::vector<uint32_t> groupOfNode, std::vector<FabricHostGroup*> hosts);
+    void PlayHostsApart(std::vector<uint32_t> groupOfNode,
+                        std::vector<FabricHostGroup*> hosts,
+                        std::function<void(int64_t)> played = {});
     /**
      * Schedule what a host does by itself: it acts on nothing but the host and its ports, unless
      * the host's FabricHostGroup foresees it.
@@ -139,7 +145,7 @@ class FabricSimulator : public SimulatorImpl
     /// \return with windows: all groups have been played up to this time
     int64_t GetSettledPs() const
     {
-        return m_window * m_windowPs - 1;
+        return m_switchWindow * m_windowPs - 1;
     }
 
     /// \return the least delay that a link between groups may have, 0 without windows
@@ -240,13 +246,15 @@ class FabricSimulator : public SimulatorImpl
     void ListFor(uint32_t number, int64_t timePs);
     /// Begin the next window. \return whether there is one
     bool BeginWindow();
-    /// Find the groups that have something to do in the window of the switches.
-    void FindActive();
+    /// Find the groups that have something to do in their windows. \param hosts hosts, too
+    void FindActive(bool hosts);
+    /// Take over the groups that are listed for a window, or for one before it.
+    void TakeListed(std::map<int64_t, std::vector<uint32_t>>& listed, int64_t window);
     /// \return the time at which a window ends
     int64_t EndOf(int64_t window) const;
     /// \return the next window in which group 0 has something to do
     int64_t FindFirstWindow() const;
-    /// \return the next window in which another group has
+    /// \return the next window in which another group has, for the hosts
     int64_t FindOtherWindow() const;
     /// All groups have a turn in this window, and what they leave is handed over.
     void EndWindow();
@@ -263,6 +271,19 @@ class FabricSimulator : public SimulatorImpl
     void TellNotes();
     /// \return whether threads play
     bool HasCrew() const;
+
+    /// \return whether all threads play hosts in this window
+    bool ThreadsPlayHosts() const
+    {
+        return m_crew && !m_hosts.empty() && !m_inOrder;
+    }
+
+    /// \return the window that a group plays now
+    int64_t WindowOf(uint32_t number) const
+    {
+        return IsOfHosts(number) ? m_window : m_switchWindow;
+    }
+
     /// Forget all that is due.
     void ReleaseDues();
     /// Sweep out what is cancelled. \return size at which to do so again, at least the smallest
@@ -294,7 +315,9 @@ class FabricSimulator : public SimulatorImpl
     std::vector<uint32_t> m_groupOfNode;   //!< with m_hosts: of each node
     bool m_byHost{false};                  //!< see OrderByHost
     bool m_inOrder{false};                 //!< hosts play the present window from m_first
-    std::vector<uint32_t> m_active;        //!< groups that have a turn in the window of switches
+    std::vector<uint32_t> m_active;        //!< groups that have a turn, which any thread plays
+    std::vector<uint32_t> m_hostTurns;     //!< hosts whose turn the first thread ends, in order
+    std::function<void(int64_t)> m_played; //!< see PlayHostsApart
     std::vector<FabricPort*> m_emptied;    //!< see NoteEmptied
     std::vector<std::unique_ptr<FabricLane>> m_lanes; //!< of each thread; first this simulation's
     std::unique_ptr<FabricCrew> m_crew;               //!< the other threads, or none

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <sys/mman.h>
+#include <utility>
 
 namespace ns3
 {
@@ -15,9 +16,47 @@ constexpr std::size_t LARGE_PAGE_BYTES = std::size_t{2} << 20;
 constexpr std::size_t FIRST_SLAB_BYTES = std::size_t{64} << 10;
 } // namespace
 
-FabricSlabs::FabricSlabs(std::size_t bytes)
-    : m_bytes(std::max(bytes, sizeof(Free)))
+void
+FabricSlabsShared::Put(void* bundle)
 {
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    m_bundles.push_back(bundle);
+}
+
+void*
+FabricSlabsShared::Take()
+{
+    const std::lock_guard<std::mutex> lock(m_mutex);
+    if (m_bundles.empty())
+    {
+        return nullptr;
+    }
+    void* bundle = m_bundles.back();
+    m_bundles.pop_back();
+    return bundle;
+}
+
+FabricSlabs::FabricSlabs(std::size_t bytes, FabricSlabsShared& shared)
+    : m_bytes(std::max(bytes, sizeof(Free))),
+      m_shared(shared)
+{
+}
+
+FabricSlabs::Free*
+FabricSlabs::TakeBundle()
+{
+    return m_aside ? std::exchange(m_aside, nullptr) : static_cast<Free*>(m_shared.Take());
+}
+
+void
+FabricSlabs::PutBundleAside()
+{
+    if (m_aside)
+    {
+        m_shared.Put(m_aside);
+    }
+    m_aside = std::exchange(m_free, nullptr);
+    m_frees = 0;
 }
 
 void*
@@ -27,10 +66,17 @@ FabricSlabs::Take()
     {
         Free* object = m_free;
         m_free = object->next;
+        m_frees--;
         return object;
     }
     if (static_cast<std::size_t>(m_end - m_next) < m_bytes)
     {
+        if (Free* bundle = TakeBundle())
+        {
+            m_free = bundle->next;
+            m_frees = BUNDLE - 1;
+            return bundle;
+        }
         Grow();
     }
     void* object = m_next;
@@ -41,7 +87,12 @@ FabricSlabs::Take()
 void
 FabricSlabs::Give(void* object)
 {
+    if (m_frees == BUNDLE)
+    {
+        PutBundleAside();
+    }
     m_free = new (object) Free{m_free};
+    m_frees++;
 }
 
 void

@@ -129,7 +129,7 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
     if (frame->isPause)
     {
         const uint8_t paused = frame->pausedPriorities;
-        FabricFramePool::GivePause(frame);
+        FabricFramePool::Give(frame);
         m_ports[port]->SetPaused(paused);
         return;
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-lane.h"
 #include "message-account.h"
 #include "message-transport.h"
 #include "roce-congestion-control.h"
 #include "roce-parameters.h"
 #include "roce-path-numbers.h"
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -18,8 +21,8 @@ namespace ns3
 
 class RoceQueuePair;
 
-/// What all queue pairs have done so far.
-struct RoceStatistics
+/// What all queue pairs have done so far, or those that a thread plays.
+struct alignas(64) RoceStatistics
 {
     uint64_t dataPackets{0};          //!< data packets sent
     uint64_t retransmittedPackets{0}; //!< those of them sent before
@@ -29,6 +32,34 @@ struct RoceStatistics
     uint64_t timeouts{0};             //!< times a sender saw no progress for too long
     uint64_t queuePairs{0};           //!< queue pairs opened
     uint64_t outOfOrderPackets{0};    //!< data packets that came behind one sent after them
+};
+
+/// A number that any thread may change; it is moved while none does.
+class RoceCount
+{
+  public:
+    RoceCount() = default;
+
+    /// \param other has the number
+    RoceCount(RoceCount&& other) noexcept
+        : m_count(other.Get())
+    {
+    }
+
+    /// \return the number
+    uint32_t Get() const
+    {
+        return m_count.load(std::memory_order_relaxed);
+    }
+
+    /// \param more is added
+    void Add(uint32_t more)
+    {
+        m_count.fetch_add(more, std::memory_order_relaxed);
+    }
+
+  private:
+    std::atomic<uint32_t> m_count{0}; //!< the number
 };
 
 /// Told when a queue pair has nothing left to do.
@@ -73,12 +104,37 @@ struct RoceContext
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
     MessageAccountant* accountant{nullptr};       //!< who keeps accounts of messages, if anyone
     MessageAccount account;                       //!< the one that is worked out
-    RoceStatistics statistics;                    //!< what they have done
-    RoceWays ways;                                //!< that they take
+    std::array<RoceStatistics, FabricLane::MOST_OF_HOSTS>
+        counts;            //!< what they have done, by thread
+    RoceWays ways;         //!< that they take
     bool pairsRest{false}; //!< those with nothing under way may give back their halves
-    uint32_t awake{0};     //!< those that have halves
+    RoceCount awake;       //!< those that have halves
     uint32_t fewAwake{
         FEW_AWAKE}; //!< up to so many keep them, which costs little memory and no time
+
+    /// \return what is counted on this thread
+    RoceStatistics& Count()
+    {
+        return counts[FabricLane::Here().number];
+    }
+
+    /// \return what all have done, while one thread plays
+    RoceStatistics GetStatistics() const
+    {
+        RoceStatistics sum;
+        for (const RoceStatistics& each : counts)
+        {
+            sum.dataPackets += each.dataPackets;
+            sum.retransmittedPackets += each.retransmittedPackets;
+            sum.retransmittedBytes += each.retransmittedBytes;
+            sum.nacks += each.nacks;
+            sum.cnps += each.cnps;
+            sum.timeouts += each.timeouts;
+            sum.queuePairs += each.queuePairs;
+            sum.outOfOrderPackets += each.outOfOrderPackets;
+        }
+        return sum;
+    }
 
     /// \param lowestRateBps rate of the slowest line of a queue pair's path
     /// \return a congestion control for it

@@ -26,7 +26,9 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
       m_hosts(std::move(hosts)),
       m_hostOfNpu(std::move(hostOfNpu)),
       m_ports(m_hosts.size()),
-      m_numbers(m_hostOfNpu.size())
+      m_numbers(m_hostOfNpu.size()),
+      m_senders(m_hostOfNpu.size()),
+      m_queuePairs(m_hosts.size())
 {
     m_context.owner = this;
     if (m_context.parameters.splitMessages && m_context.parameters.queuePairsPerPair > 1)
@@ -71,28 +73,40 @@ RoceMessageTransport::SetObserver(RoceObserver* observer)
     m_context.observer = observer;
 }
 
-const RoceStatistics&
+RoceStatistics
 RoceMessageTransport::GetStatistics() const
 {
-    return m_context.statistics;
+    return m_context.GetStatistics();
+}
+
+template <class Action>
+void
+RoceMessageTransport::ForEachQueuePair(const Action& action) const
+{
+    for (const auto& ofHost : m_queuePairs)
+    {
+        for (const auto& pair : ofHost)
+        {
+            action(*pair);
+        }
+    }
 }
 
 uint64_t
 RoceMessageTransport::CountBusyQueuePairs() const
 {
-    return std::count_if(m_queuePairs.begin(), m_queuePairs.end(), [](const auto& pair) {
-        return pair->GetMessages().GetFirst() != nullptr;
+    uint64_t busy = 0;
+    ForEachQueuePair([&busy](const RoceQueuePair& pair) {
+        busy += pair.GetMessages().GetFirst() != nullptr ? 1 : 0;
     });
+    return busy;
 }
 
 uint64_t
 RoceMessageTransport::CountFrames() const
 {
     uint64_t frames = 0;
-    for (const auto& pair : m_queuePairs)
-    {
-        frames += pair->GetFrames();
-    }
+    ForEachQueuePair([&frames](const RoceQueuePair& pair) { frames += pair.GetFrames(); });
     return frames;
 }
 
@@ -142,13 +156,13 @@ RoceMessageTransport::TravelPs(const RocePath& path, uint64_t bytes) const
 
 template <class Size>
 int64_t
-RoceMessageTransport::IdealPs(uint32_t number, const Size& size) const
+RoceMessageTransport::IdealPs(const PairName& name, const Size& size) const
 {
     if (!m_context.idealTimes)
     {
         return 0;
     }
-    const Paths& paths = m_paths[number];
+    const Paths& paths = m_senders[name.sender].paths[name.number];
     if (paths.ways.empty())
     {
         return TravelPs(paths.path, size) + LastAckPs(paths.path);
@@ -245,18 +259,15 @@ RoceMessageTransport::FindLongest()
 }
 
 RoceAddress
-RoceMessageTransport::AddressOf(const Pair& pair, uint32_t number) const
+RoceMessageTransport::AddressOf(uint32_t sender, uint32_t receiver, uint32_t number) const
 {
     RoceAddress address;
-    address.senderNpu = pair.sender;
-    address.receiverNpu = pair.receiver;
-    address.senderHost = m_hostOfNpu[pair.sender];
-    address.receiverHost = m_hostOfNpu[pair.receiver];
+    address.senderNpu = sender;
+    address.receiverNpu = receiver;
+    address.senderHost = m_hostOfNpu[sender];
+    address.receiverHost = m_hostOfNpu[receiver];
     address.number = m_context.parameters.perMessage ? 0 : number;
-    const RoceFlowHashes hashes(pair.sender,
-                                pair.receiver,
-                                number,
-                                m_context.parameters.portOfMessage);
+    const RoceFlowHashes hashes(sender, receiver, number, m_context.parameters.portOfMessage);
     address.dataHash = hashes.data;
     address.answerHash = hashes.answer;
     ChoosePorts(address);
@@ -280,12 +291,13 @@ RoceMessageTransport::ChoosePorts(RoceAddress& address) const
 }
 
 void
-RoceMessageTransport::UpdatePath(uint32_t number, bool isNew)
+RoceMessageTransport::UpdatePath(const PairName& name, bool isNew)
 {
-    Pair& pair = m_pairs[number];
+    Sender& sender = m_senders[name.sender];
+    Pair& pair = sender.pairs[name.number];
     // That of its newest queue pair if each message has its own, else of the first.
     const bool newest = m_context.parameters.perMessage && pair.next > 0;
-    const RoceAddress address = AddressOf(pair, newest ? pair.next - 1 : 0);
+    const RoceAddress address = AddressOf(name.sender, pair.receiver, newest ? pair.next - 1 : 0);
     const FabricNetDevice& from = *m_hosts[address.senderHost];
     const uint32_t out = ChoosePort(address.senderHost, address.receiverHost, address.dataHash);
     auto path = RocePath::Find(from, out, address.receiverHost);
@@ -305,9 +317,9 @@ RoceMessageTransport::UpdatePath(uint32_t number, bool isNew)
     {
         if (path)
         {
-            m_paths[number].path = std::move(*path);
+            sender.paths[name.number].path = std::move(*path);
         }
-        UpdateWays(m_paths[number], address, out);
+        UpdateWays(sender.paths[name.number], address, out);
     }
 }
 
@@ -335,21 +347,24 @@ RoceMessageTransport::RoutesChanged()
         FindLongest();
         m_longest = m_longest.baseRoundTripPs > 0 ? m_longest : longest; // none is left
     }
-    for (uint32_t number = 0; number < m_pairs.size(); ++number)
+    for (uint32_t sender = 0; sender < m_senders.size(); ++sender)
     {
-        UpdatePath(number, false);
-    }
-    const std::unordered_set<RoceQueuePair*> closed(m_free.begin(), m_free.end());
-    for (const auto& queuePair : m_queuePairs)
-    {
-        if (!closed.contains(queuePair.get()))
+        for (uint32_t number = 0; number < m_senders[sender].pairs.size(); ++number)
         {
-            RoceAddress address = queuePair->GetAddress();
-            ChoosePorts(address);
-            const Pair& pair = m_pairs[m_numbers.NumberOf(address.senderNpu, address.receiverNpu)];
-            queuePair->Move(address, m_context.ways.Get(pair.way).path);
+            UpdatePath({sender, number}, false);
         }
     }
+    const std::unordered_set<RoceQueuePair*> closed(m_free.begin(), m_free.end());
+    ForEachQueuePair([&](RoceQueuePair& queuePair) {
+        if (!closed.contains(&queuePair))
+        {
+            RoceAddress address = queuePair.GetAddress();
+            ChoosePorts(address);
+            const PairName name = FindPair(address.senderNpu, address.receiverNpu);
+            const Pair& pair = m_senders[name.sender].pairs[name.number];
+            queuePair.Move(address, m_context.ways.Get(pair.way).path);
+        }
+    });
     for (const auto& ports : m_ports)
     {
         for (const auto& port : ports)
@@ -359,57 +374,65 @@ RoceMessageTransport::RoutesChanged()
     }
 }
 
-uint32_t
+RoceMessageTransport::PairName
 RoceMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
 {
-    const uint32_t number = m_numbers.NumberOf(sender, receiver);
-    if (number == m_pairs.size())
+    const PairName name{sender, m_numbers.NumberOf(sender, receiver)};
+    Sender& known = m_senders[sender];
+    if (name.number == known.pairs.size())
     {
-        m_pairs.push_back({sender, receiver, 0, 0});
+        known.pairs.push_back({receiver, 0, 0});
         if (!m_context.parameters.perMessage)
         {
-            m_lasting.resize(m_lasting.size() + m_context.parameters.queuePairsPerPair);
+            known.lasting.resize(known.lasting.size() + m_context.parameters.queuePairsPerPair);
         }
         if (m_context.idealTimes)
         {
-            m_paths.emplace_back();
+            known.paths.emplace_back();
         }
-        UpdatePath(number, true);
+        UpdatePath(name, true);
     }
-    return number;
+    return name;
 }
 
 RoceQueuePair&
 RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path)
 {
-    if (m_free.empty())
+    RoceQueuePair* queuePair = nullptr;
+    if (m_free.empty()) // as ever where queue pairs last, so where several threads come here
     {
-        m_queuePairs.push_back(std::make_unique<RoceQueuePair>(m_context));
-        m_free.push_back(m_queuePairs.back().get());
+        auto& made = m_queuePairs[m_context.parameters.perMessage ? 0 : address.senderHost];
+        made.push_back(std::make_unique<RoceQueuePair>(m_context));
+        queuePair = made.back().get();
     }
-    RoceQueuePair& queuePair = *m_free.back();
-    m_free.pop_back();
-    queuePair.Open(address, path);
-    return queuePair;
+    else
+    {
+        queuePair = m_free.back();
+        m_free.pop_back();
+    }
+    queuePair->Open(address, path);
+    return *queuePair;
 }
 
 RoceQueuePair&
-RoceMessageTransport::TakeTurn(uint32_t number)
+RoceMessageTransport::TakeTurn(const PairName& name)
 {
-    Pair& pair = m_pairs[number];
+    Sender& sender = m_senders[name.sender];
+    Pair& pair = sender.pairs[name.number];
     const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
     const uint32_t turn = pair.next;
     pair.next = turn + 1 < queuePairs ? turn + 1 : 0;
-    RoceQueuePair*& queuePair = m_lasting[uint64_t{number} * queuePairs + turn];
+    RoceQueuePair*& queuePair = sender.lasting[uint64_t{name.number} * queuePairs + turn];
     if (!queuePair)
     {
-        queuePair = &OpenQueuePair(AddressOf(pair, turn), m_context.ways.Get(pair.way).path);
+        queuePair = &OpenQueuePair(AddressOf(name.sender, pair.receiver, turn),
+                                   m_context.ways.Get(pair.way).path);
     }
     return *queuePair;
 }
 
 void
-RoceMessageTransport::SendInParts(uint32_t number,
+RoceMessageTransport::SendInParts(const PairName& name,
                                   const CollectiveMessage& message,
                                   const RoceCut& cut)
 {
@@ -417,31 +440,31 @@ RoceMessageTransport::SendInParts(uint32_t number,
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
         part.bytes = cut.BytesOf(part.row);
-        TakeTurn(number).Post(part);
+        TakeTurn(name).Post(part);
     }
 }
 
 void
 RoceMessageTransport::Send(const CollectiveMessage& message)
 {
-    const uint32_t number = FindPair(message.sender, message.receiver);
+    const PairName name = FindPair(message.sender, message.receiver);
     CollectiveMessage timed = message;
     if (m_parts)
     {
         const RoceCut cut(message.bytes, m_context.parameters.queuePairsPerPair);
-        timed.idealPs = IdealPs(number, cut);
-        SendInParts(number, timed, cut);
+        timed.idealPs = IdealPs(name, cut);
+        SendInParts(name, timed, cut);
         return;
     }
-    timed.idealPs = IdealPs(number, message.bytes);
+    timed.idealPs = IdealPs(name, message.bytes);
     if (m_context.parameters.perMessage)
     {
-        Pair& pair = m_pairs[number];
-        const RoceAddress address = AddressOf(pair, pair.next++);
+        Pair& pair = m_senders[name.sender].pairs[name.number];
+        const RoceAddress address = AddressOf(name.sender, pair.receiver, pair.next++);
         OpenQueuePair(address, m_context.ways.Get(pair.way).path).Post(timed);
         return;
     }
-    TakeTurn(number).Post(timed);
+    TakeTurn(name).Post(timed);
 }
 
 void

@@ -49,7 +49,7 @@ class RoceMessageTransport : public MessageTransport,
     /// \param observer watches all queue pairs from now on, or none
     void SetObserver(RoceObserver* observer);
     /// \return what all queue pairs have done
-    const RoceStatistics& GetStatistics() const;
+    RoceStatistics GetStatistics() const;
     /// \return queue pairs with a message that is not both delivered and acknowledged
     uint64_t CountBusyQueuePairs() const;
     /// \return frames of all queue pairs that are in the network
@@ -81,7 +81,6 @@ class RoceMessageTransport : public MessageTransport,
     /// What is known of an ordered pair of NPUs.
     struct Pair
     {
-        uint32_t sender;   //!< NPU that sends
         uint32_t receiver; //!< NPU that receives
         uint32_t way;      //!< number of the way of its data
         uint32_t next;     //!< number of its next queue pair
@@ -94,31 +93,49 @@ class RoceMessageTransport : public MessageTransport,
         std::vector<RocePath> ways; //!< what its messages may take, if that isn't `path` alone
     };
 
-    /// \param number of a pair of NPUs \param size of a message: bytes, or its cut
+    /// What an NPU knows of those that it sends to. The thread that plays it changes that.
+    struct Sender
+    {
+        std::vector<Pair> pairs;             //!< by the number of the receiver (RocePairTable)
+        std::deque<Paths> paths;             //!< the same, if asked for
+        std::vector<RoceQueuePair*> lasting; //!< of each as many as it may have, by number
+    };
+
+    /// Names a pair of NPUs.
+    struct PairName
+    {
+        uint32_t sender; //!< NPU that sends
+        uint32_t number; //!< of the receiver
+    };
+
+    /// \param name of a pair of NPUs \param size of a message: bytes, or its cut
     /// \return time it would take alone over the fastest of the pair's ways, if that is asked for
     template <class Size>
-    int64_t IdealPs(uint32_t number, const Size& size) const;
-    /// \return number of a pair of NPUs, about which what is needed is found out
-    uint32_t FindPair(uint32_t sender, uint32_t receiver);
-    /// \param pair of NPUs \param number among all queue pairs of its pair so far
-    /// \return where that queue pair is
-    RoceAddress AddressOf(const Pair& pair, uint32_t number) const;
+    int64_t IdealPs(const PairName& name, const Size& size) const;
+    /// \return name of a pair of NPUs, about which what is needed is found out
+    PairName FindPair(uint32_t sender, uint32_t receiver);
+    /// \param sender NPU that sends \param receiver NPU that receives \param number among all
+    /// queue pairs of that pair so far \return where that queue pair is
+    RoceAddress AddressOf(uint32_t sender, uint32_t receiver, uint32_t number) const;
     /// Choose the ports of a queue pair by its hashes.
     void ChoosePorts(RoceAddress& address) const;
     /// \return the port by which a flow leaves a host, the first if there is no way
     uint32_t ChoosePort(uint32_t host, uint32_t destination, uint32_t flowHash) const;
-    /// Find out the way of a pair's data as it is now. \param number of the pair \param isNew
+    /// Find out the way of a pair's data as it is now. \param name of the pair \param isNew
     /// nothing is known of it yet
-    void UpdatePath(uint32_t number, bool isNew);
+    void UpdatePath(const PairName& name, bool isNew);
     /// Find out the ways that a pair's messages may take. \param address of its data
     void UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const;
     /// \return an open queue pair
     RoceQueuePair& OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path);
-    /// \param number of a pair of NPUs \return its lasting queue pair whose turn it is; the next
+    /// \param name of a pair of NPUs \return its lasting queue pair whose turn it is; the next
     /// one is another
-    RoceQueuePair& TakeTurn(uint32_t number);
-    /// Send a message over all lasting queue pairs of its pair. \param number of the pair
-    void SendInParts(uint32_t number, const CollectiveMessage& message, const RoceCut& cut);
+    RoceQueuePair& TakeTurn(const PairName& name);
+    /// Send a message over all lasting queue pairs of its pair. \param name of the pair
+    void SendInParts(const PairName& name, const CollectiveMessage& message, const RoceCut& cut);
+    /// Do something with each queue pair, host by host, in the order in which they were made.
+    template <class Action>
+    void ForEachQueuePair(const Action& action) const;
     /// Work out the longest base round trip between any two hosts.
     void FindLongest();
 
@@ -127,13 +144,12 @@ class RoceMessageTransport : public MessageTransport,
     std::vector<Ptr<FabricNetDevice>> m_hosts;                      //!< NICs
     std::vector<uint32_t> m_hostOfNpu;                              //!< host of each NPU
     std::vector<std::vector<std::unique_ptr<RoceNicPort>>> m_ports; //!< by host and port
-    RocePairTable m_numbers;                                        //!< of pairs of NPUs
-    std::vector<Pair> m_pairs;                                      //!< by their number
-    std::deque<Paths> m_paths;                                      //!< the same, if asked for
-    std::vector<RoceQueuePair*> m_lasting; //!< of each pair as many as it may have, by number
-    std::vector<std::unique_ptr<RoceQueuePair>> m_queuePairs; //!< all that were made
-    std::vector<RoceQueuePair*> m_free;                       //!< those that can be opened again
-    RocePathNumbers m_longest;                                //!< longest base round trip
+    RocePairTable m_numbers;                                        //!< of receivers
+    std::vector<Sender> m_senders;                                  //!< by NPU
+    std::vector<std::vector<std::unique_ptr<RoceQueuePair>>>
+        m_queuePairs;                   //!< all that were made, by host
+    std::vector<RoceQueuePair*> m_free; //!< those that can be opened again
+    RocePathNumbers m_longest;          //!< longest base round trip
 };
 
 } // namespace ns3

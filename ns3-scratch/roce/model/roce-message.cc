@@ -6,7 +6,7 @@ namespace ns3
 
 namespace
 {
-/// Messages to use again; ns-3 runs a simulation in one thread.
+/// Messages to use again; each thread that plays hosts has its own.
 struct MessagePool
 {
     ~MessagePool()
@@ -29,6 +29,21 @@ GetPool()
     thread_local MessagePool pool;
     return pool;
 }
+
+/// \return a node of a list
+RoceMessage*
+TakeNode()
+{
+    MessagePool& pool = GetPool();
+    RoceMessage* node = pool.first;
+    if (!node)
+    {
+        return new RoceMessage;
+    }
+    pool.first = node->next;
+    node->isDone = false;
+    return node;
+}
 } // namespace
 
 RoceMessageList::~RoceMessageList()
@@ -39,16 +54,7 @@ RoceMessageList::~RoceMessageList()
 RoceMessage*
 RoceMessageList::Append(const CollectiveMessage& message)
 {
-    MessagePool& pool = GetPool();
-    RoceMessage* node = pool.first;
-    if (node)
-    {
-        pool.first = node->next;
-    }
-    else
-    {
-        node = new RoceMessage;
-    }
+    RoceMessage* node = TakeNode();
     node->instance = message.instance;
     node->bytes = message.bytes;
     node->startPs = message.startPs;
@@ -62,8 +68,37 @@ RoceMessageList::Append(const CollectiveMessage& message)
     return node;
 }
 
+RoceMessage*
+RoceMessageList::GetBegin()
+{
+    if (!m_last)
+    {
+        m_last = TakeNode();
+        m_last->isDone = true;
+        m_last->end = m_end;
+        m_last->next = m_last;
+    }
+    return m_last->next;
+}
+
 void
 RoceMessageList::DropFirst()
+{
+    DropDone();
+    m_last->next->isDone = true;
+}
+
+void
+RoceMessageList::DropDone()
+{
+    if (m_last && m_last->next->isDone)
+    {
+        DropOldest();
+    }
+}
+
+void
+RoceMessageList::DropOldest()
 {
     RoceMessage* node = m_last->next;
     m_last->next = node->next;
@@ -78,7 +113,7 @@ RoceMessageList::Clear()
 {
     while (m_last)
     {
-        DropFirst();
+        DropOldest();
     }
     m_end = 0;
 }

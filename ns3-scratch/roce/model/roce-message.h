@@ -38,6 +38,7 @@ struct RoceMessage final : public FabricInSlabs<RoceMessage>
     int64_t idealPs{0};                      //!< time it would take alone; 0: not known
     std::unique_ptr<RoceMessageTimes> times; //!< for its account, if one is kept
     uint32_t row{0};                         //!< which row of the schedule it is
+    bool isDone{false}; //!< acknowledged, and kept for the receiver to go on from
 
     /// \return position of its first byte
     uint64_t GetBegin() const
@@ -49,6 +50,11 @@ struct RoceMessage final : public FabricInSlabs<RoceMessage>
 /**
  * The messages of a queue pair, in order, from the first that is not both delivered and
  * acknowledged. Its nodes are recycled among all lists.
+ *
+ * The list is the sender's; its receiver may be played by another thread. So the receiver holds on
+ * to a message and goes on to the next one when data of that has come: the sender had appended it
+ * before that data left. Therefore the last message that was acknowledged stays in the list as
+ * well, until the next one is, or the queue pair rests.
  */
 class RoceMessageList
 {
@@ -64,8 +70,12 @@ class RoceMessageList
     /// \return the oldest message, or none
     RoceMessage* GetFirst() const
     {
-        return m_last ? m_last->next : nullptr;
+        RoceMessage* const oldest = m_last ? m_last->next : nullptr;
+        return !oldest || !oldest->isDone ? oldest : GetNext(*oldest);
     }
+
+    /// \return where a receiver begins to which the same has come as to the sender
+    RoceMessage* GetBegin();
 
     /// \param message one that is in the list \return its successor, or none
     RoceMessage* GetNext(const RoceMessage& message) const
@@ -73,8 +83,10 @@ class RoceMessageList
         return &message == m_last ? nullptr : message.next;
     }
 
-    /// Drop the oldest message.
+    /// Drop the oldest message: it is acknowledged.
     void DropFirst();
+    /// No receiver is where GetBegin said, or behind it, any more.
+    void DropDone();
     /// Drop all messages and begin at position 0 again.
     void Clear();
 
@@ -88,7 +100,10 @@ class RoceMessageList
     RoceMessage* Find(uint64_t position) const;
 
   private:
-    RoceMessage* m_last{nullptr}; //!< newest; behind it comes the oldest
+    /// Take the oldest node out, and recycle it.
+    void DropOldest();
+
+    RoceMessage* m_last{nullptr}; //!< newest; behind it comes the oldest node
     uint64_t m_end{0};            //!< position behind it
 };
 

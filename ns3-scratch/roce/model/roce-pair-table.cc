@@ -61,9 +61,8 @@ RocePairTable::NumberOf(uint32_t sender, uint32_t receiver)
     {
         Grow(receivers);
     }
-    receivers.used++;
-    Find(receivers.places, receiver) = {receiver, m_count};
-    return m_count++;
+    Find(receivers.places, receiver) = {receiver, receivers.used};
+    return receivers.used++;
 }
 
 } // namespace ns3

@@ -8,9 +8,10 @@ namespace ns3
 {
 
 /**
- * Numbers of ordered pairs of NPUs: 0 for the first that is asked for, 1 for the next. A table for
- * each sender, open addressing: whoever sends to all others in turn stays in one small piece of
- * memory, and whoever sends to one has a table of a few bytes.
+ * Numbers of the receivers of each sender: 0 for the first that is asked for, 1 for the next. A
+ * table for each sender, which one thread may use while another uses those of other senders; open
+ * addressing: whoever sends to all others in turn stays in one small piece of memory, and whoever
+ * sends to one has a table of a few bytes.
  */
 class RocePairTable
 {
@@ -18,24 +19,18 @@ class RocePairTable
     /// \param senders how many NPUs there are
     explicit RocePairTable(std::size_t senders);
 
-    /// \param sender an NPU \param receiver another \return the number of the pair, a new one if
-    /// it is asked for for the first time
+    /// \param sender an NPU \param receiver another \return the its number among the
+    /// receivers of that sender, a new one if it is asked for for the first time
     uint32_t NumberOf(uint32_t sender, uint32_t receiver);
 
-    /// \return pairs so far
-    uint32_t GetCount() const
-    {
-        return m_count;
-    }
-
   private:
-    static constexpr uint32_t NONE = ~uint32_t{0}; //!< number of no pair
+    static constexpr uint32_t NONE = ~uint32_t{0}; //!< number of no receiver
 
     /// A place for a pair.
     struct Place
     {
         uint32_t receiver{0};  //!< of the pair
-        uint32_t number{NONE}; //!< of the pair, or NONE
+        uint32_t number{NONE}; //!< its number, or NONE
     };
 
     /// The pairs of one sender.
@@ -52,7 +47,6 @@ class RocePairTable
     static void Grow(Receivers& receivers);
 
     std::vector<Receivers> m_receivers; //!< by sender
-    uint32_t m_count{0};                //!< pairs so far
 };
 
 } // namespace ns3

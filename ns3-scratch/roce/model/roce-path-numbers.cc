@@ -20,6 +20,7 @@ RoceWays::Hash::operator()(const RoceWay& way) const
 uint32_t
 RoceWays::NumberOf(const RoceWay& way)
 {
+    const std::lock_guard<std::mutex> lock(*m_mutex);
     if (m_last < m_ways.size() && m_ways[m_last] == way)
     {
         return m_last;

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
 #include <unordered_map>
-#include <vector>
 
 namespace ns3
 {
@@ -29,7 +31,8 @@ struct RoceWay
     bool operator==(const RoceWay&) const = default;
 };
 
-/// Each way once, by number. A network of a thousand hosts has a million pairs and few ways.
+/// Each way once, by number, and where it stays. A network of a thousand hosts has a million pairs
+/// and few ways. Any thread may call it.
 class RoceWays
 {
   public:
@@ -39,6 +42,7 @@ class RoceWays
     /// \param number of a way \return the way
     const RoceWay& Get(uint32_t number) const
     {
+        const std::lock_guard<std::mutex> lock(*m_mutex);
         return m_ways[number];
     }
 
@@ -50,9 +54,10 @@ class RoceWays
         std::size_t operator()(const RoceWay& way) const;
     };
 
-    std::vector<RoceWay> m_ways;                           //!< by number
-    std::unordered_map<RoceWay, uint32_t, Hash> m_numbers; //!< the other way round
-    uint32_t m_last{0};                                    //!< asked for last
+    std::unique_ptr<std::mutex> m_mutex{std::make_unique<std::mutex>()}; //!< guards the others
+    std::deque<RoceWay> m_ways;                                          //!< by number
+    std::unordered_map<RoceWay, uint32_t, Hash> m_numbers;               //!< the other way round
+    uint32_t m_last{0};                                                  //!< asked for last
 };
 
 } // namespace ns3

@@ -5,13 +5,14 @@
 #include "roce-queue-receiver.h"
 #include "roce-queue-sender.h"
 
+#include <atomic>
 #include <cstdint>
 
 namespace ns3
 {
 
 /// What a queue pair has while something of it is under way, and gives back afterwards. The halves
-/// share no state.
+/// share no state, and may be played by different threads at the same time.
 class RoceQueueHalves final : public FabricInSlabs<RoceQueueHalves>
 {
   public:
@@ -37,19 +38,19 @@ class RoceQueueHalves final : public FabricInSlabs<RoceQueueHalves>
     /// \return frames in the network
     uint64_t GetFrames() const
     {
-        return m_frames;
+        return m_sent.load(std::memory_order_relaxed) + m_answered.load(std::memory_order_relaxed);
     }
 
-    /// A frame goes into the network.
-    void AddFrame()
+    /// The sender has put frames into the network. \param frames how many; -1: one came out there
+    void CountAtSender(int64_t frames)
     {
-        m_frames++;
+        Add(m_sent, frames);
     }
 
-    /// A frame has come out of it.
-    void DropFrame()
+    /// The same of the receiver.
+    void CountAtReceiver(int64_t frames)
     {
-        m_frames--;
+        Add(m_answered, frames);
     }
 
     /// \return numbers that say which packets carry telemetry
@@ -59,10 +60,18 @@ class RoceQueueHalves final : public FabricInSlabs<RoceQueueHalves>
     }
 
   private:
-    RoceQueueSender m_sender;     //!< sending half
-    RoceQueueReceiver m_receiver; //!< receiving half
-    uint64_t m_frames{0};         //!< frames in the network
-    FabricDraws m_samples;        //!< draw which packets carry telemetry
+    /// Change a number that one thread changes at a time. \param more what to add
+    static void Add(std::atomic<uint64_t>& number, int64_t more)
+    {
+        number.store(number.load(std::memory_order_relaxed) + static_cast<uint64_t>(more),
+                     std::memory_order_relaxed);
+    }
+
+    RoceQueueSender m_sender;            //!< sending half
+    FabricDraws m_samples;               //!< draw which packets carry telemetry
+    std::atomic<uint64_t> m_sent{0};     //!< frames in the network, as far as the sender knows
+    std::atomic<uint64_t> m_answered{0}; //!< the same of the receiver; the sum is right
+    RoceQueueReceiver m_receiver;        //!< receiving half
 };
 
 } // namespace ns3

@@ -23,7 +23,7 @@ RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
     m_address = address;
     m_way = m_context.ways.NumberOf({path, address.senderPort->GetPort().GetRateBps()});
     m_messages.Clear();
-    m_context.statistics.queuePairs++;
+    m_context.Count().queuePairs++;
     m_openedPs = FabricNowPs();
     m_lastStartPs = 0;
     m_lastWireBytes = 0;
@@ -49,7 +49,7 @@ RoceQueuePair::Move(const RoceAddress& address, const RocePathNumbers& path)
     m_way = m_context.ways.NumberOf(way);
     if (m_halves)
     {
-        m_halves->GetSender().Move(*address.senderPort, m_way);
+        m_halves->GetSender().Move(*address.senderPort, m_context.ways.Get(m_way));
     }
 }
 
@@ -71,14 +71,14 @@ RoceQueuePair::Wake()
     RoceMessage* const message = m_messages.GetFirst();
     const uint64_t position = message ? message->GetBegin() : m_messages.GetEnd();
     m_halves = std::make_unique<RoceQueueHalves>(*this, m_context);
-    m_context.awake++;
+    m_context.awake.Add(1);
     if (m_context.telemetry == RoceTelemetry::PATH)
     {
         m_halves->GetSamples() = MakeDraws(FabricDrawsFor::SAMPLES, m_openedPs);
     }
-    m_halves->GetReceiver().Open(position, message);
+    m_halves->GetReceiver().Open(position, m_messages.GetBegin());
     m_halves->GetSender().Open(*m_address.senderPort,
-                               m_way,
+                               m_context.ways.Get(m_way),
                                {position, message, m_openedPs, m_lastStartPs, m_lastWireBytes});
 }
 
@@ -100,7 +100,8 @@ void
 RoceQueuePair::DropHalves()
 {
     m_halves.reset();
-    m_context.awake--;
+    m_messages.DropDone();
+    m_context.awake.Add(-1);
 }
 
 void
@@ -127,7 +128,6 @@ RoceQueuePair::Post(const CollectiveMessage& message)
         WaitForTurn(nowPs);
         return;
     }
-    m_halves->GetReceiver().MessagePosted(posted);
     m_halves->GetSender().MessagePosted(posted);
 }
 
@@ -179,7 +179,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
 {
     const RoceParameters& parameters = m_context.parameters;
     FabricFrame* frame = FabricFramePool::Take();
-    m_halves->AddFrame();
+    m_halves->CountAtSender(1);
     Address(*frame,
             bytes + parameters.headerBytes + parameters.telemetryBytes,
             parameters.priority);
@@ -222,7 +222,7 @@ void
 RoceQueuePair::SendCnp()
 {
     FabricFrame* frame = FabricFramePool::Take();
-    m_halves->AddFrame();
+    m_halves->CountAtReceiver(1);
     Address(*frame, m_context.parameters.cnpBytes, m_context.parameters.cnpPriority);
     frame->kind = ROCE_CNP;
     frame->sequence = 0; // what an earlier user of the frame left would show in a capture
@@ -235,7 +235,14 @@ RoceQueuePair::SendCnp()
 void
 RoceQueuePair::FreeFrame(FabricFrame* frame)
 {
-    m_halves->DropFrame();
+    m_halves->CountAtSender(-1);
+    FabricFramePool::Give(frame);
+}
+
+void
+RoceQueuePair::FreeFrameHere(FabricFrame* frame)
+{
+    m_halves->CountAtReceiver(-1);
     FabricFramePool::Give(frame);
 }
 
@@ -273,11 +280,29 @@ RoceQueuePair::CheckIdle()
     {
         return;
     }
-    if (m_context.pairsRest && m_context.awake > m_context.fewAwake && !m_context.observer)
+    if (m_context.pairsRest && m_context.awake.Get() > m_context.fewAwake && !m_context.observer)
+    {
+        FabricLane& lane = FabricLane::Here();
+        if (lane.besideOthers)
+        {
+            // The receiver may be played now, and not be done with its half.
+            lane.notes.push_back({FabricNowPs(), 0, nullptr, nullptr, this, 0});
+        }
+        else
+        {
+            Rest();
+        }
+    }
+    m_context.owner->QueuePairIdle(*this);
+}
+
+void
+RoceQueuePair::TurnsEnded()
+{
+    if (m_halves && m_halves->GetFrames() == 0 && !m_messages.GetFirst())
     {
         Rest();
     }
-    m_context.owner->QueuePairIdle(*this);
 }
 
 Ptr<Packet>

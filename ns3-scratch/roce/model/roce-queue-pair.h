@@ -32,7 +32,8 @@ struct RoceAddress
 /**
  * A one-way RoCE queue pair between two NPUs (reliable connection, as RDMA writes use it). Both
  * halves are here, since a simulation needs no memory of its own on either side, but each touches
- * only its own state and the list of messages.
+ * only its own state, and may be played by another thread than the other (RoceMessageList says how
+ * both read the messages).
  *
  * A run may have a million of them of which few do anything at a time. So a queue pair is a small
  * record, and has halves only while something is under way: from its first packet on until all is
@@ -56,6 +57,7 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
 
     void ReceiveFrame(FabricFrame* frame) override;
     void FrameLost(FabricFrame* frame) override;
+    void TurnsEnded() override;
     Ptr<Packet> MakePacket(const FabricFrame& frame) const override;
 
     /// \return where it is
@@ -153,8 +155,10 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     void SendAnswer(FabricFrame* frame);
     /// Send a congestion notification.
     void SendCnp();
-    /// \param frame a frame that needs no answer
+    /// \param frame a frame that needs no answer, at the sender, or that is lost
     void FreeFrame(FabricFrame* frame);
+    /// \param frame a frame that needs no answer, at the receiver
+    void FreeFrameHere(FabricFrame* frame);
     /// \param message a message that has arrived whole \param trail of the packet that completed
     /// it, if accounts are kept
     void Delivered(RoceMessage& message, const FabricTrail* trail);

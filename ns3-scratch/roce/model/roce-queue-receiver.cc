@@ -21,11 +21,11 @@ RoceQueueReceiver::Open(uint64_t position, RoceMessage* message)
 }
 
 void
-RoceQueueReceiver::MessagePosted(RoceMessage* message)
+RoceQueueReceiver::GoOn()
 {
-    if (!m_message)
+    if (m_message->end <= m_expected)
     {
-        m_message = message;
+        m_message = m_message->next;
     }
 }
 
@@ -36,7 +36,7 @@ RoceQueueReceiver::CountOrder(const FabricFrame& frame)
     // has a new place, so that what makes good a loss is not out of order.
     if (frame.sentPs < m_latestSentPs) [[unlikely]]
     {
-        m_context.statistics.outOfOrderPackets++;
+        m_context.Count().outOfOrderPackets++;
     }
     else
     {
@@ -70,6 +70,7 @@ RoceQueueReceiver::ReceiveData(FabricFrame* frame)
 void
 RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
 {
+    GoOn();
     const uint64_t before = m_expected;
     m_expected += frame->payloadBytes;
     if (m_gap && !m_gap->early.IsEmpty())
@@ -82,11 +83,6 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
     m_marked = m_marked || frame->marked;
     m_unanswered++;
     const bool ends = m_message->end <= m_expected;
-    RoceMessage* message = m_message;
-    while (m_message && m_message->end <= m_expected)
-    {
-        m_message = m_pair.GetMessages().GetNext(*m_message);
-    }
     // The answer leaves before anybody hears of the message: what follows may add to the list.
     if (ends || frame->wantsAnswer || m_unanswered >= m_context.parameters.ackEvery)
     {
@@ -97,12 +93,13 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
     }
     else
     {
-        m_pair.FreeFrame(frame);
+        m_pair.FreeFrameHere(frame);
     }
-    const RoceMessage* const behind = m_message;
-    while (message != behind && message && message->end <= m_expected)
+    const uint64_t expected = m_expected;
+    for (RoceMessage* message = m_message; message && message->end <= expected;)
     {
-        RoceMessage* next = m_pair.GetMessages().GetNext(*message);
+        RoceMessage* next = message->end < expected ? message->next : nullptr;
+        m_message = next ? next : message;
         m_pair.Delivered(*message, trail);
         message = next;
     }
@@ -120,6 +117,7 @@ RoceQueueReceiver::StartOver()
 void
 RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
 {
+    GoOn();
     if (!m_gap)
     {
         m_gap = std::make_unique<Gap>();
@@ -135,7 +133,7 @@ RoceQueueReceiver::TakeOutOfOrder(FabricFrame* frame)
     const bool again = intervalPs > 0 && nowPs >= m_gap->reportedPs + intervalPs;
     if (m_gap->reported == m_expected && !again)
     {
-        m_pair.FreeFrame(frame);
+        m_pair.FreeFrameHere(frame);
         return;
     }
     if (m_context.parameters.reliability == RoceReliability::GO_BACK_0)
@@ -163,7 +161,7 @@ RoceQueueReceiver::Answer(FabricFrame* frame, uint8_t kind)
 {
     if (kind == ROCE_NACK)
     {
-        m_context.statistics.nacks++;
+        m_context.Count().nacks++;
         frame->echo = frame->sequence;
     }
     frame->kind = kind;

@@ -23,7 +23,7 @@ class RoceQueueReceiver
     RoceQueueReceiver(RoceQueuePair& pair, RoceContext& context);
 
     /// Begin, as if newly made. \param position of the next byte \param message that has it, or
-    /// none
+    /// after which it comes
     void Open(uint64_t position, RoceMessage* message);
 
     /// \return whether one that begins at this position would do the same. \param nowPs the time
@@ -32,12 +32,12 @@ class RoceQueueReceiver
         return m_nextCnpPs <= nowPs && (!m_gap || m_gap->early.IsEmpty());
     }
 
-    /// \param message a message that was appended to the queue pair's list
-    void MessagePosted(RoceMessage* message);
     /// \param frame a data packet; it is owned from here on
     void ReceiveData(FabricFrame* frame);
 
   private:
+    /// Data has come of what is behind all that had come: of the next message, if one is complete.
+    void GoOn();
     /// Count the packet if one of the queue pair that was sent after it came before it.
     void CountOrder(const FabricFrame& frame);
     /// The next packet in order has come. \param trail where it has been, if accounts are kept
@@ -66,7 +66,7 @@ class RoceQueueReceiver
     bool m_marked{false};            //!< one of them was marked
     int64_t m_nextCnpPs{0};          //!< earliest time of the next notification
     int64_t m_latestSentPs{0};       //!< when that packet left that left last, of all here
-    RoceMessage* m_message{nullptr}; //!< message that has the next byte, or none
+    RoceMessage* m_message{nullptr}; //!< message that has the next byte, or the last one
     std::unique_ptr<Gap> m_gap;      //!< since a packet came whose predecessor was missing
 };
 

@@ -21,11 +21,11 @@ RoceQueueSender::~RoceQueueSender()
 }
 
 void
-RoceQueueSender::Open(RoceNicPort& port, uint32_t way, const Begin& begin)
+RoceQueueSender::Open(RoceNicPort& port, const RoceWay& way, const Begin& begin)
 {
     const RoceParameters& parameters = m_context.parameters;
     m_port = &port;
-    m_way = way;
+    m_way = &way;
     m_current = begin.message;
     m_next = m_highest = m_acknowledged = begin.position;
     m_rateBps = GetLineBps();
@@ -61,9 +61,9 @@ RoceQueueSender::MayRest(int64_t nowPs) const
 }
 
 void
-RoceQueueSender::Move(RoceNicPort& port, uint32_t way)
+RoceQueueSender::Move(RoceNicPort& port, const RoceWay& way)
 {
-    if (&port == m_port && way == m_way)
+    if (&port == m_port && &way == m_way)
     {
         return;
     }
@@ -71,12 +71,11 @@ RoceQueueSender::Move(RoceNicPort& port, uint32_t way)
     m_port->GetPort().Settle(nowPs);
     if (m_context.parameters.windowOfPath && m_windowBytes == GetWay().path.bandwidthDelayBytes)
     {
-        m_windowBytes = m_context.ways.Get(way)
-                            .path.bandwidthDelayBytes; // no congestion control has set another
+        m_windowBytes = way.path.bandwidthDelayBytes; // no congestion control has set another
     }
     m_moved = true;
     const double beforeBps = GetLineBps();
-    m_way = way;
+    m_way = &way;
     m_rateBps = m_rateBps >= beforeBps ? GetLineBps() : std::min(m_rateBps, GetLineBps());
     if (&port != m_port)
     {
@@ -151,15 +150,15 @@ RoceQueueSender::MakeDataFrame(int64_t startPs)
     const auto bytes =
         static_cast<uint32_t>(std::min<uint64_t>(parameters.payloadBytes, message->end - position));
     FabricFrame* frame = m_pair.MakeDataFrame(position, bytes, startPs);
-    m_context.statistics.dataPackets++;
+    m_context.Count().dataPackets++;
     if (m_account) [[unlikely]]
     {
         AccountPacket(frame, message, startPs);
     }
     if (position < m_highest)
     {
-        m_context.statistics.retransmittedPackets++;
-        m_context.statistics.retransmittedBytes += bytes;
+        m_context.Count().retransmittedPackets++;
+        m_context.Count().retransmittedBytes += bytes;
         if (m_context.observer)
         {
             m_context.observer->Retransmitted(m_pair, bytes, startPs);
@@ -286,7 +285,7 @@ RoceQueueSender::ReceiveAck(const FabricFrame& frame)
     }
     if (frame.marked && m_context.parameters.cnpOnAck)
     {
-        m_context.statistics.cnps++;
+        m_context.Count().cnps++;
         if (m_context.observer)
         {
             m_context.observer->Notified(m_pair);
@@ -339,7 +338,7 @@ RoceQueueSender::ReceiveCnp()
 {
     const int64_t nowPs = GetNowPs();
     m_port->GetPort().Settle(nowPs);
-    m_context.statistics.cnps++;
+    m_context.Count().cnps++;
     if (m_context.observer)
     {
         m_context.observer->Notified(m_pair);
@@ -352,7 +351,7 @@ RoceQueueSender::ReceiveCnp()
 void
 RoceQueueSender::TimedOut(int64_t nowPs)
 {
-    m_context.statistics.timeouts++;
+    m_context.Count().timeouts++;
     m_pair.SetProgressPs(nowPs);
     const bool givesUp = GivesUpNext();
     m_timeouts++;

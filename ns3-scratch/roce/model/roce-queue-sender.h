@@ -59,15 +59,15 @@ class RoceQueueSender : public RoceSender
     RoceQueueSender(RoceQueuePair& pair, RoceContext& context);
     ~RoceQueueSender() override;
 
-    /// Begin, as if newly made. \param port where packets leave \param way number of the one that
-    /// they take
+    /// Begin, as if newly made. \param port where packets leave \param way the one that they
+    /// take
     /// \param begin where in the stream
-    void Open(RoceNicPort& port, uint32_t way, const Begin& begin);
+    void Open(RoceNicPort& port, const RoceWay& way, const Begin& begin);
     /// \return whether one that is opened behind what it has sent would do the same
     bool MayRest(int64_t nowPs) const;
     /// Go on at another port or over another path. \param port where packets leave from now on
-    /// \param way number of the one that they take; the port's rate may have changed, too
-    void Move(RoceNicPort& port, uint32_t way);
+    /// \param way the one that they take; the port's rate may have changed, too
+    void Move(RoceNicPort& port, const RoceWay& way);
     /// End: stop all timers.
     void Close();
     /// \param posted a message that was appended to the queue pair's list
@@ -161,7 +161,7 @@ class RoceQueueSender : public RoceSender
     /// \return the way that its packets take
     const RoceWay& GetWay() const
     {
-        return m_context.ways.Get(m_way);
+        return *m_way;
     }
 
     /// \return the rate of its line
@@ -208,7 +208,7 @@ class RoceQueueSender : public RoceSender
     uint64_t m_limitBytes{0};                         //!< most bytes in flight, 0 without limit
     uint64_t m_windowBytes{0};                        //!< the same at line rate
     double m_rateBps{0.0};                            //!< pace
-    uint32_t m_way{0};                                //!< number of its way
+    const RoceWay* m_way{nullptr};                    //!< its way
     int64_t m_lastStartPs{0};                         //!< when the last packet began
     uint32_t m_lastWireBytes{0};                      //!< its bytes on the line
     uint32_t m_timeouts{0};                           //!< in a row

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ns3::test
@@ -135,8 +136,9 @@ class RoceBench : public MessageListener, public MessageAccountant
         {
             hostOfNpu[host] = host;
         }
-        m_transport =
-            std::make_unique<RoceMessageTransport>(m_context, m_network.GetDevices(), hostOfNpu);
+        m_transport = std::make_unique<RoceMessageTransport>(std::move(m_context),
+                                                             m_network.GetDevices(),
+                                                             hostOfNpu);
         m_built = true;
     }
 
