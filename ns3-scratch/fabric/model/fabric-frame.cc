@@ -4,6 +4,7 @@
 #include "fabric-lane.h"
 #include "fabric-slabs.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <new>
@@ -76,6 +77,63 @@ FabricFrame::GetPacket() const
     return flow ? flow->MakePacket(*this) : MakePausePacket(pausedPriorities);
 }
 
+namespace
+{
+
+/// \param spares of a thread \return one of them, or none
+template <class OBJECT>
+OBJECT*
+TakeSpare(FabricSpares<OBJECT>& spares)
+{
+    spares.out++;
+    OBJECT* object = spares.first;
+    if (!object)
+    {
+        spares.lacked++;
+        return nullptr;
+    }
+    spares.first = object->next;
+    spares.count--;
+    object->next = nullptr;
+    return object;
+}
+
+/// \param spares of a thread \param object as if newly made
+template <class OBJECT>
+void
+PutSpare(FabricSpares<OBJECT>& spares, OBJECT* object)
+{
+    object->next = spares.first;
+    spares.first = object;
+    spares.count++;
+}
+
+/// Level what a thread has with the pool. A thread that had to make some gets so many more from now
+/// on: else it would make them anew in each window while another thread gathers them.
+template <class OBJECT>
+void
+Level(FabricSpares<OBJECT>& spares, OBJECT*& free, uint32_t least)
+{
+    const uint32_t lacked = std::exchange(spares.lacked, 0);
+    spares.wanted = least == 0 ? 0 : std::max(spares.wanted, least) + lacked;
+    while (spares.count > 2 * spares.wanted)
+    {
+        OBJECT* object = spares.first;
+        spares.first = object->next;
+        spares.count--;
+        object->next = free;
+        free = object;
+    }
+    while (spares.count < spares.wanted && free)
+    {
+        OBJECT* object = free;
+        free = object->next;
+        PutSpare(spares, object);
+    }
+}
+
+} // namespace
+
 FabricFramePool&
 FabricFramePool::Get()
 {
@@ -89,7 +147,7 @@ FabricFramePool::Take()
     FabricLane& lane = FabricLane::Here();
     if (!lane.IsFirst())
     {
-        return TakeSpare(lane);
+        return TakeHere(lane);
     }
     FabricFramePool& pool = Get();
     pool.m_frames++;
@@ -129,7 +187,8 @@ FabricFramePool::Give(FabricFrame* frame)
     FabricLane& lane = FabricLane::Here();
     if (!lane.IsFirst())
     {
-        GiveSpare(lane, frame);
+        lane.frames.out--;
+        PutSpare(lane.frames, frame);
         return;
     }
     FabricFramePool& pool = Get();
@@ -139,74 +198,43 @@ FabricFramePool::Give(FabricFrame* frame)
 }
 
 FabricFrame*
-FabricFramePool::TakeSpare(FabricLane& lane)
+FabricFramePool::TakeHere(FabricLane& lane)
 {
-    lane.framesOut++;
-    FabricFrame* frame = lane.spare;
-    if (!frame)
+    if (FabricFrame* frame = TakeSpare(lane.frames))
     {
-        const bool hasSlabs = lane.number < FabricLane::MOST_OF_HOSTS;
-        return hasSlabs ? new (FabricSlabsOf<FabricFrame>().Take()) FabricFrame : new FabricFrame;
+        return frame;
     }
-    lane.spare = frame->next;
-    lane.spares--;
-    frame->next = nullptr;
-    return frame;
+    const bool hasSlabs = lane.number < FabricLane::MOST_OF_HOSTS;
+    return hasSlabs ? new (FabricSlabsOf<FabricFrame>().Take()) FabricFrame : new FabricFrame;
 }
 
 void
-FabricFramePool::GiveSpare(FabricLane& lane, FabricFrame* frame)
-{
-    lane.framesOut--;
-    frame->next = lane.spare;
-    lane.spare = frame;
-    lane.spares++;
-}
-
-void
-FabricFramePool::Balance(FabricLane& lane, uint32_t frames)
+FabricFramePool::Balance(FabricLane& lane, uint32_t least)
 {
     FabricFramePool& pool = Get();
-    pool.m_frames += std::exchange(lane.framesOut, 0);
-    pool.m_telemetry += std::exchange(lane.telemetryOut, 0);
-    while (frames == 0 && lane.telemetry)
-    {
-        FabricTelemetry* telemetry = lane.telemetry;
-        lane.telemetry = telemetry->next;
-        telemetry->next = pool.m_freeTelemetry;
-        pool.m_freeTelemetry = telemetry;
-    }
-    while (lane.spares > 2 * frames)
-    {
-        FabricFrame* frame = lane.spare;
-        lane.spare = frame->next;
-        lane.spares--;
-        frame->next = pool.m_free;
-        pool.m_free = frame;
-    }
-    while (lane.spares < frames && pool.m_free)
-    {
-        FabricFrame* frame = pool.m_free;
-        pool.m_free = frame->next;
-        frame->next = lane.spare;
-        lane.spare = frame;
-        lane.spares++;
-    }
+    pool.m_frames += std::exchange(lane.frames.out, 0);
+    pool.m_telemetry += std::exchange(lane.telemetry.out, 0);
+    Level(lane.frames, pool.m_free, least);
+    Level(lane.telemetry, pool.m_freeTelemetry, least);
 }
 
 FabricTelemetry*
 FabricFramePool::TakeTelemetry()
 {
     FabricLane& lane = FabricLane::Here();
+    if (!lane.IsFirst())
+    {
+        FabricTelemetry* telemetry = TakeSpare(lane.telemetry);
+        return telemetry ? telemetry : new FabricTelemetry;
+    }
     FabricFramePool& pool = Get();
-    FabricTelemetry*& first = lane.IsFirst() ? pool.m_freeTelemetry : lane.telemetry;
-    (lane.IsFirst() ? pool.m_telemetry : lane.telemetryOut)++;
-    FabricTelemetry* telemetry = first;
+    pool.m_telemetry++;
+    FabricTelemetry* telemetry = pool.m_freeTelemetry;
     if (!telemetry)
     {
         return new FabricTelemetry;
     }
-    first = telemetry->next;
+    pool.m_freeTelemetry = telemetry->next;
     return telemetry;
 }
 
@@ -217,11 +245,16 @@ FabricFramePool::GiveTelemetry(FabricTelemetry* telemetry)
     telemetry->pathOnly = false;
     telemetry->pathUtilisation = 0.0;
     FabricLane& lane = FabricLane::Here();
+    if (!lane.IsFirst())
+    {
+        lane.telemetry.out--;
+        PutSpare(lane.telemetry, telemetry);
+        return;
+    }
     FabricFramePool& pool = Get();
-    FabricTelemetry*& first = lane.IsFirst() ? pool.m_freeTelemetry : lane.telemetry;
-    (lane.IsFirst() ? pool.m_telemetry : lane.telemetryOut)--;
-    telemetry->next = first;
-    first = telemetry;
+    pool.m_telemetry--;
+    telemetry->next = pool.m_freeTelemetry;
+    pool.m_freeTelemetry = telemetry;
 }
 
 FabricTrail*

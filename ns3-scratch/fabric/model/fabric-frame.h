@@ -215,9 +215,9 @@ class FabricFramePool
     static FabricFrame* Take();
     /// \param frame a frame that nobody uses any more; what it carries is released
     static void Give(FabricFrame* frame);
-    /// \param lane of a thread that does not play now \param frames how many it is to have spare;
-    /// more than twice as many are taken back
-    static void Balance(FabricLane& lane, uint32_t frames);
+    /// Level what a thread has of its own with the pool. \param lane of a thread that does not play
+    /// now \param least how many it is to have spare at least; 0: none, what it has is taken back
+    static void Balance(FabricLane& lane, uint32_t least);
     /// \return telemetry as if newly made
     static FabricTelemetry* TakeTelemetry();
     /// \param telemetry telemetry that nobody uses any more
@@ -237,9 +237,7 @@ class FabricFramePool
     /// \return the pool
     static FabricFramePool& Get();
     /// \param lane not of the simulation's thread \return one of its frames, or a new one
-    static FabricFrame* TakeSpare(FabricLane& lane);
-    /// \param lane not of the simulation's thread \param frame a frame as if newly made
-    static void GiveSpare(FabricLane& lane, FabricFrame* frame);
+    static FabricFrame* TakeHere(FabricLane& lane);
 
     FabricFrame* m_free{nullptr};              //!< frames to hand out again
     FabricTelemetry* m_freeTelemetry{nullptr}; //!< telemetry to hand out again

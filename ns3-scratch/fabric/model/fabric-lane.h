@@ -25,6 +25,18 @@ struct FabricNote
     uint8_t priorities; //!< those that are stopped from then on
 };
 
+/// Objects that a thread has to hand out. One may be given back to another thread than the one that
+/// handed it out, so between windows all are levelled (FabricFramePool::Balance).
+template <class OBJECT>
+struct FabricSpares
+{
+    OBJECT* first{nullptr}; //!< the next to hand out
+    uint32_t count{0};      //!< how many there are
+    uint32_t wanted{0};     //!< how many a window has taken, at most
+    uint32_t lacked{0};     //!< made anew since they were levelled
+    int64_t out{0};         //!< handed out and not given back since then
+};
+
 /// What a thread that plays has of its own. What it puts down here is taken up between windows.
 struct alignas(64) FabricLane
 {
@@ -44,13 +56,10 @@ struct alignas(64) FabricLane
     std::map<int64_t, std::vector<uint32_t>> listed; //!< switches by the window of their next event
     std::map<int64_t, std::vector<uint32_t>> listedHosts; //!< the same of hosts played apart
     std::vector<FabricPort*> onTheWay;                    //!< see FabricPort::HandOver
-    std::vector<FabricPort*> grown;      //!< ports whose links hold more than before
-    std::vector<FabricNote> notes;       //!< in the order in which they came
-    FabricFrame* spare{nullptr};         //!< frames to hand out
-    uint32_t spares{0};                  //!< how many
-    int64_t framesOut{0};                //!< handed out and not given back
-    FabricTelemetry* telemetry{nullptr}; //!< telemetry to hand out
-    int64_t telemetryOut{0};             //!< handed out and not given back
+    std::vector<FabricPort*> grown;          //!< ports whose links hold more than before
+    std::vector<FabricNote> notes;           //!< in the order in which they came
+    FabricSpares<FabricFrame> frames;        //!< frames to hand out
+    FabricSpares<FabricTelemetry> telemetry; //!< telemetry to hand out
 
     /// \return that of this thread; on a thread that plays nothing, that of the simulation's
     static FabricLane& Here()

@@ -6,6 +6,7 @@
 #include "fabric-crew.h"
 #include "fabric-due-list.h"
 #include "fabric-frame.h"
+#include "fabric-lane.h"
 #include "fabric-wire.h"
 
 #include "ns3/test.h"
@@ -168,6 +169,45 @@ class CollectedFrames : public TestCase
     }
 };
 
+class FramesOneThreadTakes : public TestCase
+{
+  public:
+    FramesOneThreadTakes()
+        : TestCase("what one thread takes and another gives back is handed out again")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FabricLane other;
+        other.number = 1;
+        const uint64_t before = FabricFramePool::CountFrames();
+        for (uint32_t window = 0; window < 5; ++window)
+        {
+            std::vector<FabricFrame*> frames;
+            std::vector<FabricTelemetry*> telemetry;
+            FabricLane::Enter(&other);
+            for (uint32_t number = 0; number < 1'000; ++number)
+            {
+                frames.push_back(FabricFramePool::Take());
+                telemetry.push_back(FabricFramePool::TakeTelemetry());
+            }
+            FabricLane::Enter(nullptr);
+            const uint32_t made = window == 0 ? 1'000U : 0U;
+            NS_TEST_EXPECT_MSG_EQ(other.frames.lacked, made, "frames made in window " << window);
+            NS_TEST_EXPECT_MSG_EQ(other.telemetry.lacked, made, "telemetry, window " << window);
+            std::for_each(frames.begin(), frames.end(), FabricFramePool::Give);
+            std::for_each(telemetry.begin(), telemetry.end(), FabricFramePool::GiveTelemetry);
+            FabricFramePool::Balance(other, 10);
+            NS_TEST_EXPECT_MSG_EQ(FabricFramePool::CountFrames(), before, "none is out");
+            NS_TEST_EXPECT_MSG_GT_OR_EQ(other.frames.count, 1'000U, "levelled");
+        }
+        FabricFramePool::Balance(other, 0);
+        NS_TEST_EXPECT_MSG_EQ(other.frames.count + other.telemetry.count, 0U, "all taken back");
+    }
+};
+
 class DuesComeInOrder : public TestCase
 {
   public:
@@ -216,6 +256,7 @@ class FabricCrewTestSuite : public TestSuite
         AddTestCase(new EachPieceOnce, Duration::QUICK);
         AddTestCase(new WhatAPieceThrows, Duration::QUICK);
         AddTestCase(new FramesFromThreadToThread, Duration::QUICK);
+        AddTestCase(new FramesOneThreadTakes, Duration::QUICK);
         AddTestCase(new CollectedFrames, Duration::QUICK);
         AddTestCase(new DuesComeInOrder, Duration::QUICK);
     }
