@@ -140,14 +140,14 @@ class RunRequest(Options):
     )
     cores: int | str = option(
         1,
-        'threads that play the switches of a packet-level network, or "auto": as many as this process may use. The '
+        'threads that play switches and hosts of a packet-level network, or "auto": as many as this process may use. The '
         "results are the same.",
         Flag(
             "--cores",
             metavar="N|auto",
             quantity=_cores,
             suggested=("1", "2", "4", _ALL_CORES),
-            help="Cores that play the switches, or auto: all there are. The results are the same.",
+            help="Cores that play the network, or auto: all there are. The results are the same.",
         ),
         group=LIMITS,
     )

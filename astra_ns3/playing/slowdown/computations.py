@@ -180,7 +180,7 @@ class SlowedComputations:
         And its speeds, at a pace.
         """
         of_processors, of_memory = self._stretches
-        memory = Fraction(min(memory_ps, planned_ps), planned_ps)
+        memory = Fraction(min(memory_ps, planned_ps), planned_ps) if planned_ps else Fraction(0)
         stretch = (1 - memory) * of_processors + memory * of_memory
         return stretch, pace.speeds(stretch)
 

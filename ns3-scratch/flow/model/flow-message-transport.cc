@@ -68,6 +68,7 @@ FlowMessageTransport::FlowMessageTransport(FlowContext context)
       m_network(*this, m_meter, m_accountant != nullptr, m_rooms.get()),
       m_paths(m_context.hosts, m_context.spreads),
       m_numbers(m_context.hostOfNpu.size()),
+      m_pairsOf(m_context.hostOfNpu.size()),
       m_ports(m_context.hosts.size(), FIRST_PORT)
 {
     if (m_context.queues)
@@ -113,9 +114,11 @@ FlowMessageTransport::FindKind(uint32_t sender, uint32_t receiver) const
 uint32_t
 FlowMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
 {
-    const uint32_t number = m_numbers.NumberOf(sender, receiver);
-    if (number == m_pairs.size())
+    std::vector<uint32_t>& own = m_pairsOf[sender];
+    const uint32_t index = m_numbers.NumberOf(sender, receiver);
+    if (index == own.size())
     {
+        own.push_back(static_cast<uint32_t>(m_pairs.size()));
         Pair& pair = m_pairs.emplace_back();
         pair.sender = sender;
         pair.receiver = receiver;
@@ -127,7 +130,7 @@ FlowMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
             pair.port = port;
         }
     }
-    return number;
+    return own[index];
 }
 
 uint32_t

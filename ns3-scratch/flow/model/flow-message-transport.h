@@ -185,14 +185,15 @@ class FlowMessageTransport : public MessageTransport,
     std::vector<FabricPort*> m_portOf;                        //!< the other way round
     std::map<std::vector<uint64_t>, uint32_t> m_wayOf;        //!< ways by what decides their times
     std::vector<Way> m_ways;                                  //!< by number
-    RocePairTable m_numbers;                                  //!< of pairs of NPUs
-    std::vector<Pair> m_pairs;                                //!< by number
-    std::set<std::vector<FlowUse>> m_links;                   //!< of ways, each once
-    std::deque<Queue> m_queues;                               //!< by number
-    std::vector<uint32_t> m_free;                             //!< queues to use again
-    std::vector<uint32_t> m_queueOf;                          //!< queue of each flow
-    std::vector<uint16_t> m_ports;                            //!< TCP port given out last, by host
-    uint64_t m_flows{0};                                      //!< so far
+    RocePairTable m_numbers;                                  //!< of receivers
+    std::vector<std::vector<uint32_t>> m_pairsOf; //!< by sender: pairs by number of the receiver
+    std::vector<Pair> m_pairs;                    //!< by number
+    std::set<std::vector<FlowUse>> m_links;       //!< of ways, each once
+    std::deque<Queue> m_queues;                   //!< by number
+    std::vector<uint32_t> m_free;                 //!< queues to use again
+    std::vector<uint32_t> m_queueOf;              //!< queue of each flow
+    std::vector<uint16_t> m_ports;                //!< TCP port given out last, by host
+    uint64_t m_flows{0};                          //!< so far
 };
 
 } // namespace ns3

@@ -4,48 +4,6 @@
 namespace ns3
 {
 
-namespace
-{
-/// Messages to use again; each thread that plays hosts has its own.
-struct MessagePool
-{
-    ~MessagePool()
-    {
-        while (first)
-        {
-            RoceMessage* message = first;
-            first = message->next;
-            delete message;
-        }
-    }
-
-    RoceMessage* first{nullptr}; //!< the first of them
-};
-
-/// \return this thread's pool
-MessagePool&
-GetPool()
-{
-    thread_local MessagePool pool;
-    return pool;
-}
-
-/// \return a node of a list
-RoceMessage*
-TakeNode()
-{
-    MessagePool& pool = GetPool();
-    RoceMessage* node = pool.first;
-    if (!node)
-    {
-        return new RoceMessage;
-    }
-    pool.first = node->next;
-    node->isDone = false;
-    return node;
-}
-} // namespace
-
 RoceMessageList::~RoceMessageList()
 {
     Clear();
@@ -54,7 +12,7 @@ RoceMessageList::~RoceMessageList()
 RoceMessage*
 RoceMessageList::Append(const CollectiveMessage& message)
 {
-    RoceMessage* node = TakeNode();
+    RoceMessage* node = new RoceMessage;
     node->instance = message.instance;
     node->bytes = message.bytes;
     node->startPs = message.startPs;
@@ -73,7 +31,7 @@ RoceMessageList::GetBegin()
 {
     if (!m_last)
     {
-        m_last = TakeNode();
+        m_last = new RoceMessage;
         m_last->isDone = true;
         m_last->end = m_end;
         m_last->next = m_last;
@@ -103,9 +61,7 @@ RoceMessageList::DropOldest()
     RoceMessage* node = m_last->next;
     m_last->next = node->next;
     m_last = node == m_last ? nullptr : m_last;
-    MessagePool& pool = GetPool();
-    node->next = pool.first;
-    pool.first = node;
+    delete node;
 }
 
 void

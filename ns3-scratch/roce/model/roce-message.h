@@ -49,7 +49,7 @@ struct RoceMessage final : public FabricInSlabs<RoceMessage>
 
 /**
  * The messages of a queue pair, in order, from the first that is not both delivered and
- * acknowledged. Its nodes are recycled among all lists.
+ * acknowledged.
  *
  * The list is the sender's; its receiver may be played by another thread. So the receiver holds on
  * to a message and goes on to the next one when data of that has come: the sender had appended it
@@ -100,7 +100,7 @@ class RoceMessageList
     RoceMessage* Find(uint64_t position) const;
 
   private:
-    /// Take the oldest node out, and recycle it.
+    /// Take the oldest node out.
     void DropOldest();
 
     RoceMessage* m_last{nullptr}; //!< newest; behind it comes the oldest node

@@ -19,7 +19,7 @@ class RocePairTable
     /// \param senders how many NPUs there are
     explicit RocePairTable(std::size_t senders);
 
-    /// \param sender an NPU \param receiver another \return the its number among the
+    /// \param sender an NPU \param receiver another \return its number among the
     /// receivers of that sender, a new one if it is asked for for the first time
     uint32_t NumberOf(uint32_t sender, uint32_t receiver);
 

@@ -163,6 +163,11 @@ def test_what_memory_limits_loses_the_share_of_the_memory() -> None:
     assert Watched(slowdown(**HALF), 1000, [(0, 9999)], memory_ps=500).ended_ps == [500 * 2 + 500 * 4]
 
 
+@pytest.mark.parametrize("keys", [HALF, {"stragglers": [{"npus": 0, "factor": 3}]}])
+def test_nothing_to_compute_takes_no_time(keys: dict[str, Any]) -> None:
+    assert Watched(slowdown(**keys), 0, [(0, 10)]).ended_ps == [0]
+
+
 def test_stragglers_and_chunks_multiply() -> None:
     keys = slowdown(stragglers=[{"npus": 0, "factor": 3, "from": "1ns", "until": "2ns"}], **HALF)
     # Half the speed from the start: 500 by 1 ns, then a sixth of it: 167 by 2 ns, then half of it again for the rest.
