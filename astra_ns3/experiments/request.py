@@ -140,8 +140,8 @@ class RunRequest(Options):
     )
     cores: int | str = option(
         1,
-        'threads that play switches and hosts of a packet-level network, or "auto": as many as this process may use. The '
-        "results are the same.",
+        'threads that play switches and hosts of a packet-level network, or "auto": as many as this process may use. '
+        "The results are the same.",
         Flag(
             "--cores",
             metavar="N|auto",
