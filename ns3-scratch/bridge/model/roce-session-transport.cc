@@ -87,8 +87,8 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
                           !isForeign && !shared.listener->GetAccountant() &&
                           context.description.observation.FindTable("queue_pairs").quantities == 0;
     // Queue pairs that are opened and closed, and messages in parts, are looked for in one place.
-    m_mayUseThreads = !shared.parameters.perMessage &&
-                      !(shared.parameters.splitMessages && shared.parameters.queuePairsPerPair > 1);
+    m_mayUseThreads = !shared.parameters.perMessage && (!shared.parameters.splitMessages ||
+                                                        shared.parameters.queuePairsPerPair <= 1);
     const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(
         std::move(shared),
