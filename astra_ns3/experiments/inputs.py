@@ -100,7 +100,7 @@ class Inputs:
 
     @property
     def platform(self) -> Platform:
-        """What the workload is played on."""
+        """The system, the grid and the rules that the workload is played on."""
         return _platform(self.system, self.tenancy, self.compatibility)
 
     @property
@@ -109,7 +109,7 @@ class Inputs:
         return self.plan.graph
 
     def expected(self, passes: int) -> ExpectedRun:
-        """What the NPUs will play; raises InputError for what the system's algorithms can't do."""
+        """Return the collectives and messages to come; raises InputError for what the system's algorithms can't do."""
         if passes not in self.known_expected:
             self.known_expected[passes] = self.job.expected(self.platform, passes).on(self.tenancy)
         return self.known_expected[passes]
@@ -256,7 +256,7 @@ def _own_places(job: Job) -> tuple[str, ...]:
 
 
 def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
-    """What a file says, or a network without anything beside it."""
+    """Return the contents of a network file, or a network alone."""
     models: tuple[type[AnyNetwork], ...] = (NetworkConfig, AnalyticalNetwork)
     found = _given("network", network, models, read_network_file)
     return found if isinstance(found, NetworkFile) else NetworkFile(found)
@@ -360,7 +360,7 @@ def _check_observed_ports(observe: Observe, graph: Graph) -> None:
 
 
 def endpoint_model(system: SystemConfig) -> EndpointModel:
-    """What NPUs spend on messages, as the system file says."""
+    """Return the delays of NPUs at both ends of a message, from the system file."""
     return EndpointModel(
         delay_ps=system.scaled_endpoint_delay_ns * PS_PER_NS,
         reduction_bytes_per_ns=system.reduction_bytes_per_ns,

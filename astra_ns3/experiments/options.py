@@ -44,7 +44,7 @@ def _settings(texts: Iterable[str]) -> Mapping[str, object]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a run's options say of its inputs. Each is declared here, once; see :mod:`astra_ns3.experiments.option`."""
+    """Options of a run that change its inputs. Each is declared here, once; see :mod:`astra_ns3.experiments.option`."""
 
     passes: int = option(
         1, "training passes, at least 1.", Flag("-p --passes --num-passes", help="Training passes."), group=SIZE

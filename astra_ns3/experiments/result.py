@@ -74,7 +74,7 @@ class Files:
 
 
 def explained(table: RecordedTable) -> str:
-    """What a recorded table and its columns say, a line each."""
+    """Return the words of a recorded table and of its columns, a line each."""
     lines = [f"{column.name}{f' ({column.unit})' * bool(column.unit)}: {column.words}" for column in table.columns]
     return "\n".join([f"{table.file}: {table.words}.", "", *lines])
 
@@ -172,7 +172,7 @@ class Result:
 
     @property
     def hook(self) -> Any:  # whatever a user returned
-        """What the function returned that the hook had returned, if that is JSON; None otherwise."""
+        """The return value of the hook's end function if that is JSON, else None."""
         return self._metadata.get("hook_result")
 
     def __repr__(self) -> str:

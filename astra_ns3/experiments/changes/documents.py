@@ -77,7 +77,7 @@ def given_of(config: AnyConfig) -> JsonObject:
 
 
 def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyPath, int]) -> AnyConfig:
-    """What plain data describe, of the kind that ``config`` is; raises InputError: ``source``, line and key."""
+    """Read plain data as a file of the same kind as ``config``; raises InputError with ``source``, line and key."""
     if isinstance(config, Workload):
         return _workload(data, Document(source, data, lines))
     if isinstance(config, (FlowList, GraphWorkload)):

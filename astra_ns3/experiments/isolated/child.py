@@ -146,7 +146,7 @@ class ParentReporter:
         self._line.send(channel.Finishing())
 
     def results(self, played: Played) -> None:
-        """What the run left; only the hook's end function is still to be called."""
+        """Send what the run left; only the hook's end function is still to be called."""
         self._line.send(channel.Results(_without_ties(played)))
 
     def _send_snapshot(self) -> None:

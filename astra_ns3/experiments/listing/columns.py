@@ -74,7 +74,7 @@ def plain(value: Json) -> str:
 
 
 def at(data: Json, key: str) -> Json:
-    """What a dotted key of plain data leads to, ``-`` and ``_`` alike; entries of lists by number or name; or None."""
+    """Return the value at a dotted key of plain data, or None; ``-`` and ``_`` alike, lists by number or name."""
     for word in key.split("."):
         if isinstance(data, Mapping):
             data = data.get(word, next((each for name, each in data.items() if _alike(name, word)), None))
