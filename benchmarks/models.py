@@ -1,8 +1,8 @@
-"""Every model file at full size, an iteration with queues at links: a row of docs/models.md's table for each.
+"""Every model file at full size, an iteration of flows over the graph: a row of docs/models.md's table for each.
 
 The network is inputs/network/roce-nvswitch-clos-128.yaml, servers of 8 NPUs with NVSwitches below leaves and spines,
 with as many servers as a model needs where that is more than 16. One chunk a collective. A process each; seconds are of
-the processor, start-up included.
+the processor, start-up included. ``--backend analytical-queues`` plays the same with queues at links.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def network_for(npus: int) -> dict[str, Any]:
     return keys
 
 
-def played(name: str) -> tuple[ModelWorkload, NetworkConfig, Result]:
+def played(name: str, backend: str) -> tuple[ModelWorkload, NetworkConfig, Result]:
     """A model, the network, and an iteration on it."""
     import astra_ns3
     from astra_ns3.config.network.packet_network import parse_network
@@ -55,7 +55,7 @@ def played(name: str) -> tuple[ModelWorkload, NetworkConfig, Result]:
         workload=model,
         system=parse_system(SYSTEM, "benchmark"),
         network=network,
-        backend="analytical-queues",
+        backend=backend,
         isolated=False,
     )
     return model, network, result
@@ -70,9 +70,9 @@ def times(result: Result) -> str:
     )
 
 
-def row(name: str) -> dict[str, Any]:
+def row(name: str, backend: str) -> dict[str, Any]:
     """What an iteration of a model comes to, and what it took."""
-    _, network, result = played(name)
+    _, network, result = played(name, backend)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     floor = result.metadata["floor"]
     return {
@@ -89,13 +89,15 @@ def main() -> None:
     """Print a line of the table for each model, or with ``--json`` its numbers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--backend", default="flow", help="flow (default), or another that plays the network's file")
     parser.add_argument("--json", action="store_true", help="a JSON line for each, in this process")
     arguments = parser.parse_args()
     for name in arguments.names:
         if arguments.json:
-            print(json.dumps(row(name)), flush=True)
+            print(json.dumps(row(name, arguments.backend)), flush=True)
             continue
-        done = subprocess.run([sys.executable, __file__, "--json", name], check=True, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, __file__, "--json", "--backend", arguments.backend, name]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         found = json.loads(done.stdout.splitlines()[-1])
         taken = f"{found['cpu_seconds']:.1f} s | {found['peak_mb']:.0f} MB"
         print(f"| `{name}` | {found['npus']:,} | {found['times']} | {found['of_floor']:.2f} | {taken} |", flush=True)

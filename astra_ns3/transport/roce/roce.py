@@ -149,11 +149,11 @@ class Roce(Transport):
 
     @staticmethod
     def told(numbers: Mapping[str, Json]) -> Told:
-        """Return the congestion control, and its numbers."""
+        """Return the congestion control, and its numbers where it has some."""
         control = numbers["control"]
         others = {name: numbers[name] for name in ("cnp_interval_ps", "minimum_rate_bps")}
         title = "congestion control", f"{numbers['congestion_control']}, parameters {numbers['parameters']}"
-        return title, {**(control if isinstance(control, Mapping) else {}), **others}
+        return title, {**control, **others} if isinstance(control, Mapping) and control else {}
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return the queue pair of two NPUs, unless each flow has its own."""
