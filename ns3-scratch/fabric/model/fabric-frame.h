@@ -89,7 +89,8 @@ struct alignas(64) FabricFrame
     uint32_t flowHash{0};       //!< hash of addresses and ports
     uint32_t ingressPort{0};    //!< port by which it came into the switch that holds it
     uint32_t payloadBytes{0};   //!< the flow's: bytes of data
-    uint8_t priority : 4 {0};   //!< 0 to 7; 7 is the highest
+    uint8_t priority : 3 {0};   //!< 0 to 7; 7 is the highest
+    bool pathOnly : 1 {false};  //!< switches write one number in place of entries
     uint8_t kind : 4 {0};       //!< what the flow sees in it
     uint8_t switches{0};        //!< switches passed so far
     uint8_t echoSwitches{0};    //!< the flow's: switches passed by what is answered
@@ -117,9 +118,12 @@ struct alignas(64) FabricFrame
     }
 
     /// \param collected where switches write what it collects, its own from now on
-    void SetTelemetry(FabricTelemetry* collected)
+    /// \param onlyPath whether they write one number in place of entries
+    void SetTelemetry(FabricTelemetry* collected, bool onlyPath = false)
     {
         telemetry = collected;
+        telemetry->pathOnly = onlyPath;
+        pathOnly = onlyPath;
         carries = true;
         collects = true;
     }
@@ -128,6 +132,18 @@ struct alignas(64) FabricFrame
     const FabricTelemetry* GetTelemetry() const
     {
         return carries ? telemetry : nullptr;
+    }
+
+    /// Have in cache what it has collected.
+    void PrefetchTelemetry() const
+    {
+        if (carries && telemetry)
+        {
+            const char* first = reinterpret_cast<const char*>(telemetry);
+            __builtin_prefetch(first);
+            __builtin_prefetch(first + 64);
+            __builtin_prefetch(first + 128);
+        }
     }
 
     /// \return its trail, which nobody writes any more, or none

@@ -262,9 +262,10 @@ void
 FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
 {
     FabricTelemetry& telemetry = *frame->telemetry;
-    if (!telemetry.pathOnly)
+    if (!frame->pathOnly)
     {
-        telemetry.hops.push_back({startPs, m_sent.wireBytes, m_queues.GetBytes(), m_rate.GetBps()});
+        telemetry.hops.Put(frame->switches,
+                           {startPs, m_sent.wireBytes, m_queues.GetBytes(), m_rate.GetBps()});
     }
     else if (m_meter)
     {

@@ -79,6 +79,42 @@ class TelemetryIsCounted : public TestCase
     }
 };
 
+class EntriesKeepTheirOrder : public TestCase
+{
+  public:
+    EntriesKeepTheirOrder()
+        : TestCase("telemetry of long paths keeps its entries in order, numbered or not")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (const bool numbered : {true, false})
+        {
+            FabricTelemetryHops hops;
+            for (uint32_t round = 0; round < 2; ++round)
+            {
+                for (uint32_t length = 1; length <= LONGEST; ++length)
+                {
+                    hops.Put(numbered ? length : 0, {length + round, 0, 0, 0});
+                    NS_TEST_EXPECT_MSG_EQ(hops.size(), length, "as many as were put");
+                    int64_t expected = round;
+                    for (const FabricTelemetryHop& hop : hops)
+                    {
+                        NS_TEST_EXPECT_MSG_EQ(hop.timePs, ++expected, "in their order");
+                    }
+                    NS_TEST_EXPECT_MSG_EQ(hops.end() - hops.data(), length, "side by side");
+                }
+                hops.clear();
+                NS_TEST_EXPECT_MSG_EQ(hops.size(), 0, "none is left");
+            }
+        }
+    }
+
+    static constexpr uint32_t LONGEST = 9; //!< more than have room beside what owns them
+};
+
 class FabricContentsTestSuite : public TestSuite
 {
   public:
@@ -87,6 +123,7 @@ class FabricContentsTestSuite : public TestSuite
     {
         AddTestCase(new WhatAPortHoldsIsCounted);
         AddTestCase(new TelemetryIsCounted);
+        AddTestCase(new EntriesKeepTheirOrder);
     }
 };
 

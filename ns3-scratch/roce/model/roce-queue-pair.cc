@@ -197,8 +197,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
         const double probability = parameters.utilisationProbability;
         if (!pathOnly || probability >= 1.0 || m_halves->GetSamples().Next() < probability)
         {
-            frame->SetTelemetry(FabricFramePool::TakeTelemetry());
-            frame->telemetry->pathOnly = pathOnly;
+            frame->SetTelemetry(FabricFramePool::TakeTelemetry(), pathOnly);
         }
     }
     return frame;

@@ -266,6 +266,7 @@ void
 RoceQueueSender::ReceiveAck(const FabricFrame& frame)
 {
     const int64_t nowPs = GetNowPs();
+    frame.PrefetchTelemetry();
     m_port->GetPort().Settle(m_port->GetPort().GetDuePs(nowPs, 0));
     RoceAck ack;
     ack.roundTripPs = nowPs - frame.sentPs;

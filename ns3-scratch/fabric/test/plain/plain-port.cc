@@ -389,7 +389,7 @@ FabricPort::Stamp(FabricFrame* frame, int64_t startPs)
     const uint64_t queueBytes = m_queues.GetBytes();
     if (!telemetry.pathOnly)
     {
-        telemetry.hops.push_back({startPs, m_sent.wireBytes, queueBytes, GetRateBps()});
+        telemetry.hops.Put(0, {startPs, m_sent.wireBytes, queueBytes, GetRateBps()});
     }
     else if (m_meter)
     {
