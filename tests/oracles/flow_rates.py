@@ -5,6 +5,7 @@ Written apart from the native half: nothing is incremental here, and nothing is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ class OracleFlow:
     """A message: ``forth`` and ``back`` are links with the share of the bytes that crosses each.
 
     ``bytes`` on the line, ``back_share`` bytes of acknowledgements for each, sent ``after_ps`` later,
-    ``cap`` bytes per ps.
+    ``cap`` bytes per ps; where it is below the lines', a window goes out in each round trip of ``trip_ps``.
     ``queue``: flows of one queue go one after the other.
     ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
     more; ``start_cost``: what a first window costs beyond its bytes, if its flow begins below both
@@ -41,6 +42,7 @@ class OracleFlow:
     headroom: float = 0.0
     start_cost: float = 0.0
     alone: float = 1.0
+    trip_ps: float = 0.0
     began_ps: float = field(default=-1.0, init=False)
     end_ps: float = field(default=-1.0, init=False)
     left: float = field(default=0.0, init=False)
@@ -76,11 +78,15 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
     now = 0.0
     sent: dict[int, int] = {}
     ended: dict[int, float] = {}
+    windows: dict[int, tuple[int, float]] = {}
     while waiting or active:
         answers.take(now)
         starts = _starting(waiting, active, now)
         waiting = [flow for flow in waiting if flow not in starts]
         active += starts
+        for flow in starts:
+            if flow.window and flow.cap < (line := min(lines[link] for link in flow.forth)):
+                _cap(flow, line, now, windows, ended.get(flow.queue, -math.inf))
         fill(active, {link: rate - answers.kept[link] for link, rate in lines.items()})
         for flow in starts:
             first = 0 if flow.start_ps >= ended.get(flow.queue, 0.0) or flow.queue < 0 else sent[flow.queue]
@@ -101,6 +107,20 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
                 answers.follow(flow, 0.0, then)
         active = [flow for flow in active if flow.end_ps < 0]
         now = then
+
+
+def _cap(flow: OracleFlow, line: float, now: float, windows: dict[int, tuple[int, float]], idle_ps: float) -> None:
+    """Set the most that a window lets out: as much as it has alone, but never more than of a fresh window."""
+    sent, since = windows.get(flow.queue, (0, now))
+    if flow.queue < 0 or now >= idle_ps + flow.trip_ps:
+        sent, since = 0, now
+
+    def left_ps(data: int) -> float:
+        trips, rest = divmod(data - 1, flow.window)
+        return trips * flow.trip_ps + (rest + 1) * flow.bytes / flow.data / line
+
+    flow.cap = flow.bytes / max(left_ps(sent + flow.data) - (now - since), left_ps(flow.data))
+    windows[flow.queue] = sent + flow.data, since
 
 
 def _begin(flow: OracleFlow, sent: int, most: float) -> None:

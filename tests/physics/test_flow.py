@@ -144,6 +144,17 @@ def test_a_window_holds_a_flow_back_by_its_round_trip(tmp_path: Path) -> None:
     assert row.end_ps == pytest.approx(MIB / 12_500 * trip_ps, rel=0.01)
 
 
+@pytest.mark.parametrize(("bytes", "messages"), [(16_384, 1), (20_000, 1), (40_000, 1), (16_384, 4), (1_000_000, 1)])
+def test_a_window_leaves_at_once_and_then_one_in_each_round_trip(tmp_path: Path, bytes: int, messages: int) -> None:
+    network = roce_star(2, congestion_control="none", window=20_000, delay="10us")
+    ends = {}
+    for backend in ("flow", "ns3"):
+        (folder := tmp_path / backend).mkdir()
+        played = play_flows(network, [Flow(0, 1, bytes, messages=messages)], folder, backend=backend)
+        ends[backend] = sorted(played.table("flows").end_ps)
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.03)
+
+
 def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None:
     flows = [Flow(1, 0, MIB, messages=2), Flow(2, 0, MIB), Flow(2, 3, 1_000)]
     played = play_flows(roce_star(4, congestion_control="none"), flows, tmp_path, backend="flow", accounts=True)

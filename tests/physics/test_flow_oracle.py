@@ -131,12 +131,13 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
     forth, back = _links(plan, flow.sender, flow.receiver), _links(plan, flow.receiver, flow.sender)
     pairs, queues = plan.graph.hosts, transport.queue_pairs
     queue = -1 if transport.pair_of_message else ((flow.sender * pairs + flow.receiver) * queues + turn % queues)
-    cap = float("inf")
+    cap, trip_ps = float("inf"), 0.0
     if transport.window_bytes:
         full = sum((payload + wire) / _rate(plan, link) for link in forth)
         answer = sum(ack / _rate(plan, link) for link in back)
         delays = sum(plan.graph.links[link // 2].delay_ps for link in (*forth, *back))
-        cap = transport.window_bytes / payload * (payload + wire) / (full + answer + delays)
+        trip_ps = full + answer + delays
+        cap = transport.window_bytes / payload * (payload + wire) / trip_ps
     return OracleFlow(
         flow.start_ps,
         bytes,
@@ -151,6 +152,7 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         1 / (1 - transport.flow_headroom) - 1,
         transport.flow_start_cost,
         min(cap, *(_rate(plan, link) for link in forth)),
+        trip_ps,
     )
 
 

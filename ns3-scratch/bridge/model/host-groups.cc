@@ -19,7 +19,9 @@ class HostGroups::Group : public FabricHostGroup
     {
         uint32_t number{0};                        //!< its number
         const CollectiveApplication* npu{nullptr}; //!< its NPU, if it has one
+        uint32_t npuNumber{0};                     //!< that NPU's
         uint32_t mostFrames{0};                    //!< that can arrive in a window
+        uint64_t mostBytes{0};                     //!< that can
         uint32_t mostWithin{0};                    //!< those of them sent in that window
         std::vector<FabricPort*> ports;            //!< from which the others come
     };
@@ -69,31 +71,50 @@ class HostGroups::Group : public FabricHostGroup
     }
 
   private:
-    static constexpr int64_t MOST_QUIET = 64; //!< windows
+    static constexpr uint64_t MOST_QUIET = 64; //!< windows
 
     /// \return in how many windows from now on nothing has to be told, at least. \param endPs end
     /// of the first
     int64_t CountQuiet(const Host& host, int64_t endPs) const
     {
-        const uint32_t awaited = host.npu ? host.npu->CountAwaited() : MOST_QUIET * host.mostFrames;
-        int64_t quiet = host.mostFrames > 0
-                            ? std::min(MOST_QUIET, (int64_t{awaited} - 1) / host.mostFrames)
-                            : MOST_QUIET;
-        quiet = awaited == 0 ? 0 : quiet;
-        if (quiet < 1)
+        const int64_t quiet = CountUnended(host);
+        if (quiet == 0 || m_router.MayFail(host.number, endPs))
         {
-            uint32_t frames = host.mostWithin;
-            for (FabricPort* port : host.ports)
-            {
-                frames += port->CountOnLink(FabricSimulator::Get().GetSettledPs());
-            }
-            quiet = awaited > frames ? 1 : 0;
+            return 0;
         }
-        if (quiet > 1 && m_router.MayFail(host.number, endPs + (quiet - 1) * m_windowPs))
+        return m_router.MayFail(host.number, endPs + (quiet - 1) * m_windowPs) ? 1 : quiet;
+    }
+
+    /// \return in how many windows from now on no phase ends there, at least
+    int64_t CountUnended(const Host& host) const
+    {
+        if (!host.npu)
         {
-            quiet = 1;
+            return MOST_QUIET;
         }
-        return m_router.MayFail(host.number, endPs) ? 0 : quiet;
+        const auto awaited = host.npu->CountAwaited(m_executor.GetDeliveredBytes(host.npuNumber));
+        if (awaited.messages == 0)
+        {
+            return 0;
+        }
+        if (host.mostFrames == 0)
+        {
+            return MOST_QUIET;
+        }
+        const uint64_t windows =
+            std::max((awaited.messages - 1) / host.mostFrames,
+                     awaited.bytes == 0 ? 0 : (awaited.bytes - 1) / host.mostBytes);
+        if (windows > 0)
+        {
+            return static_cast<int64_t>(std::min(MOST_QUIET, windows));
+        }
+        uint64_t frames = host.mostWithin;
+        for (FabricPort* port : host.ports)
+        {
+            frames += port->CountOnLink(FabricSimulator::Get().GetSettledPs());
+        }
+        return awaited.messages > frames || awaited.bytes > frames * m_router.GetMostBytes() ? 1
+                                                                                             : 0;
     }
 
     const CollectiveExecutor& m_executor; //!< plays the phases
@@ -124,7 +145,9 @@ HostGroups::HostGroups(const FabricNetwork::Windows& windows,
     }
     for (uint32_t npu = 0; npu < hostOfNpu.size(); ++npu)
     {
-        find(hostOfNpu[npu]).npu = &executor.GetApplication(npu);
+        Group::Host& host = find(hostOfNpu[npu]);
+        host.npu = &executor.GetApplication(npu);
+        host.npuNumber = npu;
     }
     for (const auto& link : fabric.GetLinks())
     {
@@ -139,6 +162,9 @@ HostGroups::HostGroups(const FabricNetwork::Windows& windows,
                 std::max<int64_t>(port->TransmissionPs(router.GetLeastWireBytes()), 1);
             const auto most = static_cast<uint32_t>(windows.lengthPs / leastPs) + 2;
             host.mostFrames += most;
+            const uint32_t bytes = router.GetMostBytes();
+            const int64_t fullPs = std::max<int64_t>(port->TransmissionPs(bytes), 1);
+            host.mostBytes += (windows.lengthPs / fullPs + 2) * bytes;
             if (port->GetGroup() == port->GetFarGroup())
             {
                 host.mostWithin += most;

@@ -136,6 +136,17 @@ MessageRouter::GetLeastWireBytes() const
     return least;
 }
 
+uint32_t
+MessageRouter::GetMostBytes() const
+{
+    uint32_t most = 0;
+    for (const auto& transport : m_transports)
+    {
+        most = std::max(most, transport->GetMostBytes());
+    }
+    return most;
+}
+
 void
 MessageRouter::AddTo(SessionStatistics& statistics) const
 {

@@ -32,6 +32,8 @@ class MessageRouter : public ns3::MessageTransport
     bool MayFail(uint32_t host, int64_t beforePs) const;
     /// \return least bytes on the line of a frame that may end a message
     uint32_t GetLeastWireBytes() const;
+    /// \return most bytes of a message in a frame
+    uint32_t GetMostBytes() const;
     /// \param statistics to which the transports add what they have done
     void AddTo(SessionStatistics& statistics) const;
     /// \return what else the transports count

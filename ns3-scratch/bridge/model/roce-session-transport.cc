@@ -154,6 +154,12 @@ RoceSessionTransport::GetLeastWireBytes() const
     return m_transport->WireBytes(1);
 }
 
+uint32_t
+RoceSessionTransport::GetMostBytes() const
+{
+    return m_transport->GetPayloadBytes();
+}
+
 void
 RoceSessionTransport::AddTo(SessionStatistics& statistics) const
 {

@@ -22,6 +22,7 @@ class RoceSessionTransport : public SessionTransport
     bool MayPlayHostsOnThreads() const override;
     bool MayFail(uint32_t host, int64_t beforePs) const override;
     uint32_t GetLeastWireBytes() const override;
+    uint32_t GetMostBytes() const override;
     void AddTo(SessionStatistics& statistics) const override;
     std::vector<TransportCounter> GetCounters() const override;
 

@@ -10,6 +10,7 @@
 #include "recorder.h"
 #include "session-parameters.h"
 
+#include <limits>
 #include <vector>
 
 namespace astra_ns3
@@ -75,6 +76,12 @@ class SessionTransport
     virtual uint32_t GetLeastWireBytes() const
     {
         return ns3::FABRIC_MINIMUM_FRAME_BYTES + ns3::FABRIC_LINE_GAP_BYTES;
+    }
+
+    /// \return most bytes of a message in a frame; asked for likewise
+    virtual uint32_t GetMostBytes() const
+    {
+        return std::numeric_limits<uint16_t>::max();
     }
 
     /// \param statistics to which it adds what it has done

@@ -3,6 +3,7 @@
  * \file
  * Sessions that are played by several threads, against one: all that is told and counted is equal.
  */
+#include "fabric-simulator.h"
 #include "session-fixture.h"
 
 #include "ns3/test.h"
@@ -95,13 +96,13 @@ DrawNetwork(std::mt19937& random)
     return network;
 }
 
-/// \return number of a ring all-gather of all hosts: from one end of a phase to the next hosts have
-/// much to do that only themselves are concerned with
+/// \return number of the first steps of a ring all-gather of all hosts: from one end of a phase to
+/// the next hosts have much to do that only themselves are concerned with
 uint32_t
-RegisterRing(Session& session)
+RegisterRing(Session& session, uint32_t steps)
 {
     std::vector<std::vector<int32_t>> columns(8);
-    for (int32_t step = 0; step + 1 < static_cast<int32_t>(HOSTS); ++step)
+    for (int32_t step = 0; step < static_cast<int32_t>(steps); ++step)
     {
         for (int32_t rank = 0; rank < static_cast<int32_t>(HOSTS); ++rank)
         {
@@ -135,6 +136,7 @@ struct Seen
     std::vector<int64_t> counted; //!< at looks on the way, and at the end
     uint32_t status{0};           //!< how it ended
     uint32_t cores{0};            //!< threads that played
+    uint64_t apart{0};            //!< windows in which each host played by itself
 
     bool operator==(const Seen& other) const
     {
@@ -230,9 +232,10 @@ class CoresChangeNothing : public TestCase
     uint32_t m_seed; //!< draws the network
 };
 
-/// \param cores threads \param seed draws the network
+/// \param cores threads \param seed draws the network \param steps of the ring \param bytes of
+/// messages of the second ring
 Seen
-PlayRings(uint32_t seed, uint32_t cores)
+PlayRings(uint32_t seed, uint32_t cores, uint32_t steps, uint64_t bytes)
 {
     std::mt19937 random(seed);
     RoceParameters roce;
@@ -242,7 +245,7 @@ PlayRings(uint32_t seed, uint32_t cores)
     OpenSession session(std::move(network), seed);
     Seen seen;
     session.Get().UseCores(cores);
-    const uint32_t schedule = RegisterRing(session.Get());
+    const uint32_t schedule = RegisterRing(session.Get(), steps);
     const std::vector<uint32_t> members = Counted(HOSTS);
     const uint32_t group = session.Get().RegisterGroup(members.data(), HOSTS);
     std::vector<uint64_t> rows;
@@ -251,7 +254,7 @@ PlayRings(uint32_t seed, uint32_t cores)
         for (uint64_t instance = 0; instance < 2; ++instance)
         {
             rows.insert(rows.end(),
-                        {host, schedule, group, instance, HOSTS * (400 + 9'000 * instance)});
+                        {host, schedule, group, instance, HOSTS * (instance == 0 ? 400 : bytes)});
         }
     }
     session.Get().LaunchAll(rows.data(), rows.size() / 5);
@@ -264,34 +267,45 @@ PlayRings(uint32_t seed, uint32_t cores)
     Look(session, seen);
     seen.flows = session.GetFlows();
     seen.cores = session.Get().GetCores();
+    seen.apart = FabricSimulator::Get().CountApart();
     return seen;
 }
 
 class HostsOnThreadsChangeNothing : public TestCase
 {
   public:
-    explicit HostsOnThreadsChangeNothing(uint32_t seed)
-        : TestCase("hosts that several threads play do what they do on one, network " +
+    /// \param seed draws the network \param isLong whether each host gets one long message instead
+    /// of many
+    HostsOnThreadsChangeNothing(uint32_t seed, bool isLong)
+        : TestCase("hosts that several threads play do what they do on one, " +
+                   std::string(isLong ? "one long message each" : "rings") + ", network " +
                    std::to_string(seed)),
-          m_seed(seed)
+          m_seed(seed),
+          m_steps(isLong ? 1 : HOSTS - 1),
+          m_bytes(isLong ? LONG : 9'400)
     {
     }
 
   private:
     void DoRun() override
     {
-        const Seen one = PlayRings(m_seed, 1);
-        NS_TEST_EXPECT_MSG_EQ(one.flows.size(), 2 * HOSTS * (HOSTS - 1), "all messages arrive");
+        const Seen one = PlayRings(m_seed, 1, m_steps, m_bytes);
+        NS_TEST_EXPECT_MSG_EQ(one.flows.size(), 2 * HOSTS * m_steps, "all messages arrive");
         for (const uint32_t cores : {2U, 4U})
         {
-            const Seen several = PlayRings(m_seed, cores);
+            const Seen several = PlayRings(m_seed, cores, m_steps, m_bytes);
             NS_TEST_EXPECT_MSG_EQ(several.cores, cores, "several play");
+            NS_TEST_EXPECT_MSG_GT(several.apart, 50U, "hosts, too");
             NS_TEST_EXPECT_MSG_EQ((several.flows == one.flows), true, "messages");
             NS_TEST_EXPECT_MSG_EQ((several == one), true, "counters, whenever looked at");
         }
     }
 
-    uint32_t m_seed; //!< draws the network
+    static constexpr uint64_t LONG = 300'000; //!< bytes; takes some hundred windows
+
+    uint32_t m_seed;  //!< draws the network
+    uint32_t m_steps; //!< of the rings
+    uint64_t m_bytes; //!< of messages of the second
 };
 
 class OneCoreWhereSwitchesAreHeard : public TestCase
@@ -332,7 +346,8 @@ class SessionCoresTestSuite : public TestSuite
         }
         for (uint32_t seed = 101; seed <= 112; ++seed)
         {
-            AddTestCase(new HostsOnThreadsChangeNothing(seed), Duration::QUICK);
+            AddTestCase(new HostsOnThreadsChangeNothing(seed, false), Duration::QUICK);
+            AddTestCase(new HostsOnThreadsChangeNothing(seed, true), Duration::QUICK);
         }
         AddTestCase(new OneCoreWhereSwitchesAreHeard, Duration::QUICK);
     }

@@ -126,6 +126,7 @@ CollectiveApplication::Launch(uint64_t instance,
     phase.rank = group->FindRank(m_npu).value();
     phase.nextSend = schedule->SendsBegin(phase.rank);
     phase.lastSend = schedule->SendsEnd(phase.rank);
+    phase.leastBytes = schedule->LeastBytes(bytes);
     phase.schedule = std::move(schedule);
     phase.group = std::move(group);
     phase.bytes = bytes;
@@ -211,18 +212,24 @@ CollectiveApplication::CountAwaited(const Phase& phase)
     return static_cast<uint32_t>(all > here ? all - here : 0);
 }
 
-uint32_t
-CollectiveApplication::CountAwaited() const
+CollectiveApplication::Awaited
+CollectiveApplication::CountAwaited(uint64_t delivered) const
 {
-    uint32_t awaited = std::numeric_limits<uint32_t>::max();
+    constexpr uint64_t MOST = std::numeric_limits<uint64_t>::max();
+    Awaited least{MOST, MOST};
     for (const auto& [instance, phase] : m_phases)
     {
         if (phase.schedule)
         {
-            awaited = std::min(awaited, CountAwaited(phase));
+            const uint64_t messages = CountAwaited(phase);
+            least.messages = std::min(least.messages, messages);
+            least.bytes = std::min(least.bytes, messages * phase.leastBytes);
         }
     }
-    return awaited;
+    // Of what is delivered all may belong to that phase, but for messages that are whole.
+    const uint64_t parts = delivered - std::min(delivered, m_receivedBytes);
+    least.bytes -= least.bytes == MOST ? 0 : std::min(least.bytes, parts);
+    return least;
 }
 
 bool

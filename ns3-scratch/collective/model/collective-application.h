@@ -100,8 +100,16 @@ class CollectiveApplication : public Application
         bool sent;         //!< false: this NPU has not sent it; true: it has not arrived here
     };
 
-    /// \return messages that have to arrive here before a phase can end, at least
-    uint32_t CountAwaited() const;
+    /// What has to arrive here before a phase can end, at least.
+    struct Awaited
+    {
+        uint64_t messages; //!< that aren't here
+        uint64_t bytes;    //!< that aren't here, those of messages not here as a whole included
+    };
+
+    /// \param delivered bytes of messages, whole or not, that have arrived here so far
+    /// \return what is awaited; the largest numbers if no phase has begun
+    Awaited CountAwaited(uint64_t delivered) const;
 
     /// \return what is still to do in a phase; nothing if it is done or was not launched
     std::vector<Pending> GetPending(uint64_t instance) const;
@@ -126,6 +134,7 @@ class CollectiveApplication : public Application
         std::shared_ptr<const CollectiveSchedule> schedule; //!< what is played; none until launched
         std::shared_ptr<const CollectiveGroup> group;       //!< who plays it
         uint64_t bytes{0};                                  //!< what each member brings
+        uint64_t leastBytes{0};                             //!< no message is smaller
         const CollectiveSchedule::Send* nextSend{nullptr};  //!< next of its sends
         const CollectiveSchedule::Send* lastSend{nullptr};  //!< behind the last
         uint32_t rank{0};                                   //!< this NPU's rank in the group

@@ -13,6 +13,7 @@ namespace ns3
 CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
     : m_ranks(columns.ranks),
       m_blocks(columns.blocks),
+      m_leastBlocks(0),
       m_expansion(columns.expansion),
       m_rotation(columns.rotation),
       m_keptRanks(columns.rotation.on ? 1 : columns.ranks),
@@ -24,6 +25,11 @@ CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
         m_width /= m_ranks;
     }
     Check(columns);
+    if (m_rows > 0)
+    {
+        m_leastBlocks = static_cast<uint32_t>(
+            *std::min_element(columns.blockCount, columns.blockCount + m_rows));
+    }
     BuildReceptions(columns);
     BuildSends(columns);
 }
@@ -330,6 +336,12 @@ CollectiveSchedule::RowBytes(uint32_t row, uint64_t bytes) const
 {
     const Send send = Turned(m_sends[m_rowSend[row % m_rows]], row / m_rows);
     return MessageBytes(send.firstBlock, send.blockCount, bytes);
+}
+
+uint64_t
+CollectiveSchedule::LeastBytes(uint64_t bytes) const
+{
+    return MessageBytes(0, m_leastBlocks, bytes);
 }
 
 uint32_t

@@ -107,6 +107,8 @@ class CollectiveSchedule
     uint64_t MessageBytes(uint32_t firstBlock, uint32_t blockCount, uint64_t bytes) const;
     /// \return size of a row when each rank brings so many bytes
     uint64_t RowBytes(uint32_t row, uint64_t bytes) const;
+    /// \return size that no row is below when each rank brings so many bytes
+    uint64_t LeastBytes(uint64_t bytes) const;
     /// \return step of a row
     uint32_t GetStep(uint32_t row) const;
 
@@ -132,6 +134,7 @@ class CollectiveSchedule
 
     uint32_t m_ranks;                     //!< number of ranks
     uint32_t m_blocks;                    //!< parts of the data
+    uint32_t m_leastBlocks;               //!< that a row carries
     uint32_t m_expansion;                 //!< size of the whole over that of one rank
     CollectiveRotation m_rotation;        //!< whether what is kept is that of rank 0 only
     uint32_t m_keptRanks;                 //!< of how many ranks something is kept

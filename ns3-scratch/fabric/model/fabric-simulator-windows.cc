@@ -386,6 +386,10 @@ FabricSimulator::BeginWindow()
     {
         PutInOrder();
     }
+    else if (!m_hosts.empty())
+    {
+        m_apart++;
+    }
     if (!HasCrew() || !m_hosts.empty())
     {
         FabricLane& lane = *m_lanes.front();

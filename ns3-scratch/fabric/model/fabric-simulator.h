@@ -186,6 +186,12 @@ class FabricSimulator : public SimulatorImpl
     uint32_t GetContext() const override;
     uint64_t GetEventCount() const override;
 
+    /// \return windows so far in which each host played by itself
+    uint64_t CountApart() const
+    {
+        return m_apart;
+    }
+
   private:
     static constexpr std::size_t FEW_DUES = 64; //!< too few to be swept
 
@@ -315,6 +321,7 @@ class FabricSimulator : public SimulatorImpl
     std::vector<uint32_t> m_groupOfNode;   //!< with m_hosts: of each node
     bool m_byHost{false};                  //!< see OrderByHost
     bool m_inOrder{false};                 //!< hosts play the present window from m_first
+    uint64_t m_apart{0};                   //!< windows in which each host played by itself
     std::vector<uint32_t> m_active;        //!< groups that have a turn, which any thread plays
     std::vector<uint32_t> m_hostTurns;     //!< hosts whose turn the first thread ends, in order
     std::function<void(int64_t)> m_played; //!< see PlayHostsApart

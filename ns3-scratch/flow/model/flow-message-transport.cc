@@ -367,6 +367,7 @@ FlowMessageTransport::Begin(uint32_t number)
         demand.cap = inFlight / static_cast<double>(m_ways[queue.way].roundTripPs);
     }
     demand.alone = std::min(demand.cap, BytesPerPs(queue.narrowestBps));
+    demand.cap = FindCap(queue, wireBytes, demand.cap);
     demand.roundTripPs = m_ways[queue.way].roundTripPs;
     demand.inFlight = kind.inFlightBytes > 0 ? static_cast<double>(kind.inFlightBytes)
                       : kind.inFlightBytes == 0
@@ -389,6 +390,35 @@ FlowMessageTransport::Begin(uint32_t number)
     m_queueOf[queue.flow] = number;
 }
 
+double
+FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
+{
+    const double line = BytesPerPs(queue.narrowestBps);
+    if (cap >= line)
+    {
+        return cap;
+    }
+    const uint64_t window = m_context.transports[m_pairs[queue.pair].kind].windowBytes;
+    const uint64_t bytes = queue.messages.front().bytes;
+    const auto roundTripPs = static_cast<double>(m_ways[queue.way].roundTripPs);
+    // One window leaves in each round trip, at the rate of the line.
+    const auto left = [&](uint64_t sent) {
+        return static_cast<double>((sent - 1) / window) * roundTripPs +
+               static_cast<double>((sent - 1) % window + 1) * wireBytes / bytes / line;
+    };
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    if (queue.isNew || nowPs >= queue.idlePs + m_ways[queue.way].roundTripPs)
+    {
+        queue.windowBytes = 0;
+        queue.windowPs = nowPs;
+    }
+    queue.windowBytes += bytes;
+    const double tookPs =
+        std::max(left(queue.windowBytes) - static_cast<double>(nowPs - queue.windowPs),
+                 left(bytes));
+    return wireBytes / tookPs;
+}
+
 CollectiveMessage
 FlowMessageTransport::TakeFirst(uint32_t number)
 {
@@ -396,6 +426,7 @@ FlowMessageTransport::TakeFirst(uint32_t number)
     CollectiveMessage message = queue.messages.front();
     queue.messages.pop_front();
     queue.flow = FlowShares::NONE;
+    queue.idlePs = Simulator::Now().GetTimeStep();
     Count(queue, message.bytes);
     return message;
 }

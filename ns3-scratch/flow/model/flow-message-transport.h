@@ -109,6 +109,9 @@ class FlowMessageTransport : public MessageTransport,
         uint64_t narrowestBps{0};                   //!< rate that its bytes have alone, at most
         int64_t arrivalPs{0};                       //!< of the last message
         uint64_t sentBytes{0};                      //!< since it was idle
+        uint64_t windowBytes{0};                    //!< sent since all was acknowledged
+        int64_t windowPs{0};                        //!< since when that is
+        int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
         int64_t beganPs{0};                         //!< when the flow began
         std::vector<RocePath> others;               //!< ways that its messages might take instead
@@ -158,6 +161,9 @@ class FlowMessageTransport : public MessageTransport,
     void Post(uint32_t queue, const CollectiveMessage& message);
     /// Let the first message of a queue go.
     void Begin(uint32_t queue);
+    /// \return most bytes per ps of the message that goes, by what its window lets out. \param cap
+    /// the same for a message without an end
+    double FindCap(Queue& queue, double wireBytes, double cap) const;
     /// The first message of a queue has left its sender: the next one goes.
     CollectiveMessage TakeFirst(uint32_t queue);
     /// No message of a queue is under way.

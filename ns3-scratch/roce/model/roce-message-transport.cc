@@ -205,6 +205,12 @@ RoceMessageTransport::WireBytes(uint64_t payloadBytes) const
     return std::max<uint64_t>(frame, parameters.minimumFrameBytes) + parameters.lineGapBytes;
 }
 
+uint32_t
+RoceMessageTransport::GetPayloadBytes() const
+{
+    return m_context.parameters.payloadBytes;
+}
+
 int64_t
 RoceMessageTransport::LastAckPs(const RocePath& path) const
 {

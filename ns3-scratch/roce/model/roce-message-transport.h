@@ -68,6 +68,8 @@ class RoceMessageTransport : public MessageTransport,
 
     /// \return bytes on the line of a data packet
     uint32_t WireBytes(uint64_t payloadBytes) const;
+    /// \return most bytes of a message in a packet
+    uint32_t GetPayloadBytes() const;
 
   private:
     /// \return what the last acknowledgement adds to the time of a message
