@@ -176,7 +176,7 @@ def computing(backend: str, compute_ns: int, output: Path | None = None, **more:
 
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "flow", "ns3"])
 def test_a_run_that_computes_most_of_its_time_is_told_how_close_it_came_to_that(backend: str, tmp_path: Path) -> None:
-    """5 parts a pass: layer a has no input gradient. The lines need 3 passes of 2 x 6,000 bytes at 12.5 a nanosecond."""
+    """5 parts a pass: layer a has no input gradient. Lines of 12.5 bytes/ns need 3 passes of 2 x 6,000 bytes."""
     result = execute(computing(backend, 10_000, tmp_path / "run")).result
     floor = result.metadata["floor"]
     assert floor is not None
