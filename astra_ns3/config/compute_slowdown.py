@@ -106,7 +106,9 @@ class ComputeSlowdown(ConfigModel):
     @property
     def least_factor(self) -> Fraction:
         """Return what each computation takes at least, over its time by itself; 0 if there is jitter: nobody knows."""
-        return prod((Fraction(str(min(each.factor, 1))) for each in self.stragglers), start=Fraction(self.jitter is None))
+        return prod(
+            (Fraction(str(min(each.factor, 1))) for each in self.stragglers), start=Fraction(self.jitter is None)
+        )
 
     @model_validator(mode="after")
     @checked
