@@ -177,20 +177,20 @@ def computing(backend: str, compute_ns: int, output: Path | None = None, **more:
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "flow", "ns3"])
 def test_a_run_that_computes_most_of_its_time_is_told_how_close_it_came_to_that(backend: str, tmp_path: Path) -> None:
     """5 parts a pass: layer a has no input gradient. Lines of 12.5 bytes/ns need 3 passes of 2 x 6,000 bytes."""
-    result = execute(computing(backend, 10_000, tmp_path / "run")).result
+    result = execute(computing(backend, 100_000, tmp_path / "run")).result
     floor = result.metadata["floor"]
     assert floor is not None
     assert floor["share"] is not None
-    assert (floor["kind"], floor["where"], floor["time_ps"]) == ("chain", "what NPU 0 computes", 3 * 5 * 10_000_000)
+    assert (floor["kind"], floor["where"], floor["time_ps"]) == ("chain", "what NPU 0 computes", 3 * 5 * 100_000_000)
     assert floor["lines_ps"] == 3 * 2 * 6_000 * 1000 // 12.5
-    assert 1 <= floor["share"] < 1.2
+    assert 1 <= floor["share"] < 1.1
     said = f"{1 / floor['share']:.0%} of what the longest chain allows (what NPU 0 computes)"
     assert f"speed                  {said}" in run_text(result.metadata, None)
     page = tmp_path / "report.html"
     assert status_of(["report", str(tmp_path / "run"), "-o", str(page)]) == 0
-    assert said in page.read_text(encoding="utf-8")
+    assert said.partition(" ")[2] in page.read_text(encoding="utf-8")
     found = measures_of(result)
-    assert (found["floor_us"], found["of_floor"]) == (150.0, floor["share"])
+    assert (found["floor_us"], found["of_floor"]) == (1500.0, floor["share"])
 
 
 @pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "flow", "ns3"])
@@ -238,8 +238,9 @@ def test_stages_of_a_pipeline_wait_for_each_other_in_the_floor(backend: str, sch
     floor = result.metadata["floor"]
     assert floor is not None
     assert floor["share"] is not None
-    assert (floor["kind"], floor["where"][-26:]) == ("chain", " computes and waits for")
-    assert floor["time_ps"] > 1.2 * max(npu.compute_ps for npu in result.npus.itertuples())
+    assert floor["kind"] == "chain"
+    assert floor["where"].endswith(" computes and waits for")
+    assert floor["time_ps"] > 1.2 * 1e6 * result.npus["compute_us"].max()
     assert 1 <= floor["share"] < 1.01
 
 
