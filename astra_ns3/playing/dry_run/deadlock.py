@@ -98,7 +98,7 @@ class _Check:
         # NPUs that run one program only wait for messages of each other, in a pass or from one to the next.
         alike = len(programs.roles) == 1
         passes = programs.played_passes if alike else None
-        self._times: Callable[[Label], int] = programs.times if alike else lambda _: 1
+        self._times: Callable[[Label], int] = programs.times if passes != programs.passes and alike else lambda _: 1
         self._updates_ps = programs.updates_ps
         self._walks = [_Walk(role, programs.program(role, passes)) for role in programs.roles]
         self._role_of = programs.role_of

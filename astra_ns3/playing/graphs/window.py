@@ -121,7 +121,7 @@ class Window:
 
     def _release(self, children: list[GraphNode], chain_ps: int = 0) -> None:
         for child in children:
-            if chain_ps > self.since_ps(child.number):
+            if chain_ps > self._since.get(child.number, 0):
                 self._since[child.number] = chain_ps
             left = self._several.pop(child.number, 1) - 1
             if not left:
