@@ -101,11 +101,11 @@ def test_the_longest_chain_of_random_graphs_is_the_longest_path_through_them(see
             before["there", number] = {(npu, number) for npu in ends}
     # What comes after a collective or a receive comes after all that it waits for.
     kinds = {(npu, node.number): node.kind for npu, graph in enumerate(graphs) for node in graph}
-    for node, parents in before.items():
-        for parent in list(parents) if isinstance(node[0], int) else ():
+    for node, comes_after in before.items():
+        for parent in list(comes_after) if isinstance(node[0], int) else ():
             where = {NodeKind.COLLECTIVE: "all", NodeKind.RECEIVE: "there"}.get(kinds[parent])
             if where is not None:
-                parents.add((where, parent[1]))
+                comes_after.add((where, parent[1]))
     played = Played(*map(tuple, graphs))
     assert played.driver.chain.time_ps == longest_ps(before, took_ps) <= played.records.finish_ps
 

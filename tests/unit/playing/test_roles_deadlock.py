@@ -271,7 +271,8 @@ def _least_ps(programs: Mapping[str, Sequence[Step]]) -> int:
     What is sent is done when it is sent, by rendezvous, too: the sender needn't wait by the rules of others.
     """
     before, _ = _graphs(programs)
-    took_ps, one_of = {}, {}
+    took_ps: dict[Any, int] = {}
+    one_of: dict[Any, set[Any]] = {}
     for name, steps in programs.items():
         for number, step in enumerate(steps):
             here, previous = (name, number), {(name, number - 1)} & before.keys()
