@@ -93,6 +93,14 @@ def test_npus_of_a_server_share_its_one_nic() -> None:
     assert found(plan, (0, 2, 1250), (1, 5, 1250))[0] == 200_000
 
 
+def test_what_leaves_a_server_whose_npus_forward_takes_the_rails() -> None:
+    """125 bytes/ns inside, two rails of 12.5 outside: 4 x 1250 bytes to another server take 200 ns over both."""
+    rails = {"kind": "rail-optimised", "nodes": 4, "npus_per_node": 2, "spines": 0, "forwarding": "hosts"}
+    plan = packets({**rails, "scale_up": SERVERS["scale_up"], "link": LINK, "switch": SWITCH})
+    assert found(plan, *((0, npu, 1250) for npu in (2, 3, 4, 5))) == (200_000, "the lines out of server 0")
+    assert found(plan, *((npu, 1, 1250) for npu in (2, 3, 4, 5))) == (200_000, "the lines into server 0")
+
+
 SPINES = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2, "link": LINK, "switch": SWITCH}
 
 
