@@ -1,7 +1,7 @@
 """Reduced models on packets and on both analytical networks: the table of docs/analytical.md that says what these miss.
 
 Each model is small enough for packets, with the degrees of a large one. The floor is the least time that the lines
-allow the run's bytes. Seconds are of the processor.
+allow the run's bytes, or that the longest chain of computations takes. Seconds are of the processor.
 """
 
 from __future__ import annotations

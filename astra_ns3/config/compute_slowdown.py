@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from fractions import Fraction
+from math import prod
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -100,6 +102,13 @@ class ComputeSlowdown(ConfigModel):
     stragglers: tuple[Straggler, ...] = ()
     jitter: Jitter | None = None
     communication: CommunicationShares | None = None
+
+    @property
+    def least_factor(self) -> Fraction:
+        """Return what each computation takes at least, over its time by itself; 0 if there is jitter: nobody knows."""
+        return prod(
+            (Fraction(str(min(each.factor, 1))) for each in self.stragglers), start=Fraction(self.jitter is None)
+        )
 
     @model_validator(mode="after")
     @checked

@@ -39,7 +39,7 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.system.file import read_system
-from astra_ns3.topology.checks import check_topology
+from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_transports
@@ -342,10 +342,12 @@ def _network(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
     )
     _check_observed_ports(network.observe, graph)
-    if not abilities_of(options.backend).packets:  # all that follows is of packets
-        words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
-        return plan, [words] * any(link.error_rate for link in graph.links)
     weighted = network.topology.routing.weighted
+    abilities = abilities_of(options.backend)
+    if not abilities.packets:  # all that follows is of packets
+        ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and not weighted else []
+        words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
+        return plan, [*ways, *[words] * any(link.error_rate for link in graph.links)]
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     return plan, [*wires, *check_transports(network, plan.outline, plan.transports)]

@@ -28,7 +28,7 @@ from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
 
@@ -50,7 +50,7 @@ class Played:
     reached_ps: int = 0
     """Simulated time that is known to have been reached, if that is more than the records know."""
     floor: Floor | None = None
-    """The least time that lines allow what was carried; None: not known, or the run was stopped."""
+    """The least time that lines and computations allow; None: not known, or the run was stopped."""
     hook_result: Json = None
     """The value that the hook's end function returned, as plain data."""
 
@@ -179,7 +179,7 @@ def _left_by(
     """Return what a run left that has stopped, by ``error`` or at its end."""
     records = tuple(member.driver.records() for member in company.members)
     complete = error is None and all(each.complete for each in records)
-    floor = _floor(network, tenants[0]) if complete else None
+    floor = _floor(company, network, tenants, records) if complete else None
     finish_ps = scenario_of(tenants).finish_ps([each.finish_ps for each in records])
     return Played(
         records=records,
@@ -234,10 +234,22 @@ def _warnings(tenants: Sequence[Inputs], records: Sequence[RunRecords], *, stopp
         yield from slowdown_warnings(inputs.slowdown, each)
 
 
-def _floor(network: NetworkBackend, inputs: Inputs) -> Floor | None:
-    """The least time that the lines allow what was carried; None where nobody counts it."""
-    carried = network.carried()
-    return None if carried is None else floor_of(inputs.plan, carried)
+def _floor(
+    company: Company, network: NetworkBackend, tenants: Sequence[Inputs], records: Sequence[RunRecords]
+) -> Floor | None:
+    """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
+    carried, chains = network.carried(), map(_chain, company.members, tenants, records)
+    return None if carried is None else floor_of(tenants[0].plan, carried, max(chains))
+
+
+def _chain(member: Member, inputs: Inputs, records: RunRecords) -> Chain:
+    """The longest chain of a tenant, from the run's begin on."""
+    chain, most = member.driver.chain, max(records.npus, key=lambda npu: npu.compute_ps)
+    slowdown, tenancy = inputs.slowdown, inputs.tenancy
+    if slowdown is None and most.compute_ps >= chain.time_ps:
+        chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
+    least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
+    return Chain(tenancy.start_ps + least_ps, tenancy.npus[chain.npu], chain.words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -76,6 +76,17 @@ class NpuRecord:
     done: bool
 
 
+class Chain(NamedTuple):
+    """A chain of what comes one after the other, whatever the network: its least time, and the NPU where it ends.
+
+    ``words``: what it is, with ``{}`` for the NPU.
+    """
+
+    time_ps: int = 0
+    npu: int = 0
+    words: str = "what NPU {} computes and waits for"
+
+
 @dataclass(frozen=True)
 class PassTimes:
     """One pass of one layer on one NPU, summed over the training passes.

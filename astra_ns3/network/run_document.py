@@ -19,10 +19,12 @@ class StopDocument(TypedDict):
 
 
 class FloorDocument(TypedDict):
-    """The least time that lines allow, and how much of it the run took."""
+    """The least time that lines, or by its ``kind`` a chain, allow, and how much of it the run took."""
 
     time_ps: int
+    kind: str
     where: str
+    lines_ps: int
     bytes: int
     bytes_per_ns: float
     share: float | None

@@ -29,4 +29,5 @@ def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     floor = metadata.get("floor")
     if floor is None or not floor["share"] or is_below(floor["share"]):
         return floor_rows(metadata)
-    return [("speed", f"{1 / floor['share']:.0%} of what the lines allow ({floor['where']})")]
+    what = "longest chain allows" if floor.get("kind") == "chain" else "lines allow"
+    return [("speed", f"{1 / floor['share']:.0%} of what the {what} ({floor['where']})")]

@@ -150,7 +150,7 @@ MEASURES: Mapping[str, MeasureKind] = {
     "compute_us": MeasureKind("computing, of the reported NPU", "us", _number("compute_ps", PS_PER_US)),
     "exposed_us": MeasureKind("waiting, of the reported NPU", "us", _number("exposed_ps", PS_PER_US)),
     "floor_us": MeasureKind(
-        "least time in which the lines can carry the bytes", "us", _number("floor.time_ps", PS_PER_US)
+        "least time that lines or a chain of computations need", "us", _number("floor.time_ps", PS_PER_US)
     ),
     "of_floor": MeasureKind("finish over that least time; below 1 no network is so fast", "", _number("floor.share")),
     "tokens_per_second": MeasureKind(

@@ -370,6 +370,7 @@ class SystemLayer:
     def _forget(self, collective: Collective) -> None:
         """No member has anything to do with a collective any more."""
         del self._collectives[collective.index]
+        collective.first_tasks = []  # which name it in turn: only a search for garbage would find them
         self._matchings[collective.request.communicator].forget(collective)
 
     def _message_done(self, handle: Handle, time_ps: int) -> None:

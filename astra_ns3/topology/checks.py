@@ -26,14 +26,15 @@ def check_topology(
     InputError naming two hosts if NPUs can't reach each other.
     """
     tables = tables or shortest_paths(graph)
-    warnings = [] if weighted else _unequal_ways(graph, tables)
+    warnings = [] if weighted else unequal_ways(graph, tables)
     if slowest is None:
         slowest = slowest_path(graph, tables, longest_path(graph, tables))
     round_trip = round_trip_ps(slowest, packet_wire_bytes, ack_wire_bytes, cut_through_of(graph, slowest))
     return [*warnings, *_small_buffers(graph, round_trip)]
 
 
-def _unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
+def unequal_ways(graph: Graph, tables: RouteTables) -> list[str]:
+    """Return a warning, one line, of the first node with equally short ways of unequal rate; none without one."""
     rates_of = graph.adjacency.rates_bps
     for node in range(graph.nodes):
         routes = tables.hosts[node] if node < graph.hosts else tables.switches[node - graph.hosts]

@@ -215,7 +215,9 @@ def _played(words: str, folder: Folder, pictures: Path) -> list[str]:
         if not file.is_file():
             raise PageError(f"{file}: is not there")
         seconds[row["address"]] = json.loads(file.read_text(encoding="utf-8"))["cost"]["cpu_seconds"]
-    return [f"{len(folder.rows)} points, {len(seconds)} runs, {sum(seconds.values()) / 60:.0f} minutes of CPU time."]
+    minutes = round(sum(seconds.values()) / 60)
+    words = "a minute" if minutes == 1 else f"{minutes} minutes"
+    return [f"{len(folder.rows)} points, {len(seconds)} runs, {words} of CPU time."]
 
 
 _SERVED: Mapping[str, Callable[[str, Folder, Path], list[str]]] = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.small_run import small_system
+from support.models import small_gpt
+from support.small_run import small_network, small_system
 
 import astra_ns3
 from astra_ns3.cli.main import status_of
@@ -20,6 +22,8 @@ from astra_ns3.experiments.seeds import execute_seeds
 from astra_ns3.network.api import Limits
 from astra_ns3.report.seeds import seeds_text
 from astra_ns3.report.summary import run_text
+from astra_ns3.scenario.tenant import Tenant
+from astra_ns3.studies.measures import measures_of
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 NPUS, BYTES, BYTES_PER_NS = 16, 64 << 20, 12.5
@@ -152,3 +156,100 @@ def test_an_all_to_all_on_a_ring_comes_near_what_its_halves_allow_and_never_belo
     assert "half of dimension 0" in floor["where"]
     assert floor["share"] is not None
     assert 1 <= floor["share"] < 2
+
+
+def computing(backend: str, compute_ns: int, output: Path | None = None, **more: Any) -> RunRequest:
+    """Layers that compute for so long in each of three parts, and reduce their gradients, in 3 passes on 4 NPUs."""
+    rows = "".join(
+        f"{name} -1 {compute_ns} NONE 0 {compute_ns} NONE 0 {compute_ns} ALLREDUCE 4000 0\n" for name in "ab"
+    )
+    return RunRequest(
+        workload=parse_workload(f"DATA\n2\n{rows}", "all"),
+        system=small_system(),
+        network=small_network(),
+        backend=backend,
+        passes=3,
+        output=output,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "flow", "ns3"])
+def test_a_run_that_computes_most_of_its_time_is_told_how_close_it_came_to_that(backend: str, tmp_path: Path) -> None:
+    """5 parts a pass: layer a has no input gradient. Lines of 12.5 bytes/ns need 3 passes of 2 x 6,000 bytes."""
+    result = execute(computing(backend, 100_000, tmp_path / "run")).result
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert (floor["kind"], floor["where"], floor["time_ps"]) == ("chain", "what NPU 0 computes", 3 * 5 * 100_000_000)
+    assert floor["lines_ps"] == 3 * 2 * 6_000 * 1000 // 12.5
+    assert 1 <= floor["share"] < 1.1
+    said = f"{1 / floor['share']:.0%} of what the longest chain allows (what NPU 0 computes)"
+    assert f"speed                  {said}" in run_text(result.metadata, None)
+    page = tmp_path / "report.html"
+    assert status_of(["report", str(tmp_path / "run"), "-o", str(page)]) == 0
+    assert said.partition(" ")[2] in page.read_text(encoding="utf-8")
+    found = measures_of(result)
+    assert (found["floor_us"], found["of_floor"]) == (1500.0, floor["share"])
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "flow", "ns3"])
+def test_lines_that_need_longer_than_computations_are_the_floor(backend: str) -> None:
+    floor = execute(computing(backend, 10)).result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert (floor["kind"], floor["time_ps"]) == ("lines", floor["lines_ps"])
+    assert floor["share"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("slowdown", "least_ps"),
+    [
+        ({"stragglers": [{"npus": 1, "factor": 2}]}, 150_000_000),
+        ({"stragglers": [{"npus": [0, 1, 2], "factor": 0.5}, {"factor": 0.1}]}, 7_500_000),
+        ({"communication": {"processors": 0.5}}, 150_000_000),
+        ({"jitter": {"spread": 0.5}}, 0),
+    ],
+)
+def test_computations_that_may_be_shorter_than_planned_count_as_short_as_they_may_be(
+    slowdown: dict[str, Any], least_ps: int
+) -> None:
+    floor = execute(computing("analytical", 10_000, compute_slowdown=slowdown)).result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert floor["time_ps"] == max(least_ps, floor["lines_ps"])
+    assert floor["share"] >= 1
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues", "flow", "ns3"])
+@pytest.mark.parametrize("schedule", ["1f1b", "zero-bubble"])
+def test_stages_of_a_pipeline_wait_for_each_other_in_the_floor(backend: str, schedule: str) -> None:
+    """A stage of four alone computes for 4 micro-batches, and waits for 3 more on the way there and back."""
+    small = {"layers": 4, "hidden": 64, "heads": 4, "vocabulary": 64}
+    parallel = {"pipeline": 4, "schedule": schedule}
+    request = RunRequest(
+        workload=small_gpt(small, parallel, micro_batches=4),
+        system=small_system(),
+        network=small_network(),
+        backend=backend,
+        compute_scale=1000,
+    )
+    result = execute(request).result
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert floor["share"] is not None
+    assert floor["kind"] == "chain"
+    assert floor["where"].endswith(" computes and waits for")
+    assert floor["time_ps"] > 1.2 * 1e6 * result.npus["compute_us"].max()
+    assert 1 <= floor["share"] < 1.01
+
+
+def test_the_chain_of_a_tenant_begins_when_the_tenant_does() -> None:
+    """Rank 1 of the tenant, which is NPU 0, computes no longer than rank 0 does, which is NPU 3."""
+    inputs = computing("analytical", 10_000)
+    tenant = Tenant("late", (3, 0), inputs.workload, inputs.system, start_ps=400_000_000)
+    other = Tenant("early", (1, 2), inputs.workload, inputs.system, passes=2)
+    result = astra_ns3.run_scenario(network=small_network(), tenants=[tenant, other], backend="analytical")
+    floor = result.metadata["floor"]
+    assert floor is not None
+    assert (floor["where"], floor["time_ps"]) == ("what NPU 3 computes", 400_000_000 + 5 * 10_000_000)

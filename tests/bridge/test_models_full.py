@@ -1,4 +1,4 @@
-"""Every model file at full size on the analytical network, as docs/models.md's table has it. The long ones are slow."""
+"""Every model file at full size as flows, as docs/models.md's table has it. The long ones are slow."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_every_file_stands_in_the_table_of_iterations() -> None:
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_an_iteration_at_full_size_is_the_one_that_the_table_tells(name: str) -> None:
-    model, network, result = SCRIPT["played"](name)
+    model, network, result = SCRIPT["played"](name, "flow")
     assert result.complete
     system = parse_system(SCRIPT["SYSTEM"], "here")
     programs = training_programs(model.plan(network.npus), model.clock(), 1, network.dimensions)

@@ -1,6 +1,7 @@
 """``python -m soak.flows_beside_packets``: random runs of the soak, played with packets and with flows.
 
-Both must end and send as many messages, and flows must lie above the floor. Where packets lost nothing, weren't paused,
+Both must end and send as many messages, and flows must lie above the floor; no analytical network may lie below the
+longest chain of computations, where it is the floor. Where packets lost nothing, weren't paused,
 had no marks and didn't go over TCP, the two finishes must lie within a factor of each other.
 """
 
@@ -14,7 +15,10 @@ from pathlib import Path
 
 import click
 
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
+from astra_ns3.network.floor.floor import is_below
 from soak.case import write_files
 from soak.cases import random_case
 from soak.requests import request_of
@@ -41,13 +45,26 @@ def compared(seed: int, folder: Path, *, share: float) -> tuple[float, list[str]
     if other["statistics"]["messages"] != one["statistics"]["messages"]:
         problems.append("other messages")
     floor = other.get("floor")
-    if floor and floor["share"] is not None and floor["share"] < 1 - 1e-6:
+    if floor and is_below(floor["share"]):
         problems.append(f"below the floor: {floor['share']}")
     hindered = ("retransmissions", "dropped_frames", "lost_frames", "pauses", "marked_frames")
     over_tcp = '"kind": "tcp"' in case.document()  # which begins slowly
     if not over_tcp and not any(one["statistics"].get(name) for name in hindered) and not 1 / FACTOR < ratio < FACTOR:
         problems.append(f"the finish is {ratio:.2f} of that of packets")
-    return ratio, problems
+    return ratio, [*problems, *_below_chain(request)]
+
+
+def _below_chain(request: RunRequest) -> list[str]:
+    """Play the run on both analytical networks that have one like it; lines may allow less than is played there."""
+    problems = []
+    for backend in ("analytical", "analytical-queues"):
+        try:
+            floor = execute(replace(request, backend=backend)).result.metadata["floor"]
+        except InputError:
+            continue
+        if floor and floor["kind"] == "chain" and is_below(floor["share"]):
+            problems.append(f"{backend}: below the longest chain: {floor}")
+    return problems
 
 
 @click.command()

@@ -302,7 +302,8 @@ class _HostLines:
         """Return the joint rate of the lines between what each owner has and all else, shape ``(owners,)``.
 
         ``owners`` has the owner of each host. A switch that only hosts of one owner are joined to is that owner's:
-        routers beside the hosts of a ring, switches inside a server.
+        routers beside the hosts of a ring, switches inside a server; as is one all of whose links lead to what is that
+        owner's: switches inside a server whose NPUs forward.
         """
         graph, ends = self._graph, self._graph.ends
         owner = np.full(graph.nodes, _NONE, dtype=np.int64)
@@ -314,6 +315,11 @@ class _HostLines:
         several[switch[owner[switch] != owner[host]]] = True
         owner[several] = _NONE
         owner[: graph.hosts] = owners
+        lowest, highest = np.full(graph.nodes, graph.nodes), np.full(graph.nodes, _NONE)
+        for near, far in ((0, 1), (1, 0)):
+            np.minimum.at(lowest, ends[:, near], owner[ends[:, far]])
+            np.maximum.at(highest, ends[:, near], owner[ends[:, far]])
+        owner = np.where((owner == _NONE) & (lowest == highest), lowest, owner)
         found = np.zeros(int(owners.max()) + 1)
         mine = owner[ends]
         crossing = mine[:, 0] != mine[:, 1]

@@ -1,4 +1,4 @@
-"""The floor under a run's time: no network with these lines can carry its bytes in less."""
+"""The floor under a run's time: what its lines need for its bytes, or the longest chain of its computations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes
 from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.plan import AnyPlan
+from astra_ns3.network.records import Chain
 from astra_ns3.network.run_document import FloorDocument
 from astra_ns3.units import PS_PER_NS, format_bytes, format_time
 
@@ -20,12 +21,26 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class Floor:
-    """The least time, and which lines set it. ``bytes`` must cross lines of ``bytes_per_ns`` together."""
+    """The least time that lines need, and which; ``bytes`` must cross lines of ``bytes_per_ns`` together.
 
-    time_ps: int
-    where: str
+    ``chain``: what takes its time on any network; if that is more, it is the floor.
+    """
+
+    lines_ps: int
+    lines: str
     bytes: int
     bytes_per_ns: float
+    chain: Chain = Chain()
+
+    @property
+    def time_ps(self) -> int:
+        """The least time."""
+        return max(self.lines_ps, self.chain.time_ps)
+
+    @property
+    def where(self) -> str:
+        """The name of the lines, or of the chain."""
+        return self.lines if self.time_ps == self.lines_ps else self.chain.words.format(self.chain.npu)
 
     def share(self, finish_ps: int) -> float:
         """Return how many times the floor a run took; below 1 no network with these lines can be so fast."""
@@ -36,7 +51,9 @@ class Floor:
         share = round(self.share(finish_ps), _DIGITS) if self.time_ps else None
         return {
             "time_ps": self.time_ps,
+            "kind": "lines" if self.time_ps == self.lines_ps else "chain",
             "where": self.where,
+            "lines_ps": self.lines_ps,
             "bytes": self.bytes,
             "bytes_per_ns": self.bytes_per_ns,
             "share": share,
@@ -59,12 +76,12 @@ def floor_warnings(floor: Floor | None, finish_ps: int) -> tuple[str, ...]:
     )
 
 
-def floor_of(plan: AnyPlan, carried: CarriedBytes) -> Floor | None:
-    """Return the highest of all cuts' least times; None if nothing crosses any line.
+def floor_of(plan: AnyPlan, carried: CarriedBytes, chain: Chain) -> Floor | None:
+    """Return the highest of all cuts' least times, and the longest chain; None if there is neither.
 
     The floor holds for every transport: bytes are payload alone, and a line has the highest rate that it ever has.
     """
-    best: Floor | None = None
+    best = Floor(0, "", 0, 0.0, chain)
     for cuts in cuts_of(plan, carried):
         open_cuts = (cuts.bytes > 0) & (cuts.bytes_per_ns > 0)
         if not open_cuts.any():
@@ -72,6 +89,6 @@ def floor_of(plan: AnyPlan, carried: CarriedBytes) -> Floor | None:
         times_ns = np.divide(cuts.bytes, cuts.bytes_per_ns, out=np.zeros(len(cuts.bytes)), where=open_cuts)
         most = int(times_ns.argmax())
         time_ps = math.floor(times_ns[most] * PS_PER_NS)
-        if best is None or time_ps > best.time_ps:
-            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), float(cuts.bytes_per_ns[most]))
-    return best
+        if time_ps > best.lines_ps:
+            best = Floor(time_ps, cuts.where(most), int(cuts.bytes[most]), float(cuts.bytes_per_ns[most]), chain)
+    return best if best.time_ps else None

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener
 from astra_ns3.network.collective_records import CollectiveRecords
-from astra_ns3.network.records import FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
+from astra_ns3.network.records import Chain, FlowTotals, LayerDetail, LayerTimes, RoleTimes, RunRecords
 
 Intervals = tuple[tuple[int, int], ...]
 Heartbeat = Callable[[int, int], None]
@@ -75,6 +75,11 @@ class Driver(NetworkListener, ABC):
     @abstractmethod
     def totals(self) -> npt.NDArray[np.int64]:
         """The totals of every NPU by now, shape ``(npus, 4)``: finish, compute and exposed time, whether it is done."""
+
+    @property
+    def chain(self) -> Chain:
+        """The longest chain of what takes time without the network, at the end; slowed computations at their usual."""
+        return Chain()
 
     @property
     def reported_npu(self) -> int:

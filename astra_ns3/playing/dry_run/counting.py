@@ -11,16 +11,12 @@ from typing import NamedTuple
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import message_pairs
 from astra_ns3.playing.programs.operations import Compute, Operation, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
-
-# A first pass, and one that stands for all others: no loop of ours tells them apart.
-_DIFFERENT_PASSES = 2
 
 
 class RequestKind(NamedTuple):
@@ -48,7 +44,7 @@ def counted_requests(programs: RolePrograms) -> Counts:
     Found in a first pass and one that stands for all others, so that it takes no longer for more of them; a loop of the
     user's may tell passes apart, and is played through.
     """
-    return _count(programs, lambda role: _operations(programs, role, _played_passes(programs)))
+    return _count(programs, lambda role: _operations(programs, role, programs.played_passes))
 
 
 def issued_at_once(programs: RolePrograms) -> Counts:
@@ -64,9 +60,9 @@ def expected_computation(programs: RolePrograms) -> tuple[int, int]:
     first_ps = operations = 0
     for role in programs.roles:
         time_ps = count = 0
-        for operation in _operations(programs, role, _played_passes(programs)):
+        for operation in _operations(programs, role, programs.played_passes):
             if isinstance(operation, Compute) and operation.time_ps:
-                times = _times(operation.label, programs)
+                times = programs.times(operation.label)
                 time_ps += times * operation.time_ps
                 count += times
         operations += count * len(role.ranks)
@@ -88,11 +84,11 @@ def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
     """The messages of the roles, and how often each is sent."""
     counts: Counter[PlannedMessages] = Counter()
     for role in programs.roles:
-        for operation in _operations(programs, role, _played_passes(programs)):
+        for operation in _operations(programs, role, programs.played_passes):
             if isinstance(operation, Send):
                 pairs = tuple(message_pairs(role, operation))
                 key = PlannedMessages(pairs, operation.bytes, operation.rendezvous, 0)
-                counts[key] += _times(operation.label, programs)
+                counts[key] += programs.times(operation.label)
     return [key._replace(times=count) for key, count in counts.items()]
 
 
@@ -119,25 +115,14 @@ def _count(programs: RolePrograms, operations_of: Callable[[Role], Iterator[Oper
         for operation in operations_of(role):
             if isinstance(operation, CollectiveRequest) and told_by.setdefault(operation.communicator, role) is role:
                 key = request_kind(operation)
-                counts[key] += _times(operation.label, programs)
+                counts[key] += programs.times(operation.label)
                 first.setdefault(key, operation)
     return [(request, counts[key]) for key, request in first.items()]
 
 
-def _played_passes(programs: RolePrograms) -> int:
-    """Number of passes that show what all of them do."""
-    return min(programs.passes, _DIFFERENT_PASSES) if programs.passes_alike else programs.passes
-
-
-def _times(label: Label, programs: RolePrograms) -> int:
-    """For how many passes a played one stands: the last for all that are not."""
-    played = _played_passes(programs)
-    return 1 if label.iteration < played - 1 else programs.passes - played + 1
-
-
 def _first_operations(programs: RolePrograms, role: Role) -> Iterator[Operation]:
     """The operations of a role until it first computes or waits."""
-    for operation in _operations(programs, role, _played_passes(programs), finishes=False):
+    for operation in _operations(programs, role, programs.played_passes, finishes=False):
         if isinstance(operation, Waiting) or (isinstance(operation, Compute) and operation.time_ps):
             return
         yield operation

@@ -7,17 +7,24 @@ role and of what waits for what. Besides, roles must issue the collectives that 
 and NCCL ask for: that is played, too, as if each were waited for at once.
 
 Waiting for any of several counts as waiting for all. A collective without data or partners holds nobody up.
+
+Beside it goes the least time that each role can be at, the same for all of its NPUs: computations take their time,
+communication takes none. A collective is done when the last of its roles has come to it, or later by its update time; a
+message has come when both ends are posted, and waiting for any of several is over with the first. No run is faster:
+there, too, a collective begins when each role has issued it. A handle's ``issue_ps`` is here when it is done at the
+earliest, once that is known; its ``done`` is what programs may see of that, which is as little as in a run.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
 from astra_ns3.collectives.uneven import are_sent
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, wrong
+from astra_ns3.network.records import Chain, Label
 from astra_ns3.playing.programs.operations import Compute, Posting, Program, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
@@ -27,6 +34,8 @@ from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 
 # A collective: communicator, key, number.
 _Key = tuple[Communicator | None, Hashable, int]
+# The end of what isn't done.
+_NOT_YET = -1
 # A message between two roles: the pairs of NPUs, and its tag.
 _Way = tuple[tuple[tuple[int, int], ...], Hashable]
 
@@ -39,10 +48,15 @@ class _Walk:
     program: Program
     answer: Handle | None = None
     waits_for: Waiting | None = None
+    time_ps: int = 0
     ended: bool = False
     posted: dict[tuple[Communicator | None, Hashable], int] = field(default_factory=dict)
     order: deque[_Key] = field(default_factory=deque)
     """Collectives that it has issued and some other role hasn't come to in its own order."""
+
+    def go_on(self, waited: Waiting) -> None:
+        """What was waited for is done."""
+        self.time_ps = max(self.time_ps, min(_ends_ps(waited), default=0))
 
 
 @dataclass(eq=False)
@@ -52,7 +66,10 @@ class _Meeting:
     request: CollectiveRequest
     first: Role
     absent: set[int]
-    handles: list[Handle] = field(default_factory=list)
+    handles: list[tuple[Handle, int]] = field(default_factory=list)
+    """Each with its update time."""
+    time_ps: int = 0
+    """When the last that has come was there."""
 
 
 @dataclass(eq=False)
@@ -64,22 +81,25 @@ class _Letter:
     """Numbers of the roles that are to post the other end."""
     request: Send | Receive
     handle: Handle
+    time_ps: int
 
 
-# Among NPUs that run one program only messages can wait for each other, in a pass or from one to the next.
-_ONE_ROLES_PASSES = 2
+def check_programs(programs: RolePrograms) -> Chain:
+    """Return the longest chain of what is computed and waited for; of a reactive loop nothing is known.
 
-
-def check_programs(programs: RolePrograms) -> None:
-    """Raise ProgramsDeadlock or ProgramMismatch if fixed programs can't come to their end; a reactive loop passes."""
-    if not programs.reactive:
-        _Check(programs).run()
+    Raises ProgramsDeadlock or ProgramMismatch if fixed programs can't come to their end.
+    """
+    return Chain() if programs.reactive else _Check(programs).run()
 
 
 class _Check:
     def __init__(self, programs: RolePrograms) -> None:
         self._grid = programs.grid
-        passes = min(programs.passes, _ONE_ROLES_PASSES) if len(programs.roles) == 1 else None
+        # NPUs that run one program only wait for messages of each other, in a pass or from one to the next.
+        alike = len(programs.roles) == 1
+        passes = programs.played_passes if alike else None
+        self._times: Callable[[Label], int] = programs.times if passes != programs.passes and alike else lambda _: 1
+        self._updates_ps = programs.updates_ps
         self._walks = [_Walk(role, programs.program(role, passes)) for role in programs.roles]
         self._role_of = programs.role_of
         self._grid_of = cache(self._grid.of)
@@ -91,7 +111,7 @@ class _Check:
         self._letter_of: dict[Handle, _Letter] = {}
         self._ready = deque(self._walks)
 
-    def run(self) -> None:
+    def run(self) -> Chain:
         while self._ready:
             self._advance(self._ready.popleft())
         for walk in self._walks:
@@ -106,6 +126,8 @@ class _Check:
         for letters in self._letters.values():
             letter = letters[0]
             raise ProgramMismatch(f"role '{letter.poster.name}' {_posts(letter.request)}, {self._nobody(letter)}")
+        last = max(self._walks, key=lambda walk: walk.time_ps)
+        return Chain(last.time_ps, last.role.ranks[0])
 
     def _advance(self, walk: _Walk) -> None:
         """Let a role go on until it has to wait."""
@@ -117,13 +139,16 @@ class _Check:
                 return
             walk.answer = None
             if isinstance(operation, Waiting):
-                if not all(handle.done for handle in operation.handles):
+                if _NOT_YET in _ends_ps(operation):
                     walk.waits_for = operation
                     return
+                walk.go_on(operation)
             elif isinstance(operation, CollectiveRequest | Send | Receive):
                 walk.answer = self._post(walk, operation)
             elif isinstance(operation, Compute):
                 _check_times(walk.role, operation)
+                took_ps = operation.time_ps if operation.times_ps is None else min(operation.times_ps)
+                walk.time_ps += self._times(operation.label) * took_ps
 
     def _post(self, walk: _Walk, operation: Posting) -> Handle:
         if isinstance(operation, CollectiveRequest):
@@ -138,7 +163,10 @@ class _Check:
         number = walk.posted.get(counter, 0)
         walk.posted[counter] = number + 1
         nothing_to_do = not self._has_something_to_do(request)
-        handle = Handle(walk.role.ranks[0], -1, request, 0, done=nothing_to_do or len(members) == 1)
+        layer = request.label.layer
+        update_ps = self._updates_ps[layer] if isinstance(layer, int) and not nothing_to_do else 0
+        end_ps = walk.time_ps + update_ps if nothing_to_do or len(members) == 1 else _NOT_YET
+        handle = Handle(walk.role.ranks[0], -1, request, end_ps, done=nothing_to_do)
         if len(members) == 1:
             return handle
         key = *counter, number
@@ -151,13 +179,14 @@ class _Check:
                 f"{in_words(meeting.request)}: number {number} of a communicator must be the same for all its members"
             )
         meeting.absent.discard(walk.role.number)
-        meeting.handles.append(handle)
+        meeting.handles.append((handle, update_ps))
+        meeting.time_ps = max(meeting.time_ps, walk.time_ps)
         if meeting.absent:
             self._meeting_of[handle] = meeting
         else:
             del self._meetings[key]
-            for issued in meeting.handles:
-                self._done(issued)
+            for issued, more_ps in meeting.handles:
+                self._done(issued, meeting.time_ps + more_ps)
         if not nothing_to_do:
             walk.order.append(key)
             self._settle_order(walk)
@@ -169,10 +198,11 @@ class _Check:
         way = self._way(walk.role, operation), operation.tag
         peers = frozenset(self._role_of[npu].number for npu in _peers(operation).ranks)
         request = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
-        handle = Handle(walk.role.ranks[0], -1, request, 0, done=sends and not operation.rendezvous)
+        eager = sends and not operation.rendezvous
+        handle = Handle(walk.role.ranks[0], -1, request, walk.time_ps if eager else _NOT_YET, done=eager)
         waiting = self._letters.get(way)
         if not waiting or isinstance(waiting[0].request, Send) == sends:
-            letter = _Letter(walk.role, peers, operation, handle)
+            letter = _Letter(walk.role, peers, operation, handle, walk.time_ps)
             self._letters.setdefault(way, deque()).append(letter)
             self._letter_of[handle] = letter
             return handle
@@ -185,17 +215,20 @@ class _Check:
                 f"role '{walk.role.name}' {_posts(operation)} where role '{letter.poster.name}' {_posts(other)}: "
                 "both ends of a message must say the same of it"
             )
-        handle.done = True
-        self._done(letter.handle)
+        latest_ps = max(walk.time_ps, letter.time_ps)
+        self._done(handle, walk.time_ps if sends else latest_ps)
+        self._done(letter.handle, latest_ps if sends else letter.time_ps)
         return handle
 
-    def _done(self, handle: Handle) -> None:
-        """A handle counts as done; its role goes on if that was the last that it waited for."""
-        handle.done = True
+    def _done(self, handle: Handle, time_ps: int) -> None:
+        """A handle counts as done from a time on; its role goes on if that was the last that it waited for."""
+        if not handle.done:
+            handle.issue_ps = time_ps
         self._meeting_of.pop(handle, None)
         self._letter_of.pop(handle, None)
         walk = self._walks[self._role_of[handle.npu].number]
-        if walk.waits_for is not None and all(waited.done for waited in walk.waits_for.handles):
+        if walk.waits_for is not None and _NOT_YET not in _ends_ps(walk.waits_for):
+            walk.go_on(walk.waits_for)
             walk.waits_for = None
             self._ready.append(walk)
 
@@ -239,7 +272,7 @@ class _Check:
         path: dict[int, str] = {}
         while walk.role.number not in path:
             assert walk.waits_for is not None
-            handle = next(handle for handle in walk.waits_for.handles if not handle.done)
+            handle = next(handle for handle in walk.waits_for.handles if handle.issue_ps == _NOT_YET)
             what, others = self._awaited(handle)
             other = next((self._walks[number] for number in sorted(others) if self._walks[number].waits_for), None)
             never = "" if other is not None else ", which comes to its end without it"
@@ -303,6 +336,10 @@ def message_pairs(role: Role, operation: Send | Receive) -> list[tuple[int, int]
     peers = [peer_of(role, operation, place) for place in range(len(role.ranks))]
     sends = isinstance(operation, Send)
     return [(own, peer) if sends else (peer, own) for own, peer in zip(role.ranks, peers, strict=True)]
+
+
+def _ends_ps(waited: Waiting) -> list[int]:
+    return [handle.issue_ps for handle in waited.handles]
 
 
 def _check_times(role: Role, operation: Compute) -> None:

@@ -13,6 +13,7 @@ from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import (
+    Chain,
     FlowTotals,
     NpuRecord,
     RunRecords,
@@ -115,6 +116,13 @@ class FlowDriver(Driver):
             reported_npu=self._reported,
             flows=self.flow_totals(),
         )
+
+    @property
+    def chain(self) -> Chain:
+        """The last of the starts that the list itself has."""
+        flow = int(self._flows.starts_ps.argmax())
+        time_ps, source = int(self._flows.starts_ps[flow]), int(self._flows.sources[flow])
+        return Chain(time_ps, source, f"the start of flow {flow} on NPU {{}}")
 
     def flow_totals(self) -> FlowTotals:
         """The totals of the flows so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Hashable, Sequence
 from functools import partial
 
@@ -13,7 +14,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import SimulationStalled, of_npus, refuse, wrong
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import LayerTimes, RoleTimes
+from astra_ns3.network.records import Chain, LayerTimes, RoleTimes
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.graphs.communication import Requests
@@ -90,6 +91,8 @@ class GraphDriver(SystemDriver):
         self._own_messages = OwnMessages()
         self._custom = CustomCollectives(system, npus, self._begin_part, compatibility)
         self._running: dict[Handle, tuple[NpuPlayer, GraphNode]] = {}
+        self._meets = not compatibility.nodes_of_graphs_by_number
+        self._chains_ps = array("q")  # of each collective and message by its number, of those who have come to it
         self._journal = None if journal_to is None else Journal(journal_to, [])
         self._node_rows = None if nodes_to is None else NodeRows(nodes_to)
         self._sums = WorkSums(report_npu, self._journal)
@@ -185,6 +188,12 @@ class GraphDriver(SystemDriver):
         """For how long the reported NPU has computed until now."""
         return self._players[self._reported].record(self._network.now_ps()).compute_ps
 
+    @property
+    def chain(self) -> Chain:
+        """The longest chain of nodes that wait for each other, over all NPUs."""
+        last = max(self._players, key=lambda player: player.window.chain_ps)
+        return Chain(last.window.chain_ps, last.npu)
+
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each kind of work on the reported NPU so far."""
         return self._sums.layers(self._players[self._reported].record(self._network.now_ps()).finish_ps)
@@ -234,7 +243,7 @@ class GraphDriver(SystemDriver):
     def _compute(self, computations: SlowedComputations, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
         """A computation that something may slow down."""
         memory_ps = duration_ps if self._roofline and self._durations.memory_bound(node) else 0
-        ended = partial(player.ended, node)
+        ended = partial(player.ended, node, took_ps=duration_ps)
         computations.begin([player.npu], duration_ps, ended, memory_ps=memory_ps, number=node.number)
 
     def _begin_collective(self, player: NpuPlayer, node: GraphNode) -> bool:
@@ -289,6 +298,10 @@ class GraphDriver(SystemDriver):
     def _wait(self, handle: Handle, player: NpuPlayer, node: GraphNode) -> bool:
         if not handle.done:
             self._running[handle] = player, node
+            if self._meets:
+                chains_ps, number = self._chains_ps, handle.collective
+                chains_ps.extend([0] * (number + 1 - len(chains_ps)))
+                chains_ps[number] = max(chains_ps[number], player.window.since_ps(node.number))
             if player.sums is not None:
                 player.sums.takes_part(node, handle.collective)
         return handle.done
@@ -299,10 +312,11 @@ class GraphDriver(SystemDriver):
             return None
         if duration_ps > _CHECKED_PS:
             self._check_end(player, node, duration_ps)
+        ended = partial(player.ended, node, took_ps=duration_ps)
         if self._in_order:
-            heard_in_order(self._network, player.npu, duration_ps, partial(player.ended, node))
+            heard_in_order(self._network, player.npu, duration_ps, ended)
         else:
-            self._network.call_later(player.npu, duration_ps, partial(player.ended, node))
+            self._network.call_later(player.npu, duration_ps, ended)
         return False
 
     def _check_end(self, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
@@ -318,7 +332,8 @@ class GraphDriver(SystemDriver):
         """From the system: an NPU has done its part of a collective or a message."""
         handle.done = True
         player, node = self._running.pop(handle)
-        player.ended(node, time_ps)
+        waited = self._meets and node.kind is not NodeKind.SEND
+        player.ended(node, time_ps, since_ps=self._chains_ps[handle.collective] if waited else 0)
 
 
 def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: int) -> None:

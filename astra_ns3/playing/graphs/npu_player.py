@@ -77,8 +77,8 @@ class NpuPlayer:
         self.window.fill()
         self._look(time_ps)
 
-    def ended(self, node: GraphNode, time_ps: int) -> None:
-        """A node has ended: book it, and begin what can begin now."""
+    def ended(self, node: GraphNode, time_ps: int, took_ps: int = 0, since_ps: int = 0) -> None:
+        """A node has ended: book it, and begin what can begin now; times as of :meth:`Window.finish`."""
         number = node.number
         _, begin_ps, slot = self.running.pop(number)
         self.ended_nodes += 1
@@ -91,7 +91,7 @@ class NpuPlayer:
             self.told(self.npu, node, begin_ps, time_ps)
         self._ready.free(slot)
         self.finish_ps = time_ps
-        self.window.finish(number)
+        self.window.finish(number, took_ps, since_ps)
         self._look(time_ps)
 
     def record(self, now_ps: int) -> NpuRecord:

@@ -28,8 +28,10 @@ class Window:
         "_nodes",
         "_reading",
         "_several",
+        "_since",
         "_size",
         "_unread",
+        "chain_ps",
         "ready",
         "source",
     )
@@ -45,8 +47,11 @@ class Window:
         self._nodes: dict[int, GraphNode] = {}  # read and not finished
         self._children: dict[int, list[GraphNode]] = {}  # of each that isn't finished
         self._several: dict[int, int] = {}  # of each that waits for more than one parent, for how many
+        self._since: dict[int, int] = {}  # of each whose parents have ended, their longest chain
         self._finished = FinishedNodes()
         self._highest = -1
+        self.chain_ps = 0
+        """The longest chain of nodes that have ended, each with what it takes without the network."""
 
     @property
     def empty(self) -> bool:
@@ -76,13 +81,20 @@ class Window:
         self._release_missing()
         return True
 
-    def finish(self, number: int) -> None:
-        """A node has ended; its children may be ready now."""
+    def since_ps(self, number: int) -> int:
+        """The longest chain of a node's parents, of those that were in the window with it."""
+        return self._since.get(number, 0)
+
+    def finish(self, number: int, took_ps: int = 0, since_ps: int = 0) -> None:
+        """A node has ended, which took so long by itself after a chain of other NPUs; its children may be ready now."""
         del self._nodes[number]
         self._finished.add(number)
+        chain_ps = max(self._since.pop(number, 0), since_ps) + took_ps
+        if chain_ps > self.chain_ps:
+            self.chain_ps = chain_ps
         children = self._children.pop(number, None)
         if children is not None:
-            self._release(children)
+            self._release(children, chain_ps)
         if self._reading and len(self._nodes) <= self._low:
             self.fill()
 
@@ -107,8 +119,10 @@ class Window:
         elif left > 1:
             self._several[number] = left
 
-    def _release(self, children: list[GraphNode]) -> None:
+    def _release(self, children: list[GraphNode], chain_ps: int = 0) -> None:
         for child in children:
+            if chain_ps > self._since.get(child.number, 0):
+                self._since[child.number] = chain_ps
             left = self._several.pop(child.number, 1) - 1
             if not left:
                 self.ready.append(child)

@@ -78,6 +78,8 @@ class CohortPlayer:
         if joint is None:
             return
         joint.left -= 1
+        if not cohort.place.live:
+            handle.joint = None  # else only a search for garbage would find the two
         held = cohort.held
         if not isinstance(held, Awaited) or joint not in held.joints:
             return
@@ -238,7 +240,7 @@ class CohortPlayer:
             cohort.account.waits_for(joints[0].handles[0])
         # What isn't there any more has been waited for.
         waits = len(joints) == len(wait.posted) and 0 not in [joint.left for joint in joints]
-        if waits:
+        if waits and len(cohort.npus) > 1:
             first = cohort.finished(joints)
             others = cohort.without(first) if first else cohort.npus
             if first and others:

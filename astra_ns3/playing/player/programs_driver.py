@@ -11,7 +11,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import SimulationStalled, of_npus
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import LayerTimes, RoleTimes
+from astra_ns3.network.records import Chain, LayerTimes, RoleTimes
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.dry_run.counting import counted_requests, request_kind
@@ -82,6 +82,7 @@ class ProgramsDriver(SystemDriver):
             journal=self._journal,
             watcher=watcher,
         )
+        self._chain = check_programs(programs)
         self._prepare(programs)
         alike = programs.written_down and self._system.plays_alike
         slowed = self._computations is not None
@@ -107,8 +108,7 @@ class ProgramsDriver(SystemDriver):
         self._started = False
 
     def _prepare(self, programs: RolePrograms) -> None:
-        """Find what can't run before anything does, and plan each kind of collective."""
-        check_programs(programs)
+        """Plan each kind of collective before anything runs."""
         kinds = {request_kind(request): request for request, _ in counted_requests(programs)}
         for request in kinds.values():
             self._system.maker.prepare(request)
@@ -173,6 +173,11 @@ class ProgramsDriver(SystemDriver):
     def computed_ps(self) -> int:
         """For how long NPU 0 has computed until now."""
         return Member(0, self._npus[0]).record(self._network.now_ps()).compute_ps
+
+    @property
+    def chain(self) -> Chain:
+        """What each role computes and waits for, by a dry run."""
+        return self._chain
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each layer on the reported NPU so far."""

@@ -134,6 +134,11 @@ class Place:
         self._next = 0
         self._posted = 0
 
+    @property
+    def live(self) -> bool:
+        """Whether the program asks handles what is done."""
+        return self._tape.live
+
     def copy(self) -> Place:
         """Return another one there."""
         other = Place(self._tape, self._block, fine=self._fine)

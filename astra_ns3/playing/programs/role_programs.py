@@ -13,6 +13,9 @@ from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.groups import Grid
 from astra_ns3.workload.grids.grid_cut import GridCut
 
+# A first pass, and one that stands for all others: no loop of ours tells them apart.
+_DIFFERENT_PASSES = 2
+
 
 class RolePrograms(ABC):
     """``passes`` passes of a workload on all NPUs. Frozen; InputError is raised by whatever finds what can't be."""
@@ -60,6 +63,16 @@ class RolePrograms(ABC):
     def passes_alike(self) -> bool:
         """Whether what the second pass does, all later ones do."""
         return True
+
+    @property
+    def played_passes(self) -> int:
+        """How many passes show what all of them do."""
+        return min(self.passes, _DIFFERENT_PASSES) if self.passes_alike else self.passes
+
+    def times(self, label: Label) -> int:
+        """For how many passes a played one stands: the last for all that are not."""
+        played = self.played_passes
+        return 1 if label.iteration < played - 1 else self.passes - played + 1
 
     @property
     def written_down(self) -> bool:

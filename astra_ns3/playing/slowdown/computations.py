@@ -172,7 +172,7 @@ class SlowedComputations:
             pace = self._paces[npus[0]]
             running.begin(pace, *self._stretched(pace, planned_ps, memory_ps))
             running.go_on(now_ps, busy=self._chunks[npus[0]] > 0)
-            self._look_at_ends({running.end_ps: [running]}, now_ps)
+            self._look_at_end(running.end_ps, [running], now_ps)
 
     def _stretch(self, pace: Pace, planned_ps: int, memory_ps: int) -> tuple[Fraction, Speeds | None]:
         """Factor by which a computation takes longer while collectives run: each part has less of its resource.
@@ -242,9 +242,12 @@ class SlowedComputations:
 
     def _look_at_ends(self, looks: Mapping[int, list[_Running]], now_ps: int) -> None:
         for end_ps, runnings in looks.items():
-            for running in runnings:
-                running.due_ps = end_ps
-            self.call_later(runnings[0].npus[0], end_ps - now_ps, partial(self._look, runnings))
+            self._look_at_end(end_ps, runnings, now_ps)
+
+    def _look_at_end(self, end_ps: int, runnings: list[_Running], now_ps: int) -> None:
+        for running in runnings:
+            running.due_ps = end_ps
+        self.call_later(runnings[0].npus[0], end_ps - now_ps, partial(self._look, runnings))
 
     def _look(self, runnings: Sequence[_Running], time_ps: int) -> None:
         """End computations, but for those that have been slowed since this event was planned."""

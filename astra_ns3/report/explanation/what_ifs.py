@@ -63,7 +63,8 @@ class Lines:
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
-        return cls(0 if floor is None else floor["time_ps"], grow, own_part, losses)
+        least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
+        return cls(least_ps, grow, own_part, losses)
 
 
 def what_ifs(

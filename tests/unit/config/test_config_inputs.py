@@ -94,6 +94,13 @@ def test_links_that_lose_packets_are_warned_of_where_nothing_is_lost(backend: st
     assert not [words for words in load_inputs(workload, RINGS, network).warnings if "error_rate" in words]
 
 
+@pytest.mark.parametrize(("backend", "warned"), [("ns3", 1), ("flow", 1), ("analytical-queues", 0)])
+def test_ways_of_unequal_rate_are_warned_of_where_routes_are_taken(backend: str, warned: int) -> None:
+    workload, network = INPUTS / "workload" / "micro-all-reduce.txt", INPUTS / "network" / "graphs" / "five-cities.yaml"
+    warnings = load_inputs(workload, RINGS, network, Options(backend=backend)).warnings
+    assert len([words for words in warnings if "equally short ways of 40 Gb/s and 100 Gb/s" in words]) == warned
+
+
 def _line(path: Path, beginning: str) -> int:
     lines = path.read_text().splitlines()
     return next((number for number, line in enumerate(lines, 1) if line.startswith(beginning)), 0)

@@ -23,6 +23,7 @@ from astra_ns3.network.floor.carried import CarriedBytes, Launches
 from astra_ns3.network.floor.cuts import cuts_of
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
+from astra_ns3.network.records import Chain
 from astra_ns3.system.messages import message_schedule
 from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.topology.graph import Graph, Link
@@ -30,6 +31,7 @@ from astra_ns3.topology.graph import Graph, Link
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 """12.5 bytes a nanosecond."""
 SWITCH = {"buffer": "1GB"}
+NO_CHAIN = Chain()
 
 
 def carried(*messages: tuple[int, int, int]) -> CarriedBytes:
@@ -47,7 +49,7 @@ def star(npus: int = 4, **keys: Any) -> dict[str, Any]:
 
 
 def found(plan: AnyPlan, *messages: tuple[int, int, int]) -> tuple[int, str]:
-    floor = floor_of(plan, carried(*messages))
+    floor = floor_of(plan, carried(*messages), NO_CHAIN)
     assert floor is not None
     return floor.time_ps, floor.where
 
@@ -66,7 +68,7 @@ def test_a_switch_that_several_hosts_are_joined_to_is_none_of_theirs() -> None:
 def test_npus_of_one_host_share_its_line_and_talk_beside_it() -> None:
     plan = packets(star(npus_per_host=2))
     assert found(plan, (0, 1, 10**9), (0, 2, 1000), (1, 3, 1500)) == (200_000, "the lines out of the host of NPU 0")
-    assert floor_of(plan, carried((0, 1, 10**9))) is None
+    assert floor_of(plan, carried((0, 1, 10**9)), NO_CHAIN) is None
 
 
 SERVERS = {
@@ -89,6 +91,14 @@ def test_what_leaves_a_server_goes_through_its_own_nic() -> None:
 def test_npus_of_a_server_share_its_one_nic() -> None:
     plan = packets({**SERVERS, "nics_per_node": 1})
     assert found(plan, (0, 2, 1250), (1, 5, 1250))[0] == 200_000
+
+
+def test_what_leaves_a_server_whose_npus_forward_takes_the_rails() -> None:
+    """125 bytes/ns inside, two rails of 12.5 outside: 4 x 1250 bytes to another server take 200 ns over both."""
+    rails = {"kind": "rail-optimised", "nodes": 4, "npus_per_node": 2, "spines": 0, "forwarding": "hosts"}
+    plan = packets({**rails, "scale_up": SERVERS["scale_up"], "link": LINK, "switch": SWITCH})
+    assert found(plan, *((0, npu, 1250) for npu in (2, 3, 4, 5))) == (200_000, "the lines out of server 0")
+    assert found(plan, *((npu, 1, 1250) for npu in (2, 3, 4, 5))) == (200_000, "the lines into server 0")
 
 
 SPINES = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2, "link": LINK, "switch": SWITCH}
@@ -245,7 +255,7 @@ def test_queues_at_links_are_never_faster_than_the_floor(topology: str) -> None:
     for _ in range(20):
         ends = draw.integers(12, size=(int(draw.integers(1, 30)), 2))
         rows = [(int(a), int(b), int(draw.integers(1, 10**6))) for a, b in ends if a != b] or [(0, 1, 5)]
-        floor = floor_of(plan_network(AnalyticalNetwork(grid=grid)), carried(*rows))
+        floor = floor_of(plan_network(AnalyticalNetwork(grid=grid)), carried(*rows), NO_CHAIN)
         assert floor is not None
         assert floor.time_ps <= queued_ps(grid, rows)
 
@@ -313,6 +323,23 @@ def test_only_what_lies_below_its_floor_is_warned_of() -> None:
         "no network with these lines is so fast"
     )
     assert floor.document(250_000)["share"] == 0.25
+
+
+def test_the_longer_one_of_lines_and_chain_is_the_floor() -> None:
+    """The lines need 200 ns for 2,500 bytes."""
+    plan, messages = packets(star()), carried((0, 1, 1000), (0, 2, 1500))
+    lines = floor_of(plan, messages, Chain(200_000, 3))
+    chain = floor_of(plan, messages, Chain(250_000, 3))
+    alone = floor_of(plan, carried((0, 0, 1)), Chain(7, 2, "what NPU {} computes"))
+    assert lines is not None
+    assert chain is not None
+    assert alone is not None
+    told = {"bytes": 2500, "bytes_per_ns": 12.5, "lines_ps": 200_000}
+    of_lines = {"kind": "lines", "where": "the lines out of NPU 0", "time_ps": 200_000, "share": 2.5}
+    assert lines.document(500_000) == told | of_lines
+    of_chain = {"kind": "chain", "where": "what NPU 3 computes and waits for", "time_ps": 250_000, "share": 2.0}
+    assert chain.document(500_000) == told | of_chain
+    assert (alone.time_ps, alone.where, alone.document(7)["lines_ps"]) == (7, "what NPU 2 computes", 0)
 
 
 def test_lines_of_a_host_with_more_parts_than_are_told_apart_all_count() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS, CollectiveK
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.errors import InputError, LimitReached, SimulationStalled
+from astra_ns3.experiments.garbage import no_search
 from astra_ns3.network.api import EndpointModel, Limits, PendingMessage
 from astra_ns3.network.recorded import Columns, RecordedTable
 from astra_ns3.system.file import parse_system
@@ -326,3 +328,16 @@ def test_each_of_several_computations_without_a_break_is_written_down() -> None:
             if row[0] == npu and rows.labels[row[1]] == "compute"
         ]
         assert computed[:3] == [("a", 0, 10_000), ("b", 10_000, 30_000), ("b", 30_000, 50_000)]
+
+
+def test_playing_longer_leaves_no_more_for_a_search_for_garbage() -> None:
+    def found(passes: int) -> int:
+        network = _network(4)
+        driver = TrainingDriver(network, _system(), Workload("DATA", (_data_layer("a", 4_000),)), passes)
+        driver.start()
+        gc.collect()
+        with no_search():
+            network.run(driver, Limits())
+            return gc.collect()
+
+    assert found(32) == found(2)

@@ -11,6 +11,7 @@ from astra_ns3.errors import InputError, LimitReached, SimulationStalled
 from astra_ns3.experiments.isolated.snapshot import Accumulated, SnapshotTaker
 from astra_ns3.network.api import Limits
 from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
+from astra_ns3.network.records import Chain
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.playing.flows.flow_totals import flow_totals, percentile, size_class
 from astra_ns3.playing.flows.goodput import DeliveryCurve
@@ -55,6 +56,12 @@ def played(flows: FlowList, npus: int = 4) -> list[tuple[int, ...]]:
     assert driver.finished
     assert rows.opened == ["completions"]
     return rows.rows
+
+
+def test_the_longest_chain_of_a_list_is_the_last_start_that_it_has() -> None:
+    flows = FlowList.of([0, 3, 0], [1, 2, 2], [100, 100, 100], [0, 7_000_000, 5_000_000], [[], [], [0]])
+    driver = FlowDriver(FakeBackend(4), flows)
+    assert driver.chain == Chain(7_000_000, 3, "the start of flow 1 on NPU {}")
 
 
 def test_flows_start_at_their_times_whatever_their_order_in_the_list() -> None:

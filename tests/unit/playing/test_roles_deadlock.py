@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from oracles.longest_path import longest_ps
 from support.fake_backend import FakeBackend
 from support.role_programs import Await, Step, collective, loop_of_steps, plain_workload, wait
 from support.system_parts import system
@@ -22,10 +23,11 @@ from support.training_driver import TrainingDriver
 from astra_ns3.config.core.compatibility import OURS, PRESETS
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalled
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.records import Label
+from astra_ns3.network.records import Chain, Label
 from astra_ns3.playing.programs.operations import Compute, Receive, Send
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 Plan = Mapping[str, tuple[Sequence[int], Sequence[Step]]]
 ALL = Communicator(range(2), "all")
@@ -106,6 +108,34 @@ def test_a_collective_between_roles_waits_for_each_of_them_and_holds_nobody_up()
     assert (detail.name, detail.chunks) == ("layer", 4)
     # Two chunks of the first are held for 9 us, two of the second until the first is done.
     assert detail.creation_ps == 2 * 9_000_000 + 2 * first.end_ps
+
+
+def test_a_chain_goes_over_roles_and_counts_of_uneven_computations_the_shortest() -> None:
+    """Both NPUs of role a compute for 3 us at least; b, which is ready after 5 us, computes another 4 us after both."""
+    a, b = Communicator([0, 1], "a"), Communicator([2, 3], "b")
+    everybody = Communicator(range(4), "all")
+    label = Label(0, 0, "forward")
+    one: list[Step] = [Compute(label, 8_000_000, (8_000_000, 3_000_000)), Send(b, 100, "x"), collective(everybody)]
+    other: list[Step] = [Compute(label, 5_000_000), Receive(a, 100, "x"), wait(1), Compute(label, 4_000_000)]
+    driver = _driver({"a": ([0, 1], [*one, wait(2)]), "b": ([2, 3], [*other, collective(everybody), wait(4)])}, 4)
+    assert driver.chain == Chain(9_000_000, 0, "what NPU {} computes and waits for")
+    driver.run()
+    assert driver.records().finish_ps > 8_000_000 + 4_000_000
+
+
+def test_a_chain_waits_for_the_update_of_a_layer_and_counts_each_pass() -> None:
+    """Layer a computes for 1 us forward and 3 us backward, in each of 5 passes; the last update takes another 2 us."""
+    rows = "a -1 1000 NONE 0 0 NONE 0 3000 ALLREDUCE 1000 2000"
+    workload = parse_workload(f"DATA\n1\n{rows}\n", "small")
+    driver = TrainingDriver(FakeBackend(4), system("ring"), workload, 5)
+    # An update delays the next pass, too, of which the chain of one role counts the first alone.
+    assert driver.chain.time_ps == 5 * 4_000_000 + 2 * 2_000_000
+    driver.run()
+    assert driver.records().finish_ps > 5 * (4_000_000 + 2_000_000)
+
+
+def test_of_a_reactive_program_no_chain_is_known() -> None:
+    assert _driver({"a": ([0], [Compute(Label(0, 0, "forward"), 5)])}, 1, reactive=True).chain.time_ps == 0
 
 
 def test_without_that_rule_such_programs_would_stall(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +220,7 @@ def _with_waits(draw: st.DrawFn, steps: list[Step]) -> list[Step]:
         left.append(len(found) - 1)
         if draw(st.booleans()):
             if draw(st.booleans()):
-                found.append(Compute(Label(0, 0, "forward"), draw(st.integers(1, 9_000_000))))
+                found.append(Compute(Label(0, 0, "forward"), draw(st.integers(1, 30_000_000))))
             several = draw(st.booleans())
             chosen = tuple(left) if several else (left[-1],)
             found.append(Await(chosen, any=several and draw(st.booleans())))
@@ -198,8 +228,8 @@ def _with_waits(draw: st.DrawFn, steps: list[Step]) -> list[Step]:
     return [*found, Await(tuple(left))] if left else found
 
 
-def _has_cycle(programs: Mapping[str, Sequence[Step]]) -> bool:
-    """Of the graph of operations, or of the order of the collectives that roles share."""
+def _graphs(programs: Mapping[str, Sequence[Step]]) -> tuple[dict[Any, set[Any]], dict[Any, set[Any]]]:
+    """Return the graph of operations, and that of the order of the collectives that roles share."""
     before: dict[Any, set[Any]] = defaultdict(set)
     order: dict[Any, set[Any]] = defaultdict(set)
     for name, steps in programs.items():
@@ -227,7 +257,33 @@ def _has_cycle(programs: Mapping[str, Sequence[Step]]) -> bool:
                     before["inviting", step.tag].add(here)
             elif isinstance(step, Await):
                 before[here] |= {done[posted] for posted in step.steps}
-    return not _sorts(before) or not _sorts(order)
+    return before, order
+
+
+def _has_cycle(programs: Mapping[str, Sequence[Step]]) -> bool:
+    """Of the graph of operations, or of the order of the collectives that roles share."""
+    return not all(map(_sorts, _graphs(programs)))
+
+
+def _least_ps(programs: Mapping[str, Sequence[Step]]) -> int:
+    """The longest path through the graph of operations, where messages and collectives take no time.
+
+    What is sent is done when it is sent, by rendezvous, too: the sender needn't wait by the rules of others.
+    """
+    before, _ = _graphs(programs)
+    took_ps: dict[Any, int] = {}
+    one_of: dict[Any, set[Any]] = {}
+    for name, steps in programs.items():
+        for number, step in enumerate(steps):
+            here, previous = (name, number), {(name, number - 1)} & before.keys()
+            if isinstance(step, Compute):
+                took_ps[here] = step.time_ps
+            elif isinstance(step, Send):
+                before["sent", step.tag] = {here}
+            elif isinstance(step, Await) and step.any:
+                one_of[here] = before[here] - previous
+                before[here] = previous
+    return longest_ps(before, took_ps, one_of)
 
 
 def _sorts(graph: Mapping[Any, set[Any]]) -> bool:
@@ -257,6 +313,7 @@ def test_random_programs_with_a_cycle_are_refused_and_all_others_run_to_their_en
     for npu in records.npus:
         assert npu.compute_ps + npu.exposed_ps == npu.finish_ps
     driver.check_finished()
+    assert driver.chain.time_ps == _least_ps(programs) <= records.finish_ps
 
 
 def _first_come(peers: Sequence[int]) -> Plan:

@@ -7,7 +7,7 @@ from math import prod
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.training import block, plan_of, play, takes
+from support.training import block, plan_of, play, programs_of, takes
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import (
@@ -22,6 +22,7 @@ from astra_ns3.config.training_plan import (
     TrainingPlan,
     Uneven,
 )
+from astra_ns3.playing.dry_run.deadlock import check_programs
 
 PARAMETERS = 144
 """Of each layer; all groups of up to 16 NPUs below divide them."""
@@ -207,6 +208,8 @@ def test_any_product_of_degrees_comes_to_its_end_with_all_its_bytes_and_times(
     policy, splits = system
     records = play(plan, passes, dimensions, policy=policy, splits=splits)
     assert records.complete
+    chain = check_programs(programs_of(plan, passes, dimensions))
+    assert chain.time_ps <= play(plan, passes, dimensions, ideal=True, policy=policy, splits=splits).finish_ps
     assert all(npu.compute_ps + npu.exposed_ps == npu.finish_ps for npu in records.npus)
     assert sum(records.sent_bytes) == passes * _sent_by_an_npu(plan, 0)
     computed = [npu.compute_ps for npu in records.npus]

@@ -161,7 +161,9 @@ def test_an_explanation_marks_a_run_below_its_floor() -> None:
     found = explain(run(**small_run()))
     floor: FloorDocument = {
         "time_ps": 4_000_000,
+        "kind": "lines",
         "where": "the uplinks",
+        "lines_ps": 4_000_000,
         "bytes": 1,
         "bytes_per_ns": 1.0,
         "share": 0.25,

@@ -21,6 +21,11 @@ def test_a_floor_is_told_in_one_row(share: float, rows: list[tuple[str, str]]) -
     assert allowed_rows(_document(floor)) == rows
 
 
+def test_a_chain_of_computations_is_told_as_such() -> None:
+    floor: Any = {"time_ps": 4_000_000, "kind": "chain", "where": "what NPU 7 computes", "share": 1.25}
+    assert allowed_rows(_document(floor)) == [("speed", "80% of what the longest chain allows (what NPU 7 computes)")]
+
+
 def test_no_row_without_a_floor_or_an_end() -> None:
     assert allowed_rows(_document(None)) == []
     floor: Any = {"time_ps": 4_000_000, "where": "leaf 3's uplinks", "bytes": 1, "bytes_per_ns": 1.0, "share": None}

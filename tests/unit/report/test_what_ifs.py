@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from support.small_run import small_run
@@ -58,6 +60,14 @@ def test_packets_out_of_order_are_not_called_losses(out_of_order: int, lost: int
     metadata = run(**small_run()).metadata
     metadata["statistics"] = {"out_of_order_packets": out_of_order, "lost_frames": lost, "dropped_frames": 0}
     assert what_ifs({}, {"lost_ps": 90}, 0, Lines.of(metadata, whole=False), 100) == (WhatIf(words, 90),)
+
+
+def test_a_longer_chain_of_computations_is_no_time_that_lines_need() -> None:
+    metadata = run(**small_run()).metadata
+    floor: Any = {"time_ps": 90, "kind": "chain", "lines_ps": 70}
+    assert Lines.of({**metadata, "floor": floor}, whole=True).least_ps == 70
+    del floor["lines_ps"]  # as of a run before there were chains
+    assert Lines.of({**metadata, "floor": floor}, whole=True).least_ps == 90
 
 
 def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() -> None:
