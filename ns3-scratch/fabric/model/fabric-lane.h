@@ -32,9 +32,12 @@ struct FabricSpares
 {
     OBJECT* first{nullptr}; //!< the next to hand out
     uint32_t count{0};      //!< how many there are
-    uint32_t wanted{0};     //!< how many a window has taken, at most
-    uint32_t lacked{0};     //!< made anew since they were levelled
-    int64_t out{0};         //!< handed out and not given back since then
+    /// How many to have when a window begins. It never falls: a thread can't take from the pool
+    /// within a window, so a burst after a quiet time would make them anew, and each such burst
+    /// would add to what the process holds.
+    uint32_t wanted{0};
+    uint32_t lacked{0}; //!< made anew since they were levelled
+    int64_t out{0};     //!< handed out and not given back since then
 };
 
 /// What a thread that plays has of its own. What it puts down here is taken up between windows.
