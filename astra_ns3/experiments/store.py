@@ -167,7 +167,7 @@ class RunFolder:
         nearest = next(folder for folder in (self.path, *self.path.parents) if folder.exists())
         refuse(
             not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK),
-            f"cannot write here: no permission in {nearest}",
+            f"cannot write here: {nearest} is read-only, or you have no permission in it",
             self.path,
         )
 

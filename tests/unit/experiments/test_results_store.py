@@ -200,6 +200,14 @@ def test_a_file_cannot_be_the_output_folder(tmp_path: Path) -> None:
         RunFolder(tmp_path / "file" / "below")
 
 
+def test_a_folder_on_a_read_only_disk_is_not_called_a_lack_of_permission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match=f"cannot write here: {tmp_path} is read-only, or you have no permission"):
+        RunFolder(tmp_path / "below")
+
+
 def test_run_json_is_put_in_place_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     placed: list[str] = []
     replace = Path.replace
