@@ -30,4 +30,5 @@ def allowed_rows(metadata: RunDocument) -> list[tuple[str, str]]:
     if floor is None or not floor["share"] or is_below(floor["share"]):
         return floor_rows(metadata)
     what = "longest chain allows" if floor.get("kind") == "chain" else "lines allow"
-    return [("speed", f"{1 / floor['share']:.0%} of what the {what} ({floor['where']})")]
+    percent = 100 / floor["share"]
+    return [("speed", f"{percent:{'.0f' if percent >= 1 else '.1g'}}% of what the {what} ({floor['where']})")]

@@ -13,6 +13,7 @@ from astra_ns3.report.floor_text import allowed_rows
     ("share", "rows"),
     [
         (1.22, [("speed", "82% of what the lines allow (leaf 3's uplinks)")]),
+        (300.0, [("speed", "0.3% of what the lines allow (leaf 3's uplinks)")]),
         (0.25, [("below the floor", "0.25 of the 4 us that leaf 3's uplinks need")]),
     ],
 )
