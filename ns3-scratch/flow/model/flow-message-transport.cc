@@ -403,8 +403,9 @@ FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
     const auto roundTripPs = static_cast<double>(m_ways[queue.way].roundTripPs);
     // One window leaves in each round trip, at the rate of the line.
     const auto left = [&](uint64_t sent) {
-        return static_cast<double>((sent - 1) / window) * roundTripPs +
-               static_cast<double>((sent - 1) % window + 1) * wireBytes / bytes / line;
+        const uint64_t windows = (sent - 1) / window;
+        return static_cast<double>(windows) * roundTripPs +
+               static_cast<double>(sent - windows * window) * wireBytes / bytes / line;
     };
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     if (queue.isNew || nowPs >= queue.idlePs + m_ways[queue.way].roundTripPs)
