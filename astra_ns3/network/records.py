@@ -1,4 +1,4 @@
-"""What a run records, whatever backend it went through: plain rows, times in picoseconds, sizes in bytes.
+"""The records of a run, alike for all backends: plain rows, times in picoseconds, sizes in bytes.
 
 One NPU stands for the layers' details, as in ASTRA-sim's tables; every NPU has its totals. Messages, queues and
 switches are the backend's own to write, into the directory that :class:`RecorderOptions` names.
@@ -34,7 +34,7 @@ PORT_COUNTERS = (
 
 
 class Label(NamedTuple):
-    """What a training loop, a pipeline or a trace calls a piece of its work; carried along and shown, never weighed.
+    """The name of a piece of work in a training loop, a pipeline or a trace: it is shown, and decides nothing.
 
     ``layer``: an index into the workload's layers, or a name. ``part``: a :class:`PassKind`, or any word.
     """
@@ -227,7 +227,7 @@ FLOW_PERCENTILES = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
 
 @dataclass(frozen=True)
 class FlowTotals:
-    """What came of a list of flows by now. ``all``: all that are delivered (None: none is); ``sizes``: by class.
+    """Totals of a list of flows by now. ``all``: of all delivered flows (None: there is none); ``sizes``: by class.
 
     ``goodput``: intervals of time, one after the other, with the bytes of messages that all NPUs got in each.
     ``overlapping``: flows that started while the one before of the same two NPUs was on its way.
@@ -270,5 +270,5 @@ class RunRecords:
 
     @property
     def groups(self) -> Mapping[str, int]:
-        """What of the reported NPU's time each kind of group exposed, ps."""
+        """The time that the reported NPU waited for each kind of group, ps."""
         return next((role.groups for role in self.roles if role.npu == self.reported_npu), {})

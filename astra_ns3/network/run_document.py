@@ -76,7 +76,7 @@ class FlowSizesDocument(TypedDict):
 
 
 class FlowsDocument(TypedDict):
-    """What came of a list of flows."""
+    """Totals of a list of flows."""
 
     flows: int
     started: int
@@ -115,7 +115,7 @@ class ExpertsDocument(TypedDict):
 
 
 class ThroughputDocument(TypedDict):
-    """What a run of a model gets done in a second."""
+    """Samples, tokens and operations of a model in a second."""
 
     sample: str
     samples_per_iteration: int
@@ -129,7 +129,7 @@ class ThroughputDocument(TypedDict):
 
 
 class ForeseenDocument(TypedDict, total=False):
-    """What is known of a model's training before it runs, and the network that it runs on."""
+    """Facts of a model's training that are known before it runs: its memory, and the network below it."""
 
     memory_by_stage: MemoryDocument
     experts: ExpertsDocument

@@ -107,7 +107,7 @@ def _differing(grid: Sequence[AnalyticalDimension], carried: CarriedBytes) -> Nu
 
 
 def _port_words(way: str, size: int, dimensions: Sequence[int]) -> tuple[str, str]:
-    """What stands before and behind the number of a block's first NPU."""
+    """Return the words before and behind the number of a block's first NPU."""
     numbers = f"dimension{'s' if len(dimensions) > 1 else ''} {' and '.join(map(str, dimensions))}"
     if size == 1:
         return f"the lines {way} NPU ", f" in {numbers}"

@@ -1,4 +1,4 @@
-"""What a run needs of whatever plays its workload, a training loop or another kind."""
+"""The interface between a run and the player of its workload, be that a training loop or another kind."""
 
 from __future__ import annotations
 

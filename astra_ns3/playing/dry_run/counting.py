@@ -20,7 +20,7 @@ from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 
 
 class RequestKind(NamedTuple):
-    """What decides how a collective is planned."""
+    """All that a collective's plan depends on."""
 
     kind: CollectiveKind
     bytes: int
@@ -129,7 +129,7 @@ def _first_operations(programs: RolePrograms, role: Role) -> Iterator[Operation]
 
 
 def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bool = True) -> Iterator[Operation]:
-    """What a role's program does; collectives with data are done at once, or, unless it ``finishes`` them, never."""
+    """Yield the operations of a role. With ``finishes`` its collectives with data are done at once, else never."""
     program = programs.program(role, passes)
     answer: Handle | None = None
     number = 0

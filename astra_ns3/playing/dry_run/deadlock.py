@@ -55,7 +55,7 @@ class _Walk:
     """Collectives that it has issued and some other role hasn't come to in its own order."""
 
     def go_on(self, waited: Waiting) -> None:
-        """What was waited for is done."""
+        """Move the role's clock to the end of a wait."""
         self.time_ps = max(self.time_ps, min(_ends_ps(waited), default=0))
 
 
@@ -285,7 +285,7 @@ class _Check:
         return iter(list(path.values())[begin:])
 
     def _awaited(self, handle: Handle) -> tuple[str, frozenset[int] | set[int]]:
-        """What a handle lacks, in words, and the roles that it lacks it from."""
+        """Return what a handle waits for, in words, and the roles that have yet to do it."""
         meeting = self._meeting_of.get(handle)
         if meeting is not None:
             return in_words(meeting.request), meeting.absent

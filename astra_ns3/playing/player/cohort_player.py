@@ -66,7 +66,7 @@ class CohortPlayer:
             self._call_later(begun[0].npus[0], 0, partial(self._computed, begun))
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:
-        """What one NPU has posted is done.
+        """Take note that one NPU's collective or message is done.
 
         An NPU apart goes on at once if it waited for that; others do with :meth:`go_on`.
         """

@@ -84,16 +84,12 @@ class ProgramsDriver(SystemDriver):
         )
         self._chain = check_programs(programs)
         self._prepare(programs)
-        alike = programs.written_down and self._system.plays_alike
-        slowed = self._computations is not None
-        if self._computations is not None:
-            alike = alike and self._computations.alike
-        self._together = alike and not self._tick_ps and not any(self._updates_ps)
+        self._together = self._may_play_together()
         observed = range(network.npus) if self._journal is not None else sorted({0, *self._observed})
         self._accounts = {
             npu: Account(npu, len(self._names), self._journal, place=self._place_of[npu]) for npu in observed
         }
-        self._npus = self._cohorts_of(programs, fine=slowed or self._tick_ps > 0 or not programs.written_down)
+        self._npus = self._cohorts_of(programs, fine=self._plays_finely())
         self._cohorts = CohortPlayer(
             self._system.launches,
             self._npus,
@@ -106,6 +102,17 @@ class ProgramsDriver(SystemDriver):
         )
         self._left = len(self._npus)
         self._started = False
+
+    def _may_play_together(self) -> bool:
+        """Return whether NPUs that do the same may be played as one."""
+        alike = self._programs.written_down and self._system.plays_alike
+        if self._computations is not None:
+            alike = alike and self._computations.alike
+        return alike and not self._tick_ps and not any(self._updates_ps)
+
+    def _plays_finely(self) -> bool:
+        """Return whether each operation has to be looked at by itself."""
+        return self._computations is not None or self._tick_ps > 0 or not self._programs.written_down
 
     def _prepare(self, programs: RolePrograms) -> None:
         """Plan each kind of collective before anything runs."""
@@ -176,7 +183,7 @@ class ProgramsDriver(SystemDriver):
 
     @property
     def chain(self) -> Chain:
-        """What each role computes and waits for, by a dry run."""
+        """The longest chain of computations and waits, from the dry run before the first event."""
         return self._chain
 
     def layers(self) -> tuple[LayerTimes, ...]:
