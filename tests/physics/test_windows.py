@@ -168,14 +168,43 @@ def test_hosts_by_themselves_change_nothing(topology: str, algorithm: str, tmp_p
     assert files["apart"] == files["threads"] == files["list"]
 
 
-def test_all_files_are_equal_on_any_number_of_cores(tmp_path: Path) -> None:
+TIGHT = {"buffer": 21_812, "pfc": {"priorities": [3], "alpha": 4.0, "reserve": 0, "resume_offset": 2464}}
+"""A buffer little larger than its headroom: neighbours are stopped and let go on all the time."""
+LOSSY = {"kind": "fat-tree", "k": 4, "link": {"rate": "25Gbps", "delay": "500ns", "error_rate": 0.02}}
+OBSERVED: dict[str, dict[str, Any]] = {
+    "utilisation": {"utilisation": [f"host{host}" for host in range(16)], "utilisation_interval": "1us"},
+    "sent again": {"queue_pairs": ["rate", "retransmissions", "cnps"]},
+}
+
+
+def _cores_case(kind: str, path: Path) -> tuple[dict[str, Any], Path]:
+    """A network and flows; what each kind observes is told late, and by windows of another length at another time."""
     draw = random.Random(5)
-    network = {"topology": _drawn_topology(draw), "transport": _drawn_transport(draw)}
-    flows = _drawn_flows(draw, tmp_path / "flows.csv")
+    if kind == "drawn":
+        return {"topology": _drawn_topology(draw), "transport": _drawn_transport(draw)}, _drawn_flows(draw, path)
+    if kind in OBSERVED:
+        transport = {"kind": "roce", "reliability": {"kind": "selective-repeat", "timeout": "100us"}}
+        network = {"topology": {**LOSSY, "switch": {"buffer": "2MB"}}, "transport": transport}
+        return {**network, "observe": OBSERVED[kind]}, _drawn_flows(draw, path)
+    link = {"rate": "25Gbps", "delay": "500ns"}
+    topology = {"kind": "fat-tree", "k": 4, "link": link, "switch": TIGHT, "core_switch": TIGHT}
+    path.write_text(
+        "source,destination,bytes,start\n9,12,1727,392443ps\n11,14,1815,285685ps\n12,15,3094,35268ps\n"
+        "13,0,3482,5861ps\n14,1,3244,57610ps\n15,2,3208,94506ps\n",
+        encoding="utf-8",
+    )
+    return {"topology": topology, "transport": {"kind": "roce", "payload": 512, "congestion_control": "none"}}, path
+
+
+@pytest.mark.parametrize("kind", ["drawn", "departures of one moment", *OBSERVED])
+def test_all_files_are_equal_on_any_number_of_cores(kind: str, tmp_path: Path) -> None:
+    network, flows = _cores_case(kind, tmp_path / "flows.csv")
     for cores in (1, 2, 4):
-        _play(network, flows, tmp_path / str(cores), 9, cores=cores)
+        _play(network, flows, tmp_path / str(cores), 462, cores=cores)
     names = sorted(path.name for path in (tmp_path / "1").iterdir())
-    assert names
+    assert {"flows.parquet", *(f"{name}.parquet" for name in network.get("observe", {}) if "_i" not in name)} <= {
+        *names
+    }
     for name in names:
         one, two, four = ((tmp_path / cores / name).read_bytes() for cores in ("1", "2", "4"))
         if name == "run.json":

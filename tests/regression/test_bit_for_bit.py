@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from soak.case import REPOSITORY, Case, write_files
+from soak.case import REPOSITORY, write_files
 from soak.cases import random_case
+from soak.files import contents, differing, writing
 from soak.requests import request_of
 from support.any_load import busy_machine
 
-from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.parquet import GROUP_ROWS, TableWriter
@@ -32,22 +31,6 @@ WITH_NOTIFICATIONS = 115
 INPUTS = REPOSITORY / "inputs"
 
 
-def drawn() -> Iterator[tuple[int, Case]]:
-    """The soak's cases that a user could ask for, without those that need a C++ compiler."""
-    for seed in count(1):
-        case = random_case(seed)
-        if case.job["kind"] != "collective" and ".hpp" not in case.document():
-            yield seed, case
-
-
-def contents(folder: Path) -> dict[str, Any]:
-    """Every file byte for byte, run.json key by key without wall times, memory and versions."""
-    found: dict[str, Any] = {file.name: file.read_bytes() for file in folder.iterdir() if file.name != "run.json"}
-    document = json.loads((folder / "run.json").read_text())
-    found |= {f"run.json: {key}": value for key, value in document.items() if key not in VARYING_KEYS}
-    return found
-
-
 def played(request: RunRequest, folder: Path, *, isolated: bool) -> dict[str, Any]:
     execute(replace(request, output=folder, record=("all",), isolated=isolated))
     return contents(folder)
@@ -60,7 +43,7 @@ def differences(request: RunRequest, seed: int, folder: Path) -> list[str]:
     for name, isolated in (("again", False), ("isolated", True)):
         with busy_machine(seed + isolated):
             other = played(request, folder / name, isolated=isolated)
-        found += [f"seed {seed}, {name}: {key}" for key in sorted({*first, *other}) if first.get(key) != other.get(key)]
+        found += [f"seed {seed}, {name}: {key}" for key in differing(first, other)]
     return found
 
 
@@ -68,7 +51,7 @@ def differences(request: RunRequest, seed: int, folder: Path) -> list[str]:
 def test_random_runs_write_the_same_files(begin: int, tmp_path: Path) -> None:
     found = []
     kinds = set()
-    for seed, case in islice(drawn(), begin, begin + AT_ONCE):
+    for seed, case in islice(writing(), begin, begin + AT_ONCE):
         folder = tmp_path / str(seed)
         folder.mkdir()
         write_files(case, folder)

@@ -7,6 +7,10 @@
 #include "ns3/tcp-header.h"
 #include "ns3/tcp-socket-base.h"
 
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
 namespace astra_ns3
 {
 
@@ -62,35 +66,85 @@ QueueProbe::Flush(int64_t nowPs)
     }
 }
 
-UtilisationProbe::UtilisationProbe(PortTable& table,
-                                   uint32_t node,
-                                   uint32_t port,
-                                   int64_t intervalPs)
+UtilisationRecord::UtilisationRecord(PortTable& table,
+                                     const TellingDelay& delay,
+                                     int64_t intervalPs)
     : m_table(table),
-      m_node(node),
-      m_port(port),
+      m_delay(delay),
       m_intervalPs(intervalPs)
 {
 }
 
 void
-UtilisationProbe::Sent(Time time, uint32_t wireBytes)
+UtilisationRecord::Observe(FabricPort& port)
 {
-    const int64_t interval = time.GetTimeStep() / m_intervalPs;
+    const auto& [node, number] = port.GetPlace();
+    m_probes.push_back(std::make_unique<Probe>(*this, node, number));
+    port.TraceConnectWithoutContext("Line", MakeCallback(&Probe::Sent, m_probes.back().get()));
+}
+
+void
+UtilisationRecord::Flush()
+{
+    Write(std::numeric_limits<int64_t>::max());
+}
+
+void
+UtilisationRecord::Write(int64_t untilPs)
+{
+    if (untilPs / m_intervalPs <= m_written)
+    {
+        return;
+    }
+    if (untilPs < std::numeric_limits<int64_t>::max())
+    {
+        m_written = untilPs / m_intervalPs;
+    }
+    for (const auto& probe : m_probes)
+    {
+        probe->Report(untilPs);
+    }
+    const auto end = std::partition(m_kept.begin(), m_kept.end(), [untilPs](const PortRow& row) {
+        return row.timePs <= untilPs;
+    });
+    std::sort(m_kept.begin(), end, [](const PortRow& one, const PortRow& other) {
+        return std::tie(one.timePs, one.node, one.port) <
+               std::tie(other.timePs, other.node, other.port);
+    });
+    for (auto row = m_kept.begin(); row != end; ++row)
+    {
+        m_table.Append(*row);
+    }
+    m_kept.erase(m_kept.begin(), end);
+}
+
+UtilisationRecord::Probe::Probe(UtilisationRecord& record, int64_t node, int64_t port)
+    : m_record(record),
+      m_node(node),
+      m_port(port)
+{
+}
+
+void
+UtilisationRecord::Probe::Sent(Time time, uint32_t wireBytes)
+{
+    const int64_t interval = time.GetTimeStep() / m_record.m_intervalPs;
     if (interval != m_interval)
     {
-        Flush();
+        Report(std::numeric_limits<int64_t>::max());
         m_interval = interval;
+        m_record.Write(m_record.m_delay.GetToldPs());
     }
     m_bytes += wireBytes;
 }
 
 void
-UtilisationProbe::Flush()
+UtilisationRecord::Probe::Report(int64_t untilPs)
 {
-    if (m_bytes > 0)
+    const int64_t endPs = (m_interval + 1) * m_record.m_intervalPs;
+    if (m_bytes > 0 && endPs <= untilPs)
     {
-        m_table.Append({(m_interval + 1) * m_intervalPs, m_node, m_port, m_bytes});
+        m_record.m_kept.push_back({endPs, m_node, m_port, m_bytes});
         m_bytes = 0;
     }
 }

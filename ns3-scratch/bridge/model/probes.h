@@ -4,11 +4,14 @@
 #include "fabric-port.h"
 #include "record-rows.h"
 #include "tcp-connection.h"
+#include "telling-delay.h"
 
 #include "ns3/nstime.h"
 #include "ns3/tcp-socket-state.h"
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace astra_ns3
 {
@@ -46,29 +49,53 @@ class QueueProbe
     int64_t m_reported{0};   //!< bytes in the last row
 };
 
-/// Records what one port puts on the line in each interval in which it sends; uses no events.
-class UtilisationProbe
+/**
+ * Records what ports put on the line in each interval in which they send; uses no events. Rows are
+ * in order of time, node and port.
+ */
+class UtilisationRecord
 {
   public:
     /**
      * \param table where the rows go
-     * \param node the port's node
-     * \param port its number
+     * \param delay with which frames are told
      * \param intervalPs the interval
      */
-    UtilisationProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
-    /// \param time when bytes go on the line \param wireBytes how many
-    void Sent(ns3::Time time, uint32_t wireBytes);
-    /// Report the interval that has begun.
+    UtilisationRecord(PortTable& table, const TellingDelay& delay, int64_t intervalPs);
+    /// \param port one that is to be recorded
+    void Observe(ns3::FabricPort& port);
+    /// Report the intervals that have begun, when all ports have told what they sent.
     void Flush();
 
   private:
-    PortTable& m_table;    //!< where the rows go
-    int64_t m_node;        //!< the port's node
-    int64_t m_port;        //!< its number
-    int64_t m_intervalPs;  //!< the interval
-    int64_t m_interval{0}; //!< number of the interval
-    int64_t m_bytes{0};    //!< bytes in it
+    /// What one port sends.
+    class Probe
+    {
+      public:
+        /// \param record it belongs to \param node the port's node \param port its number
+        Probe(UtilisationRecord& record, int64_t node, int64_t port);
+        /// \param time when bytes go on the line \param wireBytes how many
+        void Sent(ns3::Time time, uint32_t wireBytes);
+        /// Keep a row of the interval that has begun, if it ends by `untilPs`.
+        void Report(int64_t untilPs);
+
+      private:
+        UtilisationRecord& m_record; //!< it belongs to
+        int64_t m_node;              //!< the port's node
+        int64_t m_port;              //!< its number
+        int64_t m_interval{0};       //!< number of the interval
+        int64_t m_bytes{0};          //!< bytes in it
+    };
+
+    /// Write the rows of intervals that end by `untilPs`, all of which have been told.
+    void Write(int64_t untilPs);
+
+    PortTable& m_table;                           //!< where the rows go
+    const TellingDelay& m_delay;                  //!< with which frames are told
+    int64_t m_intervalPs;                         //!< the interval
+    int64_t m_written{0};                         //!< intervals of which all is written
+    std::vector<std::unique_ptr<Probe>> m_probes; //!< of ports
+    std::vector<PortRow> m_kept;                  //!< rows that others may precede
 };
 
 /// Counts retransmissions and timeouts of one connection, and records what is asked for.

@@ -37,11 +37,13 @@ ForEachPort(const Numbers& ports, const ACTION& action)
 Recorder::Recorder(const Observation& observation,
                    bool ethernet,
                    FabricNetwork& fabric,
+                   FabricChanges* changes,
                    Ready ready)
     : m_fabric(fabric),
       m_recordsFlows(observation.flows),
       m_recordsAccounts(observation.accounts),
-      m_ready(std::move(ready))
+      m_ready(std::move(ready)),
+      m_changes(changes)
 {
     for (RecordTable* table : std::initializer_list<RecordTable*>{&m_flows,
                                                                   &m_queues,
@@ -57,8 +59,15 @@ Recorder::Recorder(const Observation& observation,
     });
     ForEachPort(observation.pauses,
                 [&](uint32_t node, uint32_t port) { ObservePauses(node, port); });
+    if (observation.utilisation.count > 0)
+    {
+        m_utilisationRecord =
+            std::make_unique<UtilisationRecord>(m_utilisation,
+                                                GetTellingDelay(),
+                                                observation.utilisationIntervalPs);
+    }
     ForEachPort(observation.utilisation, [&](uint32_t node, uint32_t port) {
-        ObserveUtilisation(node, port, observation.utilisationIntervalPs);
+        m_utilisationRecord->Observe(*m_fabric.GetPort(node, port));
     });
     for (const CaptureDescription& capture : observation.captures)
     {
@@ -100,17 +109,6 @@ Recorder::ObservePauses(uint32_t node, uint32_t port)
             Callback<void, Time, uint8_t>([table, node, port](Time time, uint8_t paused) {
                 table->Append({time.GetTimeStep(), node, port, paused});
             }));
-}
-
-void
-Recorder::ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs)
-{
-    m_utilisationProbes.push_back(
-        std::make_unique<UtilisationProbe>(m_utilisation, node, port, intervalPs));
-    m_fabric.GetPort(node, port)
-        ->TraceConnectWithoutContext(
-            "Line",
-            MakeCallback(&UtilisationProbe::Sent, m_utilisationProbes.back().get()));
 }
 
 void
@@ -212,6 +210,16 @@ Recorder::GetAccountant()
     return m_recordsAccounts ? this : nullptr;
 }
 
+const TellingDelay&
+Recorder::GetTellingDelay()
+{
+    if (!m_tellingDelay)
+    {
+        m_tellingDelay = std::make_unique<TellingDelay>(m_fabric, m_changes);
+    }
+    return *m_tellingDelay;
+}
+
 uint32_t
 Recorder::CountPorts(bool exact)
 {
@@ -279,9 +287,9 @@ Recorder::Flush()
     {
         probe->Flush(nowPs);
     }
-    for (const auto& probe : m_utilisationProbes)
+    if (m_utilisationRecord)
     {
-        probe->Flush();
+        m_utilisationRecord->Flush();
     }
     PutArrived(std::numeric_limits<int64_t>::max());
     HandOver();

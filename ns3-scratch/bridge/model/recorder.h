@@ -8,6 +8,7 @@
 #include "network-description.h"
 #include "probes.h"
 #include "record-rows.h"
+#include "telling-delay.h"
 
 #include "ns3/pcap-file-wrapper.h"
 
@@ -33,10 +34,15 @@ class Recorder : public ns3::MessageAccountant
     /**
      * \param observation what to record
      * \param ethernet whether captured packets begin with the Ethernet header, not IP's
-     * \param fabric what to look at; it must outlive this
+     * \param fabric what to look at
+     * \param changes what changes its lines, or none; both outlive this
      * \param ready called when rows should be fetched
      */
-    Recorder(const Observation& observation, bool ethernet, FabricNetwork& fabric, Ready ready);
+    Recorder(const Observation& observation,
+             bool ethernet,
+             FabricNetwork& fabric,
+             ns3::FabricChanges* changes,
+             Ready ready);
 
     /// \param message one that has just arrived
     void MessageArrived(const ns3::CollectiveMessage& message);
@@ -61,6 +67,9 @@ class Recorder : public ns3::MessageAccountant
 
     /// \param flush reports what is due in a probe of a transport's, at a time in picoseconds
     void AddFlush(std::function<void(int64_t)> flush);
+
+    /// \return how late ports tell what they have sent
+    const TellingDelay& GetTellingDelay();
 
     /// \param exact as of now; else as last settled. \return how many ports were taken down
     uint32_t CountPorts(bool exact);
@@ -88,8 +97,6 @@ class Recorder : public ns3::MessageAccountant
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.
     void ObservePauses(uint32_t node, uint32_t port);
-    /// Record what a port sends.
-    void ObserveUtilisation(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Write the packets of a port.
     void Capture(const CaptureDescription& capture, bool ethernet);
 
@@ -122,7 +129,9 @@ class Recorder : public ns3::MessageAccountant
     std::vector<std::unique_ptr<RecordTable>> m_added;                  //!< by transports
     std::vector<RecordTable*> m_tables;                                 //!< all, by number
     std::vector<std::unique_ptr<QueueProbe>> m_queueProbes;             //!< of ports
-    std::vector<std::unique_ptr<UtilisationProbe>> m_utilisationProbes; //!< of ports
+    ns3::FabricChanges* m_changes;                                      //!< of lines, or none
+    std::unique_ptr<TellingDelay> m_tellingDelay;                       //!< if anybody asks
+    std::unique_ptr<UtilisationRecord> m_utilisationRecord;             //!< of ports
     std::vector<std::function<void(int64_t)>> m_flushes;                //!< of transports' probes
     std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> m_captures; //!< open
     std::vector<std::string> m_failedCaptures;                           //!< not written whole

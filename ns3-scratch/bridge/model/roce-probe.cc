@@ -3,10 +3,12 @@
 
 #include "roce-queue-pair.h"
 #include "session-parameters.h"
+#include "telling-delay.h"
 
 #include "ns3/simulator.h"
 
 #include <cmath>
+#include <limits>
 
 namespace astra_ns3
 {
@@ -19,8 +21,12 @@ constexpr double MILLIONTHS = 1e6;
 constexpr std::array<uint32_t, 3> QUANTITIES{QUEUE_PAIR_RATE, QUEUE_PAIR_WINDOW, QUEUE_PAIR_ALPHA};
 } // namespace
 
-QueuePairProbe::QueuePairProbe(PairTable& table, uint32_t quantities, int64_t intervalPs)
+QueuePairProbe::QueuePairProbe(PairTable& table,
+                               uint32_t quantities,
+                               int64_t intervalPs,
+                               const TellingDelay& delay)
     : m_table(table),
+      m_delay(delay),
       m_quantities(quantities),
       m_intervalPs(intervalPs)
 {
@@ -36,7 +42,31 @@ QueuePairProbe::NameOf(const RoceQueuePair& pair)
 void
 QueuePairProbe::Append(const Name& name, uint32_t quantity, int64_t value, int64_t timePs)
 {
-    m_table.Append({timePs, name.sender, name.receiver, quantity, value, name.number});
+    Keep({Simulator::Now().GetTimeStep(), false, {}},
+         {timePs, name.sender, name.receiver, quantity, value, name.number});
+}
+
+void
+QueuePairProbe::Keep(const Order& order, const PairRow& row)
+{
+    if (!(m_quantities & QUEUE_PAIR_RETRANSMISSION))
+    {
+        m_table.Append(row);
+        return;
+    }
+    m_kept.emplace(order, row);
+    Write(m_delay.GetToldPs());
+}
+
+void
+QueuePairProbe::Write(int64_t beforePs)
+{
+    auto next = m_kept.begin();
+    for (; next != m_kept.end() && next->first.toldPs < beforePs; ++next)
+    {
+        m_table.Append(next->second);
+    }
+    m_kept.erase(m_kept.begin(), next);
 }
 
 void
@@ -100,7 +130,9 @@ QueuePairProbe::Retransmitted(const RoceQueuePair& pair, uint32_t bytes, int64_t
 {
     if (m_quantities & QUEUE_PAIR_RETRANSMISSION)
     {
-        Append(NameOf(pair), QUEUE_PAIR_RETRANSMISSION, bytes, timePs);
+        const Name name = NameOf(pair);
+        Keep({timePs, true, name},
+             {timePs, name.sender, name.receiver, QUEUE_PAIR_RETRANSMISSION, bytes, name.number});
     }
 }
 
@@ -116,13 +148,9 @@ QueuePairProbe::Notified(const RoceQueuePair& pair)
 void
 QueuePairProbe::Flush(int64_t nowPs)
 {
-    if (m_intervalPs == 0)
-    {
-        return;
-    }
     for (auto& [name, series] : m_series)
     {
-        for (std::size_t place = 0; place < SAMPLED; ++place)
+        for (std::size_t place = 0; place < SAMPLED && m_intervalPs > 0; ++place)
         {
             if (m_quantities & QUANTITIES[place])
             {
@@ -130,6 +158,7 @@ QueuePairProbe::Flush(int64_t nowPs)
             }
         }
     }
+    Write(std::numeric_limits<int64_t>::max());
 }
 
 } // namespace astra_ns3

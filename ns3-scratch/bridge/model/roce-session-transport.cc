@@ -112,7 +112,10 @@ RoceSessionTransport::Observe(const TransportContext& context)
     const TableObservation asked = context.description.observation.FindTable(table.GetName());
     if (asked.quantities != 0)
     {
-        m_probe = std::make_unique<QueuePairProbe>(table, asked.quantities, asked.intervalPs);
+        m_probe = std::make_unique<QueuePairProbe>(table,
+                                                   asked.quantities,
+                                                   asked.intervalPs,
+                                                   context.recorder.GetTellingDelay());
         context.recorder.AddFlush([this](int64_t nowPs) { m_probe->Flush(nowPs); });
         m_transport->SetObserver(m_probe.get());
     }

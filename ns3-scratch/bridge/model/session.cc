@@ -164,6 +164,7 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
         std::make_unique<Recorder>(description.observation,
                                    ethernet,
                                    *m_parts->fabric,
+                                   m_parts->changes.get(),
                                    [&listener](uint32_t table) { listener.RecordsReady(table); });
     m_parts->executor =
         std::make_unique<CollectiveExecutor>(listener, *m_parts->simulation, *m_parts->recorder);

@@ -89,22 +89,29 @@ FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& por
 }
 
 void
+FabricSharedBuffer::NoteBusy(FabricPort* port)
+{
+    const auto isBefore = [](const FabricPort* one, const FabricPort* other) {
+        return one->GetPlace().port < other->GetPlace().port;
+    };
+    m_busy.insert(std::upper_bound(m_busy.begin(), m_busy.end(), port, isBefore), port);
+}
+
+void
 FabricSharedBuffer::SettlePorts()
 {
+    // In the order in which their departures of one moment are events: which neighbour may go on
+    // can hang on it.
     const int64_t nowPs = FabricNowPs();
-    for (std::size_t place = 0; place < m_busy.size();)
+    for (std::size_t place = 0; place < m_busy.size(); ++place)
     {
         FabricPort* port = m_busy[place];
         port->Settle(port->GetDuePs(nowPs, 0));
-        if (!port->IsEmpty())
-        {
-            ++place;
-            continue;
-        }
-        port->SetListed(false);
-        m_busy[place] = m_busy.back();
-        m_busy.pop_back();
     }
+    std::erase_if(m_busy, [](FabricPort* port) {
+        port->SetListed(!port->IsEmpty());
+        return port->IsEmpty();
+    });
 }
 
 bool

@@ -53,10 +53,7 @@ class FabricSharedBuffer : public Object
     };
 
     /// \param port a port in which something begins to wait
-    void NoteBusy(FabricPort* port)
-    {
-        m_busy.push_back(port);
-    }
+    void NoteBusy(FabricPort* port);
 
     /**
      * Lose nothing in some priorities; when all ports are there.
@@ -162,7 +159,7 @@ class FabricSharedBuffer : public Object
     uint64_t m_keptBytes{0};                  //!< reserves and headrooms
     uint64_t m_sharedCapacityBytes{0};        //!< size without them
     uint64_t m_sharedBytes{0};                //!< shared memory in use
-    std::vector<FabricPort*> m_busy;          //!< ports in which something waits, or did
+    std::vector<FabricPort*> m_busy;          //!< ports in which something waits, or did, by number
     std::vector<FabricPort*> m_ports;         //!< ports that share it
     FabricPfc m_pfc;                          //!< flow control
     std::vector<PfcPort> m_pfcPorts;          //!< the same of each port
