@@ -238,9 +238,11 @@ class Options:
         joint_scales(self.scale, self.comm_scale, self.compute_scale)
         for one in options_of(type(self)):
             value = getattr(self, one.name)
-            if one.kind is bool and not isinstance(value, bool) and not (value is None and one.default is None):
+            if value is None and one.default is None:
+                continue
+            if one.kind is bool and not isinstance(value, bool):
                 raise wrong(f"{one.name} is {value!r}, expected True or False")
-            if one.annotation in _NAMES and value is not None and not isinstance(value, str):
+            if one.annotation in _NAMES and not isinstance(value, str):
                 raise wrong(f"{one.name.replace('_', '-')} is {value!r}, expected a name")
         check_changes({} if self.changes is None else self.changes)
         preset(self.compat)

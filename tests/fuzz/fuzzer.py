@@ -52,7 +52,7 @@ _OPTIONS = (
     *("-p", "--comm-scale", "--compute-scale", "--backend", "--compat", "--num-queues-per-dim", "--injection-scale"),
     *("--scheduling-policy", "--intra-dimension-scheduling", "--inter-dimension-scheduling", "--congestion-control"),
     *("--run-name", "--seed", "--record", "--hook", "--limit-simulated-time", "--limit-memory", "--log-level"),
-    *("--rendezvous-protocol", "--json", "--no-such-option"),
+    *("--rendezvous-protocol", "--json", "--no-such-option", "--cores", "--set"),
 )
 _VALUES: tuple[object, ...] = (None, 0, -1, 1.5, True, float("nan"), 10**30, "", "x", b"x", [], {}, object(), Path())
 
@@ -170,6 +170,8 @@ def _words(draw: random.Random) -> list[str]:
     words = [kind, *files]
     if any("analytical" in word for word in files) and draw.random() < 0.8:
         words += ["--backend", draw.choice(("analytical", "analytical-queues"))]
+    elif draw.random() < 0.4:
+        words += draw.choice((["--cores", "2"], ["--cores", "auto"], ["--backend", "flow"]))
     while draw.random() < 0.3:
         words += [draw.choice(_OPTIONS), draw.choice(TOKENS).replace("\0", "")[:300]]
     if kind == "run":

@@ -174,6 +174,7 @@ def test_a_factory_gets_what_a_backend_is_made_from() -> None:
         ),
         ({"backend": []}, "backend is [], expected a name"),
         ({"compat": 3}, "compat is 3, expected a name"),
+        ({"compat": None}, "compat is None, expected a name"),
         ({"rendezvous": 1}, "rendezvous is 1, expected True or False"),
         ({"congestion_control": 1.5}, "congestion-control is 1.5, expected a name"),
         ({"overwrite": "x"}, "overwrite is 'x', expected True or False"),
