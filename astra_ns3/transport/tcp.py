@@ -282,6 +282,11 @@ class Tcp(Transport):
             flow_in_flight_bytes=A_ROUND_TRIP if parameters.ecn else parameters.window_bytes,
         )
 
+    @property
+    def window_packets(self) -> int:
+        """Full segments that fit into a window; TCP sends no part of one while more is to come."""
+        return self.window_bytes // self.payload_bytes
+
     def frames(self, sizes: Sizes) -> Frames:
         """Return full segments, then what is left."""
         rest = sizes % self.payload_bytes

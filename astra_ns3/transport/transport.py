@@ -129,6 +129,11 @@ class Transport(ABC):
         return self.packet_wire_bytes, self.answer_wire_bytes
 
     @property
+    def window_packets(self) -> int:
+        """Full packets that a window lets out; the last may reach beyond it. 0 is no limit."""
+        return -(-self.window_bytes // self.payload_bytes)
+
+    @property
     def bytes_per_pair(self) -> int:
         """Memory of two NPUs that met."""
         return self.costs.bytes_per_pair

@@ -103,7 +103,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "line_gap_bytes": PREAMBLE_AND_GAP_BYTES,
         "answer_wire_bytes": transport.answer_wire_bytes,
         "answer_every": transport.answer_every,
-        "window_bytes": transport.window_bytes,
+        "window_bytes": transport.window_packets * transport.payload_bytes,
         "headroom": transport.flow_headroom / (1 - transport.flow_headroom),
         "start_cost": transport.flow_start_cost,
         "in_flight_bytes": transport.flow_in_flight_bytes,
