@@ -129,5 +129,5 @@ def _memory(sums: Carried, active: int) -> int:
     costs = transport.costs
     in_flight = _shared_packets(costs, sums, sums.largest_packets * active, active)
     if transport.window_bytes:
-        in_flight = min(in_flight, pairs * transport.window_packets)
+        in_flight = min(in_flight, pairs * -(-transport.window_bytes // transport.payload_bytes))
     return pairs * costs.bytes_per_pair + round(in_flight * costs.bytes_in_flight)

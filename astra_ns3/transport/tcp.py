@@ -36,6 +36,12 @@ from astra_ns3.transport.wire import (
 from astra_ns3.units import PS_PER_MS, PS_PER_SECOND, format_bytes, format_time
 
 DCTCP = "Dctcp"
+_COUNT_BYTES = ("ns3::TcpCubic", "ns3::TcpDctcp", "ns3::TcpLinuxReno")
+"""Controls that grow in slow start by what is acknowledged (RFC 3465); others by a segment an acknowledgement."""
+_SYN_OPTION_BYTES = {False: 8, True: 16}
+"""Window scale and SACK-permitted, and timestamps, padded."""
+_UNSCALED_WINDOW_BYTES = 65_535
+"""Which bounds the first flight: the window in a SYN is never scaled (RFC 7323, 2.2)."""
 FAR_FROM_ROUND_TRIP = 100
 """A minimum RTO of more round trips than this, each behind a full queue, waits for nothing."""
 USUAL_MIN_RTO_PS = 10 * PS_PER_MS
@@ -105,6 +111,11 @@ def tcp_parameters(transport: TcpTransport) -> TcpParameters:
         connect_retries=transport.connect_retries,
         data_retries=transport.data_retries,
     )
+
+
+def _first_window_bytes(parameters: TcpParameters) -> int:
+    segments_of_window = _UNSCALED_WINDOW_BYTES // parameters.segment_bytes
+    return min(parameters.initial_window_segments, segments_of_window) * parameters.segment_bytes
 
 
 def base_round_trip_ps(parameters: TcpParameters, outline: NetworkOutline) -> int:
@@ -280,12 +291,15 @@ class Tcp(Transport):
             answer_every=parameters.delayed_ack_count,
             marks_at_a_step=True,
             flow_in_flight_bytes=A_ROUND_TRIP if parameters.ecn else parameters.window_bytes,
+            flow_first_window_bytes=_first_window_bytes(parameters),
+            flow_window_growth=1.0 if parameters.type_id in _COUNT_BYTES else 1 / parameters.delayed_ack_count,
+            flow_opening_wire_bytes=wire_bytes(tcp_packet_bytes(_SYN_OPTION_BYTES[parameters.timestamps])),
         )
 
     @property
-    def window_packets(self) -> int:
-        """Full segments that fit into a window; TCP sends no part of one while more is to come."""
-        return self.window_bytes // self.payload_bytes
+    def window_lets_out_bytes(self) -> int:
+        """A window: TCP sends part of a segment where no more fits."""
+        return self.window_bytes
 
     def frames(self, sizes: Sizes) -> Frames:
         """Return full segments, then what is left."""

@@ -81,7 +81,10 @@ class Transport(ABC):
     transport itself. ``flow_headroom``: for flows without packets, the share of a line that it never fills;
     ``flow_start_cost``: of a window that a new queue pair sends beyond its share, how much is lost;
     ``flow_held_back``: what happens in the network may slow a sender; ``flow_in_flight_bytes``: the most that a queue
-    pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there.
+    pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there;
+    ``flow_first_window_bytes``: of a new connection, which grows by ``flow_window_growth`` of what is acknowledged, 0
+    where windows don't grow; ``flow_opening_wire_bytes``: of the packet each way that opens a connection, 0 where
+    nothing does.
     """
 
     kind: ClassVar[str]
@@ -117,6 +120,9 @@ class Transport(ABC):
     flow_start_cost: float = 0.0
     flow_held_back: bool = True
     flow_in_flight_bytes: int = 0
+    flow_first_window_bytes: int = 0
+    flow_window_growth: float = 0.0
+    flow_opening_wire_bytes: int = 0
 
     @classmethod
     @abstractmethod
@@ -129,9 +135,9 @@ class Transport(ABC):
         return self.packet_wire_bytes, self.answer_wire_bytes
 
     @property
-    def window_packets(self) -> int:
-        """Full packets that a window lets out; the last may reach beyond it. 0 is no limit."""
-        return -(-self.window_bytes // self.payload_bytes)
+    def window_lets_out_bytes(self) -> int:
+        """Bytes of data that leave on a window: its last packet may reach beyond it. 0 is no limit."""
+        return -(-self.window_bytes // self.payload_bytes) * self.payload_bytes
 
     @property
     def bytes_per_pair(self) -> int:

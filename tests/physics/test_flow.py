@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles.tcp_times import Sender, Star, message_ps
 from support.many_networks import system_for
 from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_network, roce_star
-from support.star_network import Played
+from support.star_network import Played, star
 
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList
@@ -162,6 +163,36 @@ def test_a_window_leaves_at_once_and_then_one_in_each_round_trip(
         played = play_flows(network, [Flow(0, 1, bytes, messages=messages)], folder, backend=backend)
         ends[backend] = sorted(played.table("flows").end_ps)
     assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("control", "counts_bytes", "acked", "delay_ps"),
+    [
+        ("NewReno", False, 1, 50_000_000),
+        ("NewReno", False, 2, 5_000_000),
+        ("NewReno", False, 2, 500_000),
+        ("LinuxReno", True, 2, 5_000_000),
+        ("Cubic", True, 2, 500_000),
+    ],
+)
+@pytest.mark.parametrize("bytes", [1, 14_600, 120_000, 500_000, 2_000_000])
+def test_a_connection_opens_and_its_window_grows(
+    control: str, counts_bytes: bool, acked: int, delay_ps: int, bytes: int, tmp_path: Path
+) -> None:
+    """Against the closed form of packets; which segments are acknowledged is left out."""
+    keys = {"congestion_control": control, "delayed_ack_count": acked, "window": 10**9, "min_rto": "10ms"}
+    network = star(2, delay=f"{delay_ps}ps", initial_window_segments=10, **keys)
+    row = _flow(play_flows(network, [Flow(0, 1, bytes)], tmp_path, backend="flow", accounts=True))
+    expected_ps = message_ps(Star(10**11, delay_ps), bytes, 1460, Sender(10, counts_bytes, acked))
+    assert row.end_ps - row.start_ps == pytest.approx(expected_ps, rel=0.05)
+
+
+def test_only_the_first_message_of_a_connection_opens_it(tmp_path: Path) -> None:
+    flows = [Flow(0, 1, 1000), Flow(0, 1, 1000, start_ps=100_000_000)]
+    played = play_flows(star(2), flows, tmp_path, backend="flow", accounts=True)
+    accounts: Any = played.table("accounts").sort_values("start_ps")
+    assert accounts.transport_ps.tolist() == [Star(10**11, 500_000).handshake_ps(), 0]
+    assert (accounts.end_ps - accounts.start_ps).diff().iloc[1] == -accounts.transport_ps.iloc[0]
 
 
 def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None:

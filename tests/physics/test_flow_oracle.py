@@ -137,7 +137,7 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         answer = sum(ack / _rate(plan, link) for link in back)
         delays = sum(plan.graph.links[link // 2].delay_ps for link in (*forth, *back))
         trip_ps = full + answer + delays
-        cap = transport.window_packets * (payload + wire) / trip_ps
+        cap = transport.window_lets_out_bytes / payload * (payload + wire) / trip_ps
     return OracleFlow(
         flow.start_ps,
         bytes,
@@ -148,7 +148,7 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         cap,
         queue,
         flow.bytes,
-        transport.window_packets * payload,
+        transport.window_lets_out_bytes,
         1 / (1 - transport.flow_headroom) - 1,
         transport.flow_start_cost,
         min(cap, *(_rate(plan, link) for link in forth)),

@@ -22,6 +22,9 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "answer_wire_bytes", kind.answerWireBytes);
     part(prefix + "answer_every", kind.answerEvery);
     part(prefix + "window_bytes", kind.windowBytes);
+    part(prefix + "first_window_bytes", kind.firstWindowBytes);
+    part(prefix + "window_growth", kind.windowGrowth);
+    part(prefix + "opening_wire_bytes", kind.openingWireBytes);
     part(prefix + "headroom", kind.headroom);
     part(prefix + "start_cost", kind.startCost);
     part(prefix + "in_flight_bytes", kind.inFlightBytes);

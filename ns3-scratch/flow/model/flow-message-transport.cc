@@ -330,11 +330,22 @@ FlowMessageTransport::Post(uint32_t number, const CollectiveMessage& message)
     Queue& queue = m_queues[number];
     queue.messages.push_back(message);
     queue.messages.back().idealPs = IdealPs(queue, message.bytes);
-    if (queue.messages.size() == 1)
+    if (queue.messages.size() > 1)
     {
-        queue.sentBytes = 0;
-        Begin(number);
+        return;
     }
+    queue.sentBytes = 0;
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
+    if (!queue.isNew || kind.openingWireBytes == 0 || m_ways.empty())
+    {
+        Begin(number);
+        return;
+    }
+    const Way& way = m_ways[queue.way];
+    const int64_t opensPs =
+        way.path.TravelPs(kind.openingWireBytes) + way.path.ExactAnswerPs(kind.openingWireBytes);
+    queue.openPs = Simulator::Now().GetTimeStep() + opensPs;
+    Simulator::Schedule(FabricDelay(opensPs, "a connection"), [this, number] { Begin(number); });
 }
 
 void
@@ -393,30 +404,36 @@ FlowMessageTransport::Begin(uint32_t number)
 double
 FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
 {
+    const FlowTransportKind& kind = m_context.transports[m_pairs[queue.pair].kind];
     const double line = BytesPerPs(queue.narrowestBps);
-    if (cap >= line)
+    if (cap >= line && kind.firstWindowBytes == 0)
     {
         return cap;
     }
-    const uint64_t window = m_context.transports[m_pairs[queue.pair].kind].windowBytes;
     const uint64_t bytes = queue.messages.front().bytes;
-    const auto roundTripPs = static_cast<double>(m_ways[queue.way].roundTripPs);
-    // One window leaves in each round trip, at the rate of the line.
-    const auto left = [&](uint64_t sent) {
-        const uint64_t windows = (sent - 1) / window;
-        return static_cast<double>(windows) * roundTripPs +
-               static_cast<double>(sent - windows * window) * wireBytes / bytes / line;
-    };
+    const double bytesPerPs = line * static_cast<double>(bytes) / wireBytes;
+    const int64_t roundTripPs = m_ways[queue.way].roundTripPs;
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (queue.isNew || nowPs >= queue.idlePs + m_ways[queue.way].roundTripPs)
+    if (queue.isNew)
     {
+        queue.growingBytes = static_cast<double>(kind.firstWindowBytes);
+    }
+    if (queue.isNew || nowPs >= queue.idlePs + roundTripPs)
+    {
+        queue.growingBytes += kind.windowGrowth * static_cast<double>(queue.windowBytes);
         queue.windowBytes = 0;
         queue.windowPs = nowPs;
     }
     queue.windowBytes += bytes;
-    const double tookPs =
-        std::max(left(queue.windowBytes) - static_cast<double>(nowPs - queue.windowPs),
-                 left(bytes));
+    const FlowWindow window{static_cast<double>(kind.windowBytes),
+                            kind.windowGrowth,
+                            bytesPerPs,
+                            static_cast<double>(roundTripPs)};
+    const double leastPs = kind.firstWindowBytes > 0 ? static_cast<double>(bytes) / bytesPerPs
+                                                     : window.SendPs(bytes, window.mostBytes);
+    const double tookPs = std::max(window.SendPs(queue.windowBytes, queue.growingBytes) -
+                                       static_cast<double>(nowPs - queue.windowPs),
+                                   leastPs);
     return wireBytes / tookPs;
 }
 
@@ -553,7 +570,9 @@ FlowMessageTransport::AccountOf(const Queue& queue,
     const int64_t delayPs = std::min(way.path.delayPs, alonePs);
     const bool inNic = link == queue.forth->front().link;
     MessageAccount account;
-    account.Add(AccountPart::TURN, turnPs);
+    const int64_t opensPs = std::clamp<int64_t>(queue.openPs - message.startPs, 0, turnPs);
+    account.Add(AccountPart::TRANSPORT, opensPs);
+    account.Add(AccountPart::TURN, turnPs - opensPs);
     account.Add(AccountPart::PROPAGATION, delayPs);
     account.Add(AccountPart::SERIALISATION, alonePs - delayPs);
     account.Add(AccountPart::ACKNOWLEDGEMENT, way.answerPs);

@@ -8,6 +8,7 @@
 #include "flow-paths.h"
 #include "flow-queues.h"
 #include "flow-transport-kind.h"
+#include "flow-window.h"
 #include "message-account.h"
 #include "message-transport.h"
 #include "roce-message-parts.h"
@@ -111,6 +112,8 @@ class FlowMessageTransport : public MessageTransport,
         uint64_t sentBytes{0};                      //!< since it was idle
         uint64_t windowBytes{0};                    //!< sent since all was acknowledged
         int64_t windowPs{0};                        //!< since when that is
+        double growingBytes{0.0};                   //!< window then, where windows grow
+        int64_t openPs{0};                          //!< when it is opened
         int64_t idlePs{0};                          //!< when the last flow ended
         bool isNew{true};                           //!< it has not sent yet
         int64_t beganPs{0};                         //!< when the flow began
