@@ -112,12 +112,13 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
 def _cap(flow: OracleFlow, line: float, now: float, windows: dict[int, tuple[int, float]], idle_ps: float) -> None:
     """Set the most that a window lets out: as much as it has alone, but never more than of a fresh window."""
     sent, since = windows.get(flow.queue, (0, now))
+    wire = flow.cap * flow.trip_ps / flow.window  # of a byte in a full packet
     if flow.queue < 0 or now >= idle_ps + flow.trip_ps:
         sent, since = 0, now
 
     def left_ps(data: int) -> float:
         trips, rest = divmod(data - 1, flow.window)
-        return trips * flow.trip_ps + (rest + 1) * flow.bytes / flow.data / line
+        return trips * flow.trip_ps + (rest + 1) * wire / line
 
     flow.cap = flow.bytes / max(left_ps(sent + flow.data) - (now - since), left_ps(flow.data))
     windows[flow.queue] = sent + flow.data, since

@@ -411,7 +411,9 @@ FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
         return cap;
     }
     const uint64_t bytes = queue.messages.front().bytes;
-    const double bytesPerPs = line * static_cast<double>(bytes) / wireBytes;
+    // Of full packets, since a window spans messages of any size.
+    const double bytesPerPs =
+        line * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes));
     const int64_t roundTripPs = m_ways[queue.way].roundTripPs;
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     if (queue.isNew)
@@ -429,8 +431,8 @@ FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
                             kind.windowGrowth,
                             bytesPerPs,
                             static_cast<double>(roundTripPs)};
-    const double leastPs = kind.firstWindowBytes > 0 ? static_cast<double>(bytes) / bytesPerPs
-                                                     : window.SendPs(bytes, window.mostBytes);
+    const double leastPs =
+        kind.firstWindowBytes > 0 ? wireBytes / line : window.SendPs(bytes, window.mostBytes);
     const double tookPs = std::max(window.SendPs(queue.windowBytes, queue.growingBytes) -
                                        static_cast<double>(nowPs - queue.windowPs),
                                    leastPs);
