@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from oracles.tcp_times import Sender, Star, message_ps
+from soak.case import write_files
+from soak.cases import random_case
+from soak.requests import request_of
 from support.many_networks import system_for
 from support.roce_network import CONTROLS, LOSSLESS, Flow, play_flows, roce_network, roce_star
 from support.star_network import Played, star
@@ -17,6 +21,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.run import execute
 from astra_ns3.topology.changes import Change, LinkTarget, State
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -34,6 +39,8 @@ SERVERS = {
     "switch": {"buffer": "1GB"},
     "routing": {"kind": "spray"},
 }
+FILLED_BY_ACKNOWLEDGEMENTS = 20_170
+"""A seed of the soak that sends messages of a byte, whose acknowledgements are as long as they are."""
 STAR = {"kind": "single-switch", "npus": 4, "link": LINK, "switch": {"buffer": "1GB"}}
 TREE = {"kind": "fat-tree", "k": 4, "link": LINK, "switch": {"buffer": "1GB"}}
 
@@ -87,6 +94,16 @@ def test_acknowledgements_take_their_part_of_the_line_back(tmp_path: Path, every
     packets = -(-10 * MIB // 1000)
     wire = 10 * MIB + packets * 82 + packets // every * 86
     assert rows.end_ps.max() == pytest.approx(wire / LINE_BYTES_PER_NS * 1000, rel=1e-2)
+
+
+def test_flows_wait_where_acknowledgements_fill_a_line(tmp_path: Path) -> None:
+    """Rounding left flows 1e-17 of a line, and the end of one lay beyond all time."""
+    case = random_case(FILLED_BY_ACKNOWLEDGEMENTS)
+    write_files(case, tmp_path)
+    request = replace(request_of(case, tmp_path, share=0.1), isolated=False, backend="flow")
+    outcome = execute(request)
+    assert outcome.error is None
+    assert outcome.result.metadata["statistics"]["messages"] > 0
 
 
 def test_short_messages_are_short_frames(tmp_path: Path) -> None:

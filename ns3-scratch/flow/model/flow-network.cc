@@ -190,6 +190,11 @@ void
 FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
 {
     Flow& flow = m_flows[number];
+    const uint32_t bottleneck = m_shares.GetBottleneck(number);
+    if (bottleneck != FlowShares::NONE && rate < LEAST_SHARE * m_answers[bottleneck].line)
+    {
+        rate = 0.0; // acknowledgements have the whole line, but for what rounding leaves
+    }
     Settle(flow, nowPs);
     if (flow.demand.startBytes > 0.0)
     {
@@ -203,10 +208,10 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
     Meter(flow, rate, nowPs);
     if (m_rooms)
     {
-        Stand(flow, m_shares.GetBottleneck(number), rate);
+        Stand(flow, bottleneck, rate);
     }
     flow.rate = rate;
-    flow.bottleneck = m_tallies ? m_shares.GetBottleneck(number) : FlowShares::NONE;
+    flow.bottleneck = m_tallies ? bottleneck : FlowShares::NONE;
     m_agenda.Move(number,
                   rate > 0.0 ? FabricLater(nowPs, flow.left / rate, "a flow") : FlowAgenda::NEVER);
 }

@@ -55,6 +55,7 @@ class FlowNetwork
   public:
     static constexpr double RATE_STEP = 0.0937; //!< of a flow's rate
     static constexpr double LINE_STEP = 0.0083; //!< of a line's rate
+    static constexpr double LEAST_SHARE = 1e-9; //!< of a line's rate; what has less waits
 
     /// \param owner is told of ends \param meter of what some links carry \param tallies whether it
     /// is kept which links held flows back \param rooms of switches that may lose, or none
