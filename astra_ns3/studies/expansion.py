@@ -218,7 +218,20 @@ def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str,
             refused[str(error)] = None
     if refused:
         raise all_of(list(refused))
+    _check_limits(study, points)
     return points, tuple(warnings)
+
+
+def _check_limits(study: Study, points: Iterable[Point]) -> None:
+    """A point of two parts is played once, so that both must limit it alike."""
+    first: dict[str, Point] = {}
+    for point in points:
+        other = first.setdefault(point.address, point)
+        if other.request.limits != point.request.limits:
+            where = study.document.where(("parts", point.part))
+            raise wrong(
+                f"'{point.name}' is the same run as '{other.name}', with other limits: give both the same", where
+            )
 
 
 def all_of(messages: list[str]) -> InputError:

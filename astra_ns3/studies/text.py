@@ -53,10 +53,13 @@ def _part_text(result: StudyResult, part: Part) -> str:
     if not has_several_seeds(rows):
         rows, seed, file = [row for row in result.rows if row["part"] == part.name], "seed", "study.csv"
     axes, measures = [axis.name for axis in part.axes], shown_measures(part, rows)
-    lines = [[*axes, seed, *map(measure_heading, measures)]]
+    status = ["status"] if any(row["status"] != DONE for row in rows) else []
+    lines = [[*axes, seed, *map(measure_heading, measures), *status]]
     for row in rows[:_MOST_ROWS]:
-        values = [measure_text(row, name) or (row["status"] if row["status"] != DONE else "-") for name in measures]
-        lines.append([*(label_text(row[axis]) for axis in axes), str(row[seed]), *values])
+        values = [measure_text(row, name) or "-" for name in measures]
+        lines.append(
+            [*(label_text(row[axis]) for axis in axes), str(row[seed]), *values, *(row[name] for name in status)]
+        )
     more = f"\n  and {len(rows) - _MOST_ROWS} more rows in {file}" if len(rows) > _MOST_ROWS else ""
     best = "".join(f"\n  {line}" for line in best_lines(result.best.values(), part))
     return f"{part.name}: {part.title}\n{table(lines, indent='  ')}{more}{best}"

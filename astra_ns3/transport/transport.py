@@ -83,7 +83,8 @@ class Transport(ABC):
     ``flow_held_back``: what happens in the network may slow a sender; ``flow_in_flight_bytes``: the most that a queue
     pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there;
     ``flow_first_window_bytes``: of a new connection, which grows by ``flow_window_growth`` of what is acknowledged, 0
-    where windows don't grow; ``flow_opening_wire_bytes``: of the packet each way that opens a connection, 0 where
+    where windows don't grow; ``flow_window_step_bytes``: by so much in each round trip, without a largest;
+    ``flow_opening_wire_bytes``: of the packet each way that opens a connection, 0 where
     nothing does.
     """
 
@@ -122,6 +123,7 @@ class Transport(ABC):
     flow_in_flight_bytes: int = 0
     flow_first_window_bytes: int = 0
     flow_window_growth: float = 0.0
+    flow_window_step_bytes: int = 0
     flow_opening_wire_bytes: int = 0
 
     @classmethod

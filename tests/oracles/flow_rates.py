@@ -26,7 +26,8 @@ class OracleFlow:
     ``queue``: flows of one queue go one after the other.
     ``data``, ``window``: bytes without headers; ``headroom``: what bytes beyond the first two windows of a queue count
     more; ``start_cost``: what a first window costs beyond its bytes, if its flow begins below both
-    the rate ``alone`` and its share of its first link.
+    the rate ``alone`` and its share of its first link. ``step``: bytes that the window grows by in each round trip,
+    until it holds nothing back; ``line_bytes``: of a byte in a full packet.
     """
 
     start_ps: int
@@ -43,6 +44,8 @@ class OracleFlow:
     start_cost: float = 0.0
     alone: float = 1.0
     trip_ps: float = 0.0
+    step: int = 0
+    line_bytes: float = 1.0
     began_ps: float = field(default=-1.0, init=False)
     end_ps: float = field(default=-1.0, init=False)
     left: float = field(default=0.0, init=False)
@@ -78,14 +81,15 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
     now = 0.0
     sent: dict[int, int] = {}
     ended: dict[int, float] = {}
-    windows: dict[int, tuple[int, float]] = {}
+    windows: dict[int, tuple[int, float, float]] = {}
     while waiting or active:
         answers.take(now)
         starts = _starting(waiting, active, now)
         waiting = [flow for flow in waiting if flow not in starts]
         active += starts
         for flow in starts:
-            if flow.window and flow.cap < (line := min(lines[link] for link in flow.forth)):
+            line = min(lines[link] for link in flow.forth)
+            if flow.window and (flow.step or flow.cap < line):
                 _cap(flow, line, now, windows, ended.get(flow.queue, -math.inf))
         fill(active, {link: rate - answers.kept[link] for link, rate in lines.items()})
         for flow in starts:
@@ -109,19 +113,30 @@ def play(flows: Sequence[OracleFlow], lines: dict[int, float]) -> None:
         now = then
 
 
-def _cap(flow: OracleFlow, line: float, now: float, windows: dict[int, tuple[int, float]], idle_ps: float) -> None:
+def _cap(
+    flow: OracleFlow, line: float, now: float, windows: dict[int, tuple[int, float, float]], idle_ps: float
+) -> None:
     """Set the most that a window lets out: as much as it has alone, but never more than of a fresh window."""
-    sent, since = windows.get(flow.queue, (0, now))
-    wire = flow.cap * flow.trip_ps / flow.window  # of a byte in a full packet
-    if flow.queue < 0 or now >= idle_ps + flow.trip_ps:
+    enough = line / flow.line_bytes * flow.trip_ps
+    sent, since, window = windows.get(flow.queue, (0, now, float(flow.window)))
+    if flow.queue < 0 or flow.queue not in windows:
+        sent, since, window = 0, now, float(flow.window)
+    elif now >= idle_ps + flow.trip_ps:
+        window = max(window, min(window + sent * flow.step / window, enough))
         sent, since = 0, now
 
     def left_ps(data: int) -> float:
-        trips, rest = divmod(data - 1, flow.window)
-        return trips * flow.trip_ps + (rest + 1) * wire / line
+        gone, trips, opened = 0.0, 0, window
+        while flow.step and opened < enough and data - gone > opened:
+            gone, trips, opened = gone + opened, trips + 1, opened + flow.step
+        if opened < enough:
+            whole = (data - gone - 1) // opened
+            gone, trips = gone + whole * opened, trips + whole
+        return trips * flow.trip_ps + (data - gone) * flow.line_bytes / line
 
-    flow.cap = flow.bytes / max(left_ps(sent + flow.data) - (now - since), left_ps(flow.data))
-    windows[flow.queue] = sent + flow.data, since
+    least_ps = flow.bytes / line if flow.step else left_ps(flow.data)
+    flow.cap = flow.bytes / max(left_ps(sent + flow.data) - (now - since), least_ps)
+    windows[flow.queue] = sent + flow.data, since, window
 
 
 def _begin(flow: OracleFlow, sent: int, most: float) -> None:

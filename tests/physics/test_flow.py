@@ -212,6 +212,28 @@ def test_only_the_first_message_of_a_connection_opens_it(tmp_path: Path) -> None
     assert (accounts.end_ps - accounts.start_ps).diff().iloc[1] == -accounts.transport_ps.iloc[0]
 
 
+@pytest.mark.parametrize("link", [0, 1, 5])
+def test_a_line_that_changes_slows_nobody_else(link: int, tmp_path: Path) -> None:
+    """Whichever pair's lines were the first of their kind."""
+    flows = [Flow(1, 0, 4 * MIB), Flow(3, 4, MIB)]
+    network = roce_star(6, congestion_control="none", switch={"pfc": LOSSLESS})
+    changes = [Change(50_000_000, LinkTarget(link), State(rate_bps=25_000_000_000))]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow", changes=changes).table("flows")
+    other = rows[rows.source == 3].iloc[0]
+    assert other.end_ps == pytest.approx(other.ideal_ps, abs=1)
+
+
+@pytest.mark.parametrize("control", ["dctcp", "swift"])
+@pytest.mark.parametrize("window", [500, 5_000, 10_000])
+def test_a_window_that_a_control_moves_grows(control: str, window: int, tmp_path: Path) -> None:
+    ends = {}
+    for backend in ("flow", "ns3"):
+        (folder := tmp_path / backend).mkdir()
+        network = roce_star(2, congestion_control=control, window=window, switch={"pfc": LOSSLESS})
+        ends[backend] = _flow(play_flows(network, [Flow(0, 1, MIB)], folder, backend=backend)).end_ps
+    assert ends["flow"] == pytest.approx(ends["ns3"], rel=0.03)
+
+
 def test_accounts_name_the_line_that_held_a_message_back(tmp_path: Path) -> None:
     flows = [Flow(1, 0, MIB, messages=2), Flow(2, 0, MIB), Flow(2, 3, 1_000)]
     played = play_flows(roce_star(4, congestion_control="none"), flows, tmp_path, backend="flow", accounts=True)

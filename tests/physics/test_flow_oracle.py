@@ -137,7 +137,8 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         answer = sum(ack / _rate(plan, link) for link in back)
         delays = sum(plan.graph.links[link // 2].delay_ps for link in (*forth, *back))
         trip_ps = full + answer + delays
-        cap = transport.window_lets_out_bytes / payload * (payload + wire) / trip_ps
+        if not transport.flow_window_step_bytes:
+            cap = transport.window_lets_out_bytes / payload * (payload + wire) / trip_ps
     return OracleFlow(
         flow.start_ps,
         bytes,
@@ -148,11 +149,13 @@ def _oracle_flow(plan: NetworkPlan, flow: Flow, turn: int) -> OracleFlow:
         cap,
         queue,
         flow.bytes,
-        transport.window_lets_out_bytes,
+        transport.flow_first_window_bytes or transport.window_lets_out_bytes,
         1 / (1 - transport.flow_headroom) - 1,
         transport.flow_start_cost,
         min(cap, *(_rate(plan, link) for link in forth)),
         trip_ps,
+        transport.flow_window_step_bytes,
+        (payload + wire) / payload,
     )
 
 

@@ -40,7 +40,7 @@ def check_roce(
         _check_buffer(switch, parameters)
         warnings += _lossless_warnings(switch, parameters)
         warnings += marking_warnings(switch, largest_wire_bytes, parameters.priority, transport.congestion_control)
-    warnings += [*_window_warnings(parameters, outline), *_timer_warnings(parameters, outline)]
+    warnings += [*_window_warnings(transport, parameters, outline), *_timer_warnings(parameters, outline)]
     warnings += _tolerance_warnings(parameters, outline)
     warnings += [*control_warnings(parameters, outline), *idle_key_warnings(transport, parameters, outline)]
     return list(dict.fromkeys(warnings))
@@ -83,9 +83,10 @@ def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> lis
     ]
 
 
-def _window_warnings(parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
-    if parameters.window_of_path:
-        return []
+def _window_warnings(transport: RoceTransport, parameters: RoceParameters, outline: NetworkOutline) -> list[str]:
+    moves = transport.congestion_control.moves_window(parameters.control_parameters)
+    if parameters.window_of_path or (parameters.window_bytes > 0 and moves):
+        return []  # a window that moves is only the first
     if parameters.window_bytes == 0:
         if not parameters.congestion_control.startswith("hpcc"):
             return []
@@ -94,7 +95,7 @@ def _window_warnings(parameters: RoceParameters, outline: NetworkOutline) -> lis
             "while its telemetry is under way: set window: bdp"
         ]
     round_trip_ps = base_round_trip_ps(parameters, outline)
-    packets = max(1, parameters.window_bytes // parameters.payload_bytes)
+    packets = -(-parameters.window_bytes // parameters.payload_bytes)  # the last may reach beyond it
     window_ps = packets * transmission_ps(parameters.largest_wire_bytes, outline.slowest_bps)
     queue_pairs = parameters.queue_pairs_per_pair
     if queue_pairs * window_ps >= round_trip_ps:

@@ -64,6 +64,10 @@ class Roce(Transport):
         """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
         assert isinstance(keys, RoceTransport)
         parameters = roce_parameters(keys, *roce_lines(keys, outline))
+        numbers = parameters.control_parameters
+        # Both that move a window add a packet in each round trip, Swift times ``ai``.
+        step = keys.congestion_control.moves_window(numbers) * numbers.get("ai", 1.0) * parameters.payload_bytes
+        window = window_bytes(parameters, outline)
         return cls(
             keys=keys,
             outline=outline,
@@ -74,7 +78,7 @@ class Roce(Transport):
             packet_wire_bytes=parameters.largest_wire_bytes,
             answer_wire_bytes=parameters.ack_wire_bytes,
             payload_bytes=parameters.payload_bytes,
-            window_bytes=window_bytes(parameters, outline),
+            window_bytes=window,
             acknowledged=parameters.acknowledged,
             priority=parameters.priority,
             queue_pairs=parameters.queue_pairs_per_pair,
@@ -89,9 +93,9 @@ class Roce(Transport):
             flow_headroom=keys.congestion_control.flow_headroom(parameters.control_parameters),
             flow_start_cost=keys.congestion_control.flow_start_cost,
             flow_held_back=keys.congestion_control.flow_held_back,
-            flow_in_flight_bytes=(
-                A_ROUND_TRIP if keys.congestion_control.needs_ecn else window_bytes(parameters, outline)
-            ),
+            flow_in_flight_bytes=A_ROUND_TRIP if keys.congestion_control.needs_ecn else window,
+            flow_first_window_bytes=window if step else 0,
+            flow_window_step_bytes=round(step),
         )
 
     @property

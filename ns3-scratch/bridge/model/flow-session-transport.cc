@@ -24,6 +24,7 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "window_bytes", kind.windowBytes);
     part(prefix + "first_window_bytes", kind.firstWindowBytes);
     part(prefix + "window_growth", kind.windowGrowth);
+    part(prefix + "window_step_bytes", kind.windowStepBytes);
     part(prefix + "opening_wire_bytes", kind.openingWireBytes);
     part(prefix + "headroom", kind.headroom);
     part(prefix + "start_cost", kind.startCost);

@@ -386,7 +386,8 @@ FlowMessageTransport::Begin(uint32_t number)
                           : demand.alone * static_cast<double>(demand.roundTripPs);
     if (queue.isNew && demand.alone > 0.0)
     {
-        const double first = static_cast<double>(std::min(bytes, kind.windowBytes)) / bytes;
+        const uint64_t opening = kind.windowBytes > 0 ? kind.windowBytes : kind.firstWindowBytes;
+        const double first = static_cast<double>(std::min(bytes, opening)) / bytes;
         demand.startBytes = kind.startCost * wireBytes * first;
     }
     queue.sentBytes = after;
@@ -416,23 +417,22 @@ FlowMessageTransport::FindCap(Queue& queue, double wireBytes, double cap) const
         line * kind.payloadBytes / static_cast<double>(kind.WireBytes(kind.payloadBytes));
     const int64_t roundTripPs = m_ways[queue.way].roundTripPs;
     const int64_t nowPs = Simulator::Now().GetTimeStep();
-    if (queue.isNew)
-    {
-        queue.growingBytes = static_cast<double>(kind.firstWindowBytes);
-    }
+    const FlowWindow window{kind.windowBytes > 0 ? static_cast<double>(kind.windowBytes)
+                                                 : FlowShares::NO_LIMIT,
+                            kind.windowGrowth,
+                            static_cast<double>(kind.windowStepBytes),
+                            bytesPerPs,
+                            static_cast<double>(roundTripPs)};
     if (queue.isNew || nowPs >= queue.idlePs + roundTripPs)
     {
-        queue.growingBytes += kind.windowGrowth * static_cast<double>(queue.windowBytes);
+        queue.growingBytes = queue.isNew ? static_cast<double>(kind.firstWindowBytes)
+                                         : window.GrownBytes(queue.growingBytes, queue.windowBytes);
         queue.windowBytes = 0;
         queue.windowPs = nowPs;
     }
     queue.windowBytes += bytes;
-    const FlowWindow window{static_cast<double>(kind.windowBytes),
-                            kind.windowGrowth,
-                            bytesPerPs,
-                            static_cast<double>(roundTripPs)};
     const double leastPs =
-        kind.firstWindowBytes > 0 ? wireBytes / line : window.SendPs(bytes, window.mostBytes);
+        window.Grows() ? wireBytes / line : window.SendPs(bytes, window.mostBytes);
     const double tookPs = std::max(window.SendPs(queue.windowBytes, queue.growingBytes) -
                                        static_cast<double>(nowPs - queue.windowPs),
                                    leastPs);
@@ -609,6 +609,8 @@ FlowMessageTransport::RoutesChanged()
                 m_network.SetRate(link, rate);
             }
         }
+        m_wayOf
+            .clear(); // a way is told by what its lines were like, and they are those of one pair
         for (Queue& queue : m_queues)
         {
             FindWays(queue);

@@ -19,6 +19,7 @@ struct FlowTransportKind
     uint64_t windowBytes{0};      //!< most data in flight of a queue pair; 0: no limit
     uint64_t firstWindowBytes{0}; //!< of a new connection, which grows; 0: windows don't grow
     double windowGrowth{0.0};     //!< bytes that such a window grows by for each acknowledged one
+    uint64_t windowStepBytes{0};  //!< that it grows by in each round trip
     uint32_t openingWireBytes{0}; //!< a packet each way opens a connection; 0: nothing does
     int64_t inFlightBytes{0};     //!< most under way; 0: no limit, below: what the way holds
     uint32_t queuePairs{1};       //!< of two NPUs, in turns

@@ -10,35 +10,55 @@ namespace ns3
 
 /**
  * When a window lets bytes out onto a path with nothing else on it: a window in each round trip, at
- * the line's rate. One that grows does so by a share of what was acknowledged, as in slow start.
+ * the line's rate. One that grows does so by a share of what was acknowledged, as in slow start, or
+ * by a step in each round trip, until it holds nothing back.
  */
 struct FlowWindow
 {
     double mostBytes;   //!< the largest window
-    double growth;      //!< bytes that it grows by for each acknowledged one; 0: it is the largest
+    double growth;      //!< bytes that it grows by for each acknowledged one
+    double stepBytes;   //!< bytes that it grows by in each round trip
     double line;        //!< bytes of data in a picosecond
     double roundTripPs; //!< of the path
+
+    /// \return whether it grows at all
+    bool Grows() const
+    {
+        return growth > 0.0 || stepBytes > 0.0;
+    }
+
+    /// \return the least window that holds nothing back
+    double Enough() const
+    {
+        return line * roundTripPs;
+    }
 
     /// \param bytes of data \param window the first, where windows grow \return when all have left
     double SendPs(uint64_t bytes, double window) const
     {
         auto left = static_cast<double>(bytes);
         double ps = 0.0;
-        window = growth > 0.0 ? window : mostBytes;
-        const double enough = line * roundTripPs;
-        while (window < std::min(mostBytes, enough) && left > window)
+        window = Grows() ? window : mostBytes;
+        while (Grows() && window < std::min(mostBytes, Enough()) && left > window)
         {
             ps += roundTripPs;
             left -= window;
-            window += growth * window;
+            window += growth * window + stepBytes;
         }
         window = std::min(window, mostBytes);
-        if (window >= enough)
+        if (window >= Enough())
         {
             return ps + left / line;
         }
         const double windows = std::floor((left - 1.0) / window);
         return ps + windows * roundTripPs + (left - windows * window) / line;
+    }
+
+    /// \param window that grows \param bytes acknowledged since \return what it has become
+    double GrownBytes(double window, uint64_t bytes) const
+    {
+        const double more = static_cast<double>(bytes) * (growth + stepBytes / window);
+        return std::max(window, std::min({window + more, mostBytes, Enough()}));
     }
 };
 

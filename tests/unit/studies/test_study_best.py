@@ -84,6 +84,18 @@ def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -
     assert "best: tensor 1, 200 tokens per second; as many with tensor 4" in study_text(result)
 
 
+@pytest.mark.parametrize(("seeds", "said"), [(1, "failed"), (2, "1 done, 1 failed")])
+def test_the_table_says_which_points_failed_though_they_have_numbers(tmp_path: Path, seeds: int, said: str) -> None:
+    result = study_result(tmp_path, (1,), (200.0,), seeds=seeds)
+    assert "status" not in study_text(result)
+    last, outcome = list(result.outcomes.items())[-1]
+    error: Any = {"kind": "LimitReached", "message": "the limit", "exit_status": 4}
+    outcomes = {**result.outcomes, last: replace(outcome, status="failed", error=error)}
+    lines = study_text(StudyResult(result.expansion, outcomes, tmp_path)).splitlines()
+    heading = next(place for place, line in enumerate(lines) if line.endswith("status"))
+    assert lines[heading + 1].endswith(said)
+
+
 def test_what_runs_warned_of_is_told_once_with_the_number_of_runs(tmp_path: Path) -> None:
     result = study_result(tmp_path, (1, 1), (200.0, 100.0))
     assert "\nwarned\n" not in study_text(result)

@@ -93,6 +93,13 @@ def test_the_seeds_and_limits_of_a_preset_s_part_go_first() -> None:
     assert (limits.wall_seconds, limits.memory_bytes) == (5.0, 2 * 2**30)
 
 
+def test_two_parts_that_share_a_run_must_limit_it_alike() -> None:
+    limited = {"axes": {"passes": [1]}, "limits": {"simulated_time": "1us"}}
+    with pytest.raises(InputError, match=r"'.*' is the same run as '.*', with other limits: give both the same"):
+        expanded(study_of(one={"passes": [1, 2]}, two=limited))
+    assert len(expanded(study_of(one=limited, two=limited)).points) == 2
+
+
 def test_a_key_replaces_the_keys_below_it_that_were_said_before() -> None:
     base = {f"{CONTROL}.rate_ai": "50Mbps", CONTROL: "dcqcn"}
     assert control_of(the_point(study_of(base))) == "dcqcn"
