@@ -126,7 +126,7 @@ def _cap(
         sent, since = 0, now
 
     def left_ps(data: int) -> float:
-        gone, trips, opened = 0.0, 0, window
+        gone, trips, opened = 0.0, 0.0, window
         while flow.step and opened < enough and data - gone > opened:
             gone, trips, opened = gone + opened, trips + 1, opened + flow.step
         if opened < enough:
