@@ -134,6 +134,12 @@ def test_a_folder_of_results_and_one_of_traces_are_named(tmp_path: Path) -> None
     assert "is a folder of Chakra traces, expected a system file; give it as -w, --workload" in said
 
 
+def test_a_text_whose_first_line_looks_like_a_key_is_read_as_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "w.txt"
+    path.write_text("name: L\n", encoding="utf-8")
+    assert "holds keys" not in refused(path, "a workload")
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [("cluster.json", '{"num_nodes": 1}'), ("x.txt", ' {"a": 1}'), ("m.yaml", "# a\nname: L\n")],

@@ -75,6 +75,8 @@ def test_a_long_circle_is_cut_short() -> None:
     ranks = [[compute(number, (number + 1) % 50) for number in range(50)]]
     message = problem(ProgramsDeadlock, ranks)
     assert "waits for node 5 'n5', and so on over 50 nodes, waits for node 0: 50 of 50" in message
+    six = problem(ProgramsDeadlock, [[compute(number, (number + 1) % 6) for number in range(6)]])
+    assert "waits for node 5 'n5' waits for node 0: 6 of 6" in six
 
 
 def test_a_number_that_stands_there_twice_is_named() -> None:

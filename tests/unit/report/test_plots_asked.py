@@ -84,6 +84,7 @@ def test_a_result_that_was_not_saved_has_pictures(folder: Path) -> None:
         ("utilisation", "host7", "port 'host7' was not recorded"),
         ("rates", "01", "pair '01' is not two NPUs"),
         ("rates", "1-0", "nothing was recorded from NPU 1 to NPU 0"),
+        ("rates", "0-7", "nothing was recorded from NPU 0 to NPU 7"),
         ("bandwidth", "ALLTOAL", "collective 'ALLTOAL' is not one of ALLREDUCE"),
         ("exposed", "0", "'exposed' has nothing to select"),
     ],

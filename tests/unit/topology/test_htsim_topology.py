@@ -126,6 +126,7 @@ def test_the_file_is_known_by_what_is_in_it(tmp_path: Path) -> None:
         ("Podsize 4", "Podsize 6", r"Podsize 6 is no divisor of Nodes 16"),
         ("Podsize 4", "Podsiz 4", r"net.topo:3: 'Podsiz' is not one of Nodes, Tiers, Podsize; did you mean 'podsize'"),
         ("Tier 1", "Tier 2", r"net.topo:9: found 'Tier 2', expected 'Tier 1': the lowest first"),
+        ("Tier 1", "Tier 7", r"net.topo:9: found 'Tier 7', expected 'Tier 1': the lowest first"),
         (" Radix_Down 8\n", "", r"net.topo:14: Tier 2: 'radix_down' is missing"),
         (" Radix_Up 2\n", "", r"net.topo:4: Tier 0: 'radix_up' is missing"),
         (

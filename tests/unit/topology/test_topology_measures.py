@@ -21,7 +21,14 @@ from astra_ns3.topology.cut import bisection_bps, minimum_cut_bps
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.measures import measure, oversubscription
 from astra_ns3.topology.pair_delays import pair_delays
-from astra_ns3.topology.paths import base_round_trip_ps, farthest_hosts, longest_path, path, slowest_path
+from astra_ns3.topology.paths import (
+    base_round_trip_ps,
+    farthest_hosts,
+    longest_path,
+    path,
+    round_trip_ps,
+    slowest_path,
+)
 from astra_ns3.topology.routes import shortest_paths
 
 G = 10**9
@@ -65,6 +72,16 @@ def test_the_round_trip_stores_and_forwards_at_every_node() -> None:
     # Two links of 100 Gb/s (123.04 ns for a packet, 6.72 for an ACK) and two of 400 (30.76 and 1.68), 500 ns each.
     graph = build("leaf-spine", leaves=2, spines=2, hosts_per_leaf=2, uplink={"rate": "400Gbps"})
     assert base_round_trip_ps(graph, PACKET, ACK) == 2 * (123_040 + 6_720 + 30_760 + 1_680) + 8 * 500_000
+
+
+def test_the_answer_meets_switches_that_cut_through_in_the_other_order() -> None:
+    """A switch from a line of 100 Gb/s to one of 400 passes on later than one from 400 to 100."""
+    uplink = {**LINK, "rate": "400Gbps"}
+    links = longest_path(build("leaf-spine", leaves=2, spines=1, hosts_per_leaf=1, uplink=uplink))
+    delays = 2 * sum(link.delay_ps for link in links)
+    first, last = (round_trip_ps(links, PACKET, 0, cut) - delays for cut in ((64, 0, 0), (0, 0, 64)))
+    assert first != last
+    assert round_trip_ps(links, 0, PACKET, (0, 0, 64)) - delays == first
 
 
 def test_the_longest_path_goes_to_another_node_if_that_is_no_nearer() -> None:
