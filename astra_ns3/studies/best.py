@@ -128,7 +128,8 @@ def _unlike(own: Sequence[tuple[Point, Row]]) -> list[str]:
                 "asynchronous": str(file.parallel.asynchronous),
             }
         if row["status"] == DONE:
-            work |= {name: repr(row.get(name)) for name in ("samples_per_iteration", "dropped_share")}
+            dropped = float(row.get("dropped_share") or 0)  # a model without experts has none
+            work |= {"samples_per_iteration": repr(row.get("samples_per_iteration")), "dropped_share": repr(dropped)}
         for name, value in work.items():
             found[name].add(value)
     return [name for name, values in found.items() if len(values) > 1]
