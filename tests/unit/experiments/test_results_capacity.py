@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,6 +155,15 @@ def test_the_least_of_what_is_allowed_is_available(monkeypatch: pytest.MonkeyPat
     require_memory("this", 20, "do that")
     with pytest.raises(InputError, match=r"^this would need about 21 B of memory, b has 20 B left; do that$"):
         require_memory("this", 21, "do that")
+
+
+def test_a_limit_on_memory_counts_what_is_resident_not_what_is_mapped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "statm").write_text("1000 10 5 1 0 9 0\n", encoding="utf-8")
+    monkeypatch.setattr(memory, "_STATM", tmp_path / "statm")
+    page = os.sysconf("SC_PAGE_SIZE")
+    assert available_memory(100 * page) == Available(90 * page, "the limit on memory has")
 
 
 def test_nothing_is_refused_where_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

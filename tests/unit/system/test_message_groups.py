@@ -78,3 +78,11 @@ def test_messages_of_another_rule_number_their_groups_by_one_method_of_their_own
     assert network.asked == [((1, 3), OWN_DELAY_PS)], "the invitation goes the other way"
     assert [(npu, group) for npu, group, _ in network.started] == [(3, 0), (1, 0)]
     assert len(network.schedules) == 1
+
+
+def test_what_is_posted_with_rendezvous_runs_as_invitation_and_data() -> None:
+    """A stalled run names both: the invitation is what may not have come."""
+    messages = SystemLayer(Network(), system(), (4,), ["a"], _nothing).messages
+    messages.send(_message(0, 2, 100, rendezvous=True))
+    messages.send(_message(1, 3, 100))
+    assert [len(messages.running(npu)) for npu in range(4)] == [2, 1, 0, 0]
