@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from oracles.roce_times import Star
@@ -15,6 +16,8 @@ from support.transports import transport_of
 import astra_ns3
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network, read_network
 from astra_ns3.config.transports.tcp import TcpTransport
+from astra_ns3.network.ideal.packets import PacketIdeal
+from astra_ns3.network.plan import plan_network
 
 MIXED = NETWORKS / "hier-mixed.yaml"
 G = 10**9
@@ -70,6 +73,19 @@ def test_of_three_dimensions_the_highest_counts(wires: str, kinds: list[str], ov
     network = parse_network({"topology": topology, "transports": kinds})
     found = {npu for npu in range(1, 8) if opened(one(network, 0, npu)) == (1, 0)}
     assert found == over_tcp
+
+
+def test_a_message_s_ideal_is_that_of_the_transport_it_goes_over() -> None:
+    """NPU 0 to each other of 2 x 2 x 2 hosts below one switch, where a path is like any other."""
+    topology = {"kind": "single-switch", "npus": 8, "dimensions": [2, 2, 2], "link": LINK, "switch": SWITCH}
+
+    def ideal_ps(keys: dict[str, Any]) -> list[int]:
+        ideal = PacketIdeal(plan_network(parse_network({"topology": topology, **keys})))
+        others = np.arange(1, 8, dtype=np.int32)
+        return ideal(np.zeros_like(others), others, np.full(7, SIZE)).tolist()
+
+    roce, tcp = ideal_ps({"transport": "roce"}), ideal_ps({"transport": "tcp"})
+    assert ideal_ps({"transports": ["roce", "roce", "tcp"]}) == roce[:3] + tcp[3:]
 
 
 def test_the_main_job_runs_over_both_and_opens_what_each_needs(tmp_path: Path) -> None:
