@@ -189,6 +189,13 @@ def test_a_message_to_oneself_takes_no_time_whichever_end_is_first() -> None:
     assert Played(graph).times == {(0, 1): (0, 5), (0, 2): (0, 5), (0, 3): (5, 5), (0, 4): (0, 0), (0, 5): (0, 0)}
 
 
+def test_of_receives_from_oneself_with_one_tag_the_first_gets_the_first_message() -> None:
+    played = Played(
+        (receive(1, 0, 8), receive(2, 0, 8), compute(3, 5), send(4, 0, 8, 3), compute(5, 5, 4), send(6, 0, 8, 5))
+    )
+    assert (played.times[0, 1], played.times[0, 2]) == ((0, 5), (0, 10))
+
+
 def test_a_collective_with_nothing_to_do_is_done_at_once() -> None:
     alone, empty, nowhere = collective(1, 64, group="1"), collective(2, 0), collective(3, 8, dimensions=(False,))
     graph = alone, empty, nowhere, compute(4, 1, 1, 2, 3)
