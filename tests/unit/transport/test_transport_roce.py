@@ -175,6 +175,9 @@ def test_headroom_may_be_given_or_be_a_multiple_of_rate_and_delay() -> None:
     # The known code: 400 Gb/s x 500 ns / 8 x 3.
     assert port_headroom_bytes(PfcConfig.model_validate({"headroom_factor": 3}), port, 1082) == 75_000
     assert port_headroom_bytes(PfcConfig(), port, 1082) == 50_000 + 3246 + 84
+    # Half of 8 Gb/s x 3 ns, which is 3 bytes, is two whole bytes.
+    short = PortOutline(8 * GBPS, 3 * NS)
+    assert port_headroom_bytes(PfcConfig.model_validate({"headroom_factor": 0.5}), short, 1082) == 2
 
 
 def test_the_round_trip_is_a_packet_there_and_an_ack_back() -> None:
