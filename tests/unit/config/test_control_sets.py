@@ -162,6 +162,7 @@ def test_a_key_that_contradicts_the_set_is_named() -> None:
         numbers({"kind": "timely", "t_low": "1ms"})
     with pytest.raises(InputError, match="t_low': 1ms is above t_high, 500us"):
         plan_of({"kind": "roce", "congestion_control": {"kind": "timely", "t_low": "1ms"}})
+    assert numbers({"kind": "timely", "t_low": "500us"}).numbers["t_low"] == 500 * US
 
 
 def plan_of(transport: object, rate: str = "100Gbps", switch: dict[str, Any] | None = None) -> NetworkPlan:
