@@ -82,7 +82,8 @@ def test_a_message_s_ideal_is_that_of_the_transport_it_goes_over() -> None:
     def ideal_ps(keys: dict[str, Any]) -> list[int]:
         ideal = PacketIdeal(plan_network(parse_network({"topology": topology, **keys})))
         others = np.arange(1, 8, dtype=np.int32)
-        return ideal(np.zeros_like(others), others, np.full(7, SIZE)).tolist()
+        times: list[int] = ideal(np.zeros_like(others), others, np.full(7, SIZE)).tolist()
+        return times
 
     roce, tcp = ideal_ps({"transport": "roce"}), ideal_ps({"transport": "tcp"})
     assert ideal_ps({"transports": ["roce", "roce", "tcp"]}) == roce[:3] + tcp[3:]

@@ -98,8 +98,6 @@ def test_the_rates_of_a_grid_that_isn_t_the_network_s_are_not_known() -> None:
 
 def test_a_grid_that_is_given_goes_first() -> None:
     assert tenancy_of("a", range(8), 0, (2, 4), (8,), (10.0,)).dimensions == (2, 4)
-    assert tenancy_of("a", range(8), 0, (2, 4), (4, 2), (10.0, 20.0)).bandwidths is None
-    assert tenancy_of("a", range(8), 0, (4, 2), (4, 2), (10.0, 20.0)).bandwidths == (10.0, 20.0)
     with pytest.raises(InputError, match=r"tenant 'a': dimensions \(3, 2\) make 6 NPUs, it has 8"):
         tenancy_of("a", range(8), 0, (3, 2), (8,), (10.0,))
 
