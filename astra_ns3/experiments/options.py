@@ -1,4 +1,4 @@
-"""What a run's options change of its files."""
+"""Options of a run, which change what its files say."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def study_text(result: StudyResult) -> str:
 
 
 def _warned(warnings: Sequence[tuple[str, int]]) -> list[str]:
-    """What runs warned of, in at most one paragraph."""
+    """Return the warnings of runs as a paragraph, or nothing."""
     lines = [(counted(runs, "run", "runs"), words) for words, runs in warnings[:_MOST_WARNINGS]]
     more = f"\n  and {len(warnings) - _MOST_WARNINGS} more" if len(warnings) > _MOST_WARNINGS else ""
     return [f"warned\n{aligned(lines, indent='  ')}{more}"] * bool(lines)

@@ -1,4 +1,4 @@
-"""What a transport tells the rest of the program, whichever transport it is."""
+"""The base class of transports: all that the rest of the program asks of one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TransportCosts:
 
 @dataclass(frozen=True)
 class SharedByFlows:
-    """What the flows of two NPUs wait for each other on, and how each of them gets its own."""
+    """A queue pair or connection that the flows of two NPUs share, and the key that gives each its own."""
 
     shared: str
     remedy: str
@@ -84,8 +84,7 @@ class Transport(ABC):
     pair or connection has under way: 0 for no limit, A_ROUND_TRIP where marks hold it there;
     ``flow_first_window_bytes``: of a new connection, which grows by ``flow_window_growth`` of what is acknowledged, 0
     where windows don't grow; ``flow_window_step_bytes``: by so much in each round trip, without a largest;
-    ``flow_opening_wire_bytes``: of the packet each way that opens a connection, 0 where
-    nothing does.
+    ``flow_opening_wire_bytes``: of the packet each way that opens a connection, 0 where nothing does.
     """
 
     kind: ClassVar[str]

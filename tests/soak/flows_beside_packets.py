@@ -48,7 +48,7 @@ def compared(seed: int, folder: Path, *, share: float) -> tuple[float, list[str]
     if floor and is_below(floor["share"]):
         problems.append(f"below the floor: {floor['share']}")
     hindered = ("retransmissions", "dropped_frames", "lost_frames", "pauses", "marked_frames")
-    over_tcp = '"kind": "tcp"' in case.document()  # which begins slowly
+    over_tcp = '"kind": "tcp"' in case.document()  # whose windows flows know on idle paths only
     if not over_tcp and not any(one["statistics"].get(name) for name in hindered) and not 1 / FACTOR < ratio < FACTOR:
         problems.append(f"the finish is {ratio:.2f} of that of packets")
     return ratio, [*problems, *_below_chain(request)]

@@ -72,6 +72,10 @@ class RoceControl(ConfigModel):
         """Whether it has a window of its own, whatever the transport's."""
         return False
 
+    def flow_window_step(self, numbers: Mapping[str, float]) -> float:
+        """For flows without packets: packets that its window grows by in each round trip; 0: it stays as it is."""
+        return 0.0
+
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """Whether it asks for the path's round-trip time."""
         return False
@@ -221,6 +225,10 @@ class Dctcp(_FromSet):
         """As RFC 8257 does, where asked for."""
         return bool(numbers["window"])
 
+    def flow_window_step(self, numbers: Mapping[str, float]) -> float:
+        """As TCP's congestion avoidance."""
+        return 1.0 if numbers["window"] else 0.0
+
     def unread(self, numbers: Mapping[str, float]) -> Iterable[tuple[str, str]]:
         """The number of the way that isn't chosen."""
         by_window = bool(numbers["window"])
@@ -297,6 +305,10 @@ class Swift(_FromSet):
     def moves_window(self, numbers: Mapping[str, float]) -> bool:
         """Always; packets are paced only below a window of one."""
         return True
+
+    def flow_window_step(self, numbers: Mapping[str, float]) -> float:
+        """Its additive increase."""
+        return numbers["ai"]
 
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """For the most that a window may be."""

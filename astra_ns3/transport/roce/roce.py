@@ -64,9 +64,7 @@ class Roce(Transport):
         """Return RoCE with these keys on a network; raises InputError for keys that contradict each other."""
         assert isinstance(keys, RoceTransport)
         parameters = roce_parameters(keys, *roce_lines(keys, outline))
-        numbers = parameters.control_parameters
-        # Both that move a window add a packet in each round trip, Swift times ``ai``.
-        step = keys.congestion_control.moves_window(numbers) * numbers.get("ai", 1.0) * parameters.payload_bytes
+        step = keys.congestion_control.flow_window_step(parameters.control_parameters) * parameters.payload_bytes
         window = window_bytes(parameters, outline)
         return cls(
             keys=keys,

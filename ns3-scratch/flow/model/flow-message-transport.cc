@@ -609,8 +609,8 @@ FlowMessageTransport::RoutesChanged()
                 m_network.SetRate(link, rate);
             }
         }
-        m_wayOf
-            .clear(); // a way is told by what its lines were like, and they are those of one pair
+        // Ways are found by what their lines were like, and have the ports of one pair.
+        m_wayOf.clear();
         for (Queue& queue : m_queues)
         {
             FindWays(queue);

@@ -198,6 +198,9 @@ def test_how_points_compute_the_same_work_leaves_them_comparable(tmp_path: Path)
     expansion = expanded(study_of(MODEL, one={"axes": axes}))
     outcomes = {point.address: done(point.address, 1.0, 1) for point in expansion.points}
     assert StudyResult(expansion, outcomes, tmp_path).best["one"].point is not None
+    first, outcome = next(iter(outcomes.items()))
+    nothing_dropped = {**outcomes, first: replace(outcome, measures={**outcome.measures, "dropped_share": 0})}
+    assert StudyResult(expansion, nothing_dropped, tmp_path).best["one"].point is not None
 
 
 def test_points_that_differ_in_their_seed_are_one_row_with_mean_and_deviation(tmp_path: Path) -> None:
