@@ -123,7 +123,6 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator,
                              uint32_t cores,
                              bool hostsApart) const
 {
-    cores = MayUseThreads() ? cores : 1;
     hostsApart = hostsApart && MayPlayHostsApart() && cores <= FabricLane::MOST_OF_HOSTS;
     Windows windows = PlanWindows(shortestPs, false);
     const auto count = [](const Windows& planned) {
@@ -205,19 +204,7 @@ FabricNetwork::DescribeOneCore() const
     {
         return "observe.queues, a capture or a hook listens to a switch";
     }
-    return MayUseThreads() ? "no switch is far enough from the hosts to be played beside them"
-                           : "switches cut through by the rules of astra-network-ns3";
-}
-
-bool
-FabricNetwork::MayUseThreads() const
-{
-    // Such a port has to know whether what is on its way has been taken by its head.
-    return std::none_of(m_links.begin(), m_links.end(), [](const auto& link) {
-        return std::any_of(link.begin(), link.end(), [](const auto& port) {
-            return port->IsOldestFirst() && port->GetAnnouncedBytes() > 0;
-        });
-    });
+    return "no switch is far enough from the hosts to be played beside them";
 }
 
 } // namespace astra_ns3

@@ -127,8 +127,6 @@ class FabricNetwork
     bool IsTraced(const std::vector<uint32_t>& groups) const;
     /// \return whether hosts may be played by themselves, as far as the network is concerned
     bool MayPlayHostsApart() const;
-    /// \return whether several threads may play the switches
-    bool MayUseThreads() const;
 
     /// One end of a link that is being made.
     struct End

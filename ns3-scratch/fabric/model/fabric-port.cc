@@ -33,9 +33,8 @@ FabricPort::Enqueue(FabricFrame* frame)
         Mark(frame, nowPs);
     }
     // With nothing on its way the line was idle: there is no departure that could be due just now.
-    // There is one if something waits, and what was on the line has been taken by its head.
-    // (With threads the far end knows what is on its way, but no head is taken.)
-    const bool nothing = m_threads ? m_line.GetLastArrivalPs() <= nowPs : m_wire.IsEmpty();
+    // The line is asked, not the wire: when a head is taken off hangs on what is played first.
+    const bool nothing = m_line.GetLastArrivalPs() <= nowPs;
     const bool idle = nothing && !m_queues.IsReady() && m_line.IsFree(nowPs);
     if ((m_line.IsFree(duePs) || idle) && !m_queues.IsStopped(priority))
     {

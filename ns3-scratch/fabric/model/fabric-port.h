@@ -191,12 +191,6 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
      */
     void AnnounceHeads(uint32_t headerBytes);
 
-    /// \return whether at equal times what was scheduled first comes first
-    bool IsOldestFirst() const
-    {
-        return m_oldestFirst;
-    }
-
     /// \return bytes of a frame that must be at the far end before it may send it on; 0: all
     uint32_t GetAnnouncedBytes() const;
     /**
