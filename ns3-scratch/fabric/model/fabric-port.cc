@@ -420,8 +420,9 @@ FabricPort::TakeOffLink(int64_t nowPs)
     if (m_wire.IsEmpty())
     {
         // The line was free before all of this frame arrived, so its successor has left by now.
-        // With only its head there nothing is due yet, and SetEvents sees to the successor.
-        Settle(nowPs);
+        // With only its head there nothing may be due yet, and SetEvents sees to the successor;
+        // with OldestFirst to one that is due just now as well, for what else arrives comes first.
+        Settle(m_oldestFirst ? nowPs - 1 : nowPs);
     }
     SetEvents(nowPs);
     return frame;
