@@ -236,6 +236,41 @@ def test_random_runs_that_once_differed(seed: int) -> None:
     assert outcome.problems == ()
 
 
+_EDGE = {"buffer": 104_715, "pfc": {"priorities": [3], "alpha": 4.0, "reserve": "1KB"}, "cut_through": 64}
+_SPINE = {"buffer": 60_678, "pfc": {"priorities": [3], "alpha": 1 / 64, "resume_offset": 4200}, "cut_through": 2100}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_heads_where_times_are_rounded(seed: int, tmp_path: Path) -> None:
+    """Whether a line is idle must not hang on whether the far end, in its window, has taken a head off it."""
+    draw = random.Random(seed)
+    link = {"rate": "25Gbps", "delay": "500ns"}
+    levels = [{"children": 3, "switch": _EDGE, "parents": 1}, {"children": 2, "switch": _SPINE, "parents": 2}]
+    network = {
+        "topology": {
+            "kind": "clos",
+            "levels": [{**level, "link": link} for level in levels],
+            "routing": {"kind": "spray"},
+        },
+        "transport": {
+            "kind": "roce",
+            "payload": 4096,
+            "congestion_control": "static-window",
+            "window_scales_with_rate": True,
+            "reliability": {"kind": "go-back-n", "retries": 500, "timeout": "500us"},
+            "time_rounding": "100ps",
+        },
+    }
+    pairs = [draw.sample(range(6), 2) for _ in range(12)]
+    rows = [f"{source},{receiver},{draw.randrange(2_000_000, 8_000_000)},0ns" for source, receiver in pairs]
+    flows = tmp_path / "flows.csv"
+    flows.write_text("\n".join(["source,destination,bytes,start", *rows]) + "\n", encoding="utf-8")
+    for way, observe, cores in (("windows", {}, 1), ("cores", {}, 2), ("list", {"queues": ["switch0:0"]}, 1)):
+        _play({**network, "observe": observe}, flows, tmp_path / way, 1, cores)
+    tables = [(tmp_path / way / "flows.parquet").read_bytes() for way in ("windows", "cores", "list")]
+    assert tables[0] == tables[1] == tables[2]
+
+
 _LEAF_SPINE = {
     "topology": {
         "kind": "leaf-spine",
