@@ -308,3 +308,17 @@ def test_a_trace_of_the_wrong_signature_is_an_input_error(tmp_path: Path) -> Non
         f"    context.trace(context.port('host0'), 'Transmit', '{wanted[1]}', lambda time, packet: None)\n",
     )
     assert named.returncode == 0, named.stderr[:400]
+
+
+def test_a_syn_ack_that_comes_again_is_acknowledged() -> None:
+    """SYN-ACKs come at 2, 6, 14, 30 and 62 ms, none behind 126; data at 50 and 150. All before 55 are lost."""
+
+    def lose(context: Any) -> None:
+        port = context.port("host0:0")
+        context.schedule(1_500_000, lambda: port.SetErrorRate(1.0))  # the SYN is through
+        context.schedule(55_000_000_000, lambda: port.SetErrorRate(0.0))
+
+    network = star(2, min_rto="50ms", connect_timeout="2ms", connect_retries=6)
+    played = play(network, one_message(), 1000, on_built=lose)
+    assert 150_000_000_000 < played.end_ps < 151_000_000_000
+    assert played.ports["host0"]["lost_frames"] == 1 + 4 + 2  # the first ACK, four more, data twice

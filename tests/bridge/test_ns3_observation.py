@@ -11,10 +11,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from oracles.tcp_times import HEADERS, Star
+from support.small_run import small_system
 from support.star_network import Played, Row, by_hand, incast, one_message, play, star
 
+import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.workload.files.astra_sim import parse_workload
 
 SENDERS = 4
 SIZE = 300_000
@@ -109,6 +112,32 @@ def pcap_records(path: Path) -> Iterator[tuple[int, bytes, int]]:
         yield seconds * 10**9 + nanoseconds, content[offset : offset + captured], original
         offset += captured
     assert offset == len(content)
+
+
+def test_where_some_messages_go_over_tcp_and_others_over_roce_all_are_ethernet_frames(tmp_path: Path) -> None:
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    topology = {"kind": "single-switch", "npus": 4, "link": link, "switch": {"buffer": "1MB"}, "dimensions": [2, 2]}
+    network = {"topology": topology, "transports": ["tcp", "roce"], "observe": {"pcap": ["host2"]}}
+    workload = "DATA\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4000 1\n"
+    astra_ns3.run(
+        network=parse_network(network),
+        workload=parse_workload(workload, "one.txt"),
+        system=small_system(**{"all-reduce-implementation": ["ring", "ring"]}),
+        output=tmp_path,
+    )
+    content = (tmp_path / "host2.pcap").read_bytes()
+    assert struct.unpack_from("<I", content, 20) == (1,)  # Ethernet
+    found = set()
+    offset = 24
+    while offset < len(content):
+        _, _, kept, length = struct.unpack_from("<IIII", content, offset)
+        frame = content[offset + 16 : offset + 16 + kept]
+        offset += 16 + kept
+        assert frame[6:14] == bytes.fromhex("0200000000020800")  # from NPU 2, IPv4
+        assert int.from_bytes(frame[16:18], "big") == length - 14
+        assert int.from_bytes(frame[2:6], "big") + 0x0A000001 == int.from_bytes(frame[30:34], "big")
+        found.add((frame[23], frame[5]))
+    assert found == {(6, 3), (17, 0)}  # TCP to its neighbour, UDP to the other pair
 
 
 def test_the_second_port_of_a_host_is_observed_under_its_name(tmp_path: Path) -> None:

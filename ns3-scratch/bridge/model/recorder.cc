@@ -8,6 +8,7 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <stdexcept>
 
@@ -21,6 +22,38 @@ namespace
 constexpr uint32_t LINK_TYPE_RAW = 101;    // pcap: packets begin with the IP header
 constexpr uint32_t LINK_TYPE_ETHERNET = 1; // pcap: packets begin with the Ethernet header
 constexpr uint32_t PCAP_BYTES = 96;        // of each packet: all headers with all options
+
+constexpr uint32_t ETHERNET_BYTES = 14;
+constexpr uint8_t IPV4_BEGINS = 0x45;       // version 4, five words; no NIC's address begins so
+constexpr uint32_t FIRST_HOST = 0x0a000001; // address of NPU 0
+
+/// \return a packet as an Ethernet frame: TCP's begin with the IP header
+Ptr<const Packet>
+InEthernet(const Ptr<const Packet>& packet)
+{
+    std::array<uint8_t, 20> ip{};
+    packet->CopyData(ip.data(), ip.size());
+    if (ip[0] != IPV4_BEGINS)
+    {
+        return packet;
+    }
+    std::array<uint8_t, ETHERNET_BYTES> header{};
+    const auto put = [&ip, &header](std::size_t from, std::size_t to) {
+        const uint32_t address =
+            ip[from] << 24 | ip[from + 1] << 16 | ip[from + 2] << 8 | ip[from + 3];
+        header[to] = 0x02; // as of RoCE's frames: locally administered, and the NPU's number
+        for (uint32_t byte = 0; byte < 4; ++byte)
+        {
+            header[to + 2 + byte] = (address - FIRST_HOST) >> (24 - 8 * byte);
+        }
+    };
+    put(16, 0);
+    put(12, 6);
+    header[12] = 0x08; // IPv4
+    Ptr<Packet> frame = Create<Packet>(header.data(), ETHERNET_BYTES);
+    frame->AddAtEnd(packet);
+    return frame;
+}
 
 /// Do something with each port of a list of pairs of numbers.
 template <typename ACTION>
@@ -127,12 +160,12 @@ Recorder::Capture(const CaptureDescription& capture, bool ethernet)
     port->TraceConnectWithoutContext(
         "Transmit",
         Callback<void, Time, Ptr<const Packet>>(
-            [file, &captures = m_captures](Time time, Ptr<const Packet> packet) {
+            [file, ethernet, &captures = m_captures](Time time, Ptr<const Packet> packet) {
                 // They are closed when a hook plays on after the end; and ns-3 would end the
                 // process when the disk is full.
                 if (!captures.empty() && !file->Fail())
                 {
-                    file->Write(time, packet);
+                    file->Write(time, ethernet ? InEthernet(packet) : packet);
                 }
             }));
 }

@@ -3,14 +3,21 @@
 
 #include "ns3/simulator.h"
 #include "ns3/tcp-congestion-ops.h"
+#include "ns3/tcp-header.h"
 #include "ns3/tcp-tx-buffer.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ns3
 {
 
 NS_OBJECT_ENSURE_REGISTERED(FabricTcpSocket);
+
+namespace
+{
+constexpr std::size_t FLAGS_BYTE = 13; // of a TCP header
+} // namespace
 
 TypeId
 FabricTcpSocket::GetTypeId()
@@ -32,6 +39,21 @@ Ptr<TcpSocketBase>
 FabricTcpSocket::Fork()
 {
     return CopyObject<FabricTcpSocket>(this);
+}
+
+void
+FabricTcpSocket::DoForwardUp(Ptr<Packet> packet,
+                             const Address& fromAddress,
+                             const Address& toAddress)
+{
+    std::array<uint8_t, FLAGS_BYTE + 1> header{};
+    packet->CopyData(header.data(), header.size());
+    const bool again = m_state == ESTABLISHED && (header[FLAGS_BYTE] & TcpHeader::SYN);
+    TcpSocketBase::DoForwardUp(packet, fromAddress, toAddress);
+    if (again)
+    {
+        SendEmptyPacket(TcpHeader::ACK);
+    }
 }
 
 void

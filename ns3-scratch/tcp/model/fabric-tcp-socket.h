@@ -24,6 +24,11 @@ namespace ns3
  * section 3.1, leaves a window of one segment even after a timeout; so does this class whenever
  * nothing is in flight.
  *
+ * TcpSocketBase leaves a SYN-ACK that comes once more unanswered. Where the acknowledgement of the
+ * first was lost, and the data behind it too, the other side gives up its handshake, and then
+ * nothing answers the data any more. RFC 9293, section 3.10.7.4, has it acknowledged; so does this
+ * class.
+ *
  * TcpSocketBase asks TcpTxBuffer::NextSeg for each segment that it sends, and once more before it
  * stops. NextSeg looks through all segments that are on their way for one that is lost. While none
  * is lost, the answer is known: the next unsent byte. So this class sends whole new segments itself
@@ -40,6 +45,9 @@ class FabricTcpSocket : public TcpSocketBase
 
   protected:
     Ptr<TcpSocketBase> Fork() override;
+    void DoForwardUp(Ptr<Packet> packet,
+                     const Address& fromAddress,
+                     const Address& toAddress) override;
     void ProcessAck(const SequenceNumber32& ackNumber,
                     bool scoreboardUpdated,
                     uint32_t currentDelivered,
