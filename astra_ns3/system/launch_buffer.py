@@ -15,10 +15,11 @@ _place = itemgetter(0)
 class LaunchBuffer:
     """Hands launches on at once, or keeps them between :meth:`keep` and :meth:`hand_over`.
 
-    ``place``: that of what comes next, among what is kept; what has the same place stays in its order.
+    ``place``: that of what comes next, among what is kept; what has the same place stays in its order. ``moment``: how
+    often something was kept.
     """
 
-    __slots__ = ("_kept", "_launch_all", "_network", "_timers", "place")
+    __slots__ = ("_kept", "_launch_all", "_network", "_timers", "moment", "place")
 
     def __init__(self, network: NetworkBackend) -> None:
         self._network = network
@@ -26,6 +27,7 @@ class LaunchBuffer:
         self._kept: list[tuple[int, Launch]] | None = None
         self._timers: list[tuple[int, _Timer]] = []
         self.place = 0
+        self.moment = 0
 
     @property
     def keeps(self) -> bool:
@@ -49,6 +51,7 @@ class LaunchBuffer:
     def keep(self) -> None:
         """Keep what comes."""
         self._kept = []
+        self.moment += 1
 
     def hand_over(self) -> None:
         """Hand on what was kept, in the order of the places; timers after what is launched."""

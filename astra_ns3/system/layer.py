@@ -267,13 +267,19 @@ class SystemLayer:
         return collective
 
     def _hold(self, collective: Collective, npu: int, now_ps: int) -> None:
-        """Hold a collective back until each role has issued it; then it begins on all who have."""
+        """Hold a collective back until each role has issued it; then it begins on all who have.
+
+        In the order of their numbers, at the last of their places, so that it makes no difference who plays them.
+        """
         assert self._roles is not None
+        launches = self.launches
         collective.held.append(npu)
+        collective.hold(launches.moment, launches.place)
         collective.absent_roles.discard(self._roles[npu])
         if collective.absent_roles:
             return
-        for held in collective.held:
+        launches.place = collective.place
+        for held in sorted(collective.held):
             handle = collective.handles[held]
             assert handle is not None
             if held in self._observers:

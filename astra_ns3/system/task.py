@@ -38,8 +38,8 @@ class Collective:
     ``algorithm``: that of each phase; ``group_ranks``: how many NPUs exchange data with each other.
     ``first_tasks``: the first phase of each chunk; none if there is nothing to do. ``left[npu]``: chunks that a member
     has still to finish; ``handles[npu]``: None until it has issued it. ``absent_roles``: those that have not issued it
-    on any NPU, which holds it ``held`` on those that have. ``stands_for``: this is what one member plays instead of
-    that collective.
+    on any NPU, which holds it ``held`` on those that have, the last at a ``place`` of a ``moment``. ``stands_for``:
+    this is what one member plays instead of that collective.
     """
 
     __slots__ = (
@@ -53,6 +53,8 @@ class Collective:
         "left",
         "members",
         "members_left",
+        "moment",
+        "place",
         "request",
         "stands_for",
     )
@@ -67,6 +69,7 @@ class Collective:
         self.handles: PerNpu[Handle | None] = []
         self.absent_roles: set[int] = set()
         self.held: list[int] = []
+        self.moment = self.place = 0
         self.members = self.members_left = 0
         self.stands_for: Collective | None = None
 
@@ -79,6 +82,11 @@ class Collective:
         if first_tasks:
             self.left = per_npu(communicator, npus, len(first_tasks))
             self.handles = per_npu(communicator, npus, None)
+
+    def hold(self, moment: int, place: int) -> None:
+        """It is held on one more."""
+        self.place = max(self.place, place) if moment == self.moment else place
+        self.moment = moment
 
     def tasks(self) -> list[Task]:
         """Every phase of every chunk."""

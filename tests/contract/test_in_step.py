@@ -18,11 +18,13 @@ from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import Columns, RecordedTable, TableSink
 from astra_ns3.network.records import RecorderOptions, RunRecords
+from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.player import cohort_player
 from astra_ns3.playing.player.programs_driver import ProgramsDriver
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.system.layer import SystemLayer
 from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PARAMETERS = 2_880
@@ -210,3 +212,36 @@ def test_parameter_servers_are_the_same_played_alone(
 ) -> None:
     plan = _servers(asynchronous)
     _same_alone(lambda: _play(plan, 16, backend, transport, 1), monkeypatch)
+
+
+def _drawn_loop(seed: int) -> Programs:
+    """Layers whose collectives count as done an update later."""
+    draw = random.Random(seed)
+    lines = []
+    for number in range(draw.randint(1, 4)):
+        kinds = [draw.choice(["ALLREDUCE", "ALLTOALL", "NONE"]) for _ in range(3)]
+        sizes = [0 if kind == "NONE" else draw.choice([800, 48_000]) for kind in kinds]
+        passes = [f"{draw.choice([0, 500, 3000])} {kind} {size}" for kind, size in zip(kinds, sizes, strict=True)]
+        lines.append(f"layer{number} -1 {' '.join(passes)} {draw.choice([0, 100, 2500])}")
+    strategy = draw.choice(["DATA", "MODEL", "MICRO"])
+    return Programs.of(parse_workload("\n".join([strategy, str(len(lines)), *lines]) + "\n"), 2, (8,))
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_loop_with_update_times_is_the_same_played_alone(
+    seed: int, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buffer = "40KB" if backend == "ns3" and seed % 2 else "1GB"
+
+    def play() -> RunRecords:
+        planned = plan_network(_network(transport, 8, buffer), EndpointModel(10_000))
+        network = create_backend(backend, planned, seed=1, recorder=RecorderOptions())
+        try:
+            driver = ProgramsDriver(network, training_system(1, splits=1 + seed % 3), _drawn_loop(seed))
+            driver.run()
+            return driver.records()
+        finally:
+            network.close()
+
+    _same_alone(play, monkeypatch)

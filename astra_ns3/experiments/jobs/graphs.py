@@ -114,6 +114,7 @@ class GraphJob(Job):
             journal_to=playing.journal_to,
             nodes_to=playing.nodes_to,
             slowdown=playing.slowdown,
+            alike=self.workload.npus < prod(platform.dimensions) and not self._counted(platform).sends,
         )
 
     def _played_on(self, platform: Platform) -> GraphWorkload:

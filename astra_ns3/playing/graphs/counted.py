@@ -26,7 +26,8 @@ MOST_KINDS = 50_000
 @dataclass
 class GraphCounts:
     """``requests``: each kind of collective, with one that stands for all of it, and how often; ``messages``: how often
-    each (source, destination, bytes). ``computations`` of all NPUs take time; ``whole``: whether all was counted."""
+    each (source, destination, bytes). ``computations`` of all NPUs take time; ``whole``: whether all was counted;
+    ``sends``: whether any node sends a message, be it to its own NPU."""
 
     kinds: Counter[RequestKind] = field(default_factory=Counter)
     messages: Counter[tuple[int, int, int]] = field(default_factory=Counter)
@@ -35,6 +36,7 @@ class GraphCounts:
     npu0_compute_ps: int = 0
     nodes: int = 0
     whole: bool = True
+    sends: bool = False
 
     @property
     def requests(self) -> Counts:
@@ -149,6 +151,7 @@ class NodeCounter:
             self._counts.npu0_compute_ps = computed_ps
 
     def _count_message(self, npu: int, node: GraphNode) -> None:
+        self._counts.sends = True
         sent = npu, node.peer, max(node.bytes or 0, 1)
         if sent in self._sent:
             self._sent[sent] += 1

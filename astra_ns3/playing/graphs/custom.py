@@ -121,7 +121,7 @@ class CustomCollectives:
 
         window = Window(nodes, _WINDOW, self._traces[kind].source)
         ready = ReadyNodes(lambda node: Slot.NONE, by_number=True)
-        player: NpuPlayer = NpuPlayer(npu, window, ready, begin, lambda: done(player), told=told)
+        player: NpuPlayer = NpuPlayer([npu], window, ready, begin, lambda _: done(player), told=told)
         return player
 
     def _read(self, kind: CollectiveKind, rank: int, ranks: int) -> list[GraphNode]:

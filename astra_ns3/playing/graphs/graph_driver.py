@@ -12,14 +12,16 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import SimulationStalled, of_npus, refuse, wrong
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.recorded import TableSink
-from astra_ns3.network.records import Chain, LayerTimes, RoleTimes
+from astra_ns3.network.records import Chain, LayerTimes, NpuRecord, RoleTimes
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.graphs.communication import Requests
 from astra_ns3.playing.graphs.custom import CustomCollectives
 from astra_ns3.playing.graphs.graph_stall import describe_stall
+from astra_ns3.playing.graphs.in_step import InStep
 from astra_ns3.playing.graphs.memory_accesses import MemoryAccesses
 from astra_ns3.playing.graphs.node_rows import NodeRows
 from astra_ns3.playing.graphs.npu_player import NpuPlayer, Told
@@ -32,7 +34,7 @@ from astra_ns3.playing.slowdown.computations import SlowedComputations, slowed_b
 from astra_ns3.system.heard_in_order import heard_in_order
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.layer import ChunkWatcher, SystemLayer
-from astra_ns3.system.request import Handle
+from astra_ns3.system.request import CollectiveRequest, Handle
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.workload.graphs.durations import Durations
 
@@ -53,7 +55,8 @@ class GraphDriver(SystemDriver):
     called about ten times a second; what it raises ends the run. ``report_npu``: whose kinds of work the records tell
     of. ``journal_to``: takes what every NPU does, ``nodes_to`` every node; ``told`` hears of each node that has
     ended. ``slowdown``: what makes computations of devices longer, not those of hosts nor those inside a collective
-    that is itself a graph (None: nothing does). Raises InputError.
+    that is itself a graph (None: nothing does). ``alike``: all NPUs have the same graph, without messages. Raises
+    InputError.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class GraphDriver(SystemDriver):
         nodes_to: TableSink | None = None,
         told: Told | None = None,
         slowdown: ComputeSlowdown | None = None,
+        alike: bool = False,
     ) -> None:
         _check_npus(network, workload, report_npu)
         npus = network.npus
@@ -98,7 +102,12 @@ class GraphDriver(SystemDriver):
         self._sums = WorkSums(report_npu, self._journal)
         self._computations, watcher = slowed_by(slowdown, network, seed)
         self._system = self._made_system(system, sizes, bandwidths, compatibility, seed, watcher)
-        self._players = self._made_players(compatibility, told if self._node_rows is None else self._node_rows.ended)
+        told = told if self._node_rows is None else self._node_rows.ended
+        in_step = alike and self._may_play_in_step(system)
+        # Whoever wants to know of each NPU changes nothing of what is one event.
+        by_itself = not in_step or told is not None or self._journal is not None
+        self._players = self._made_players(compatibility, told, by_itself=by_itself)
+        self._in_step = InStep(self._system.launches, self._players, self._computations) if in_step else None
         self._left = npus
         self._started = False
 
@@ -127,34 +136,67 @@ class GraphDriver(SystemDriver):
             watcher=watcher,
         )
 
-    def _made_players(self, compatibility: Compatibility, told: Told | None) -> list[NpuPlayer]:
+    def _may_play_in_step(self, system: SystemConfig) -> bool:
+        """Return whether NPUs with the same graph may be played as one."""
+        return (
+            self._system.plays_alike
+            and self._meets
+            and not self._in_order
+            and not system.custom_collectives()
+            and (system.remote_memory is None or not system.remote_memory.there)
+            and (self._computations is None or self._computations.alike)
+        )
+
+    def _made_players(self, compatibility: Compatibility, told: Told | None, *, by_itself: bool) -> list[NpuPlayer]:
+        """The player of each NPU; the one that is reported plays by itself."""
         npus, by_number = self._network.npus, compatibility.nodes_of_graphs_by_number
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
-        return [
-            NpuPlayer(
-                npu,
-                Window(self._workload.nodes(npu), size, self._workload.file_of(npu)),
+        others = [npu for npu in range(npus) if npu != self._reported]
+        together = [[self._reported], *([others] if others else [])]
+        players: dict[int, NpuPlayer] = {}
+        for group in [[npu] for npu in range(npus)] if by_itself else together:
+            player = NpuPlayer(
+                group,
+                Window(self._workload.nodes(group[0]), size, self._workload.file_of(group[0])),
                 ReadyNodes(slot_of, by_number=by_number),
                 self._begin,
-                self._npu_done,
+                self._npus_done,
                 overlooks=compatibility.untimed_nodes_are_overlooked,
-                sums=self._sums_of(npu),
+                sums=self._sums_of(group[0]),
                 told=told,
             )
-            for npu in range(npus)
-        ]
+            players.update(dict.fromkeys(group, player))
+        return [players[npu] for npu in range(npus)]
 
     def start(self) -> None:
         """Put every NPU's start on the network's list of events; once."""
-        if not self._started:
-            self._started = True
-            for player in self._players:
-                self._network.call_later(player.npu, 0, player.start)
+        if self._started:
+            return
+        self._started = True
+        if self._in_step is not None:
+            self._in_step.start()
+            return
+        for player in self._players:
+            self._network.call_later(player.npu, 0, player.start)
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: NPUs have finished phases of chunks, at one moment and in this order."""
+        if self._in_step is None:
+            super().phases_done(npus, instances, time_ps)
+        else:
+            self._in_step.moments.phases_done(npus, instances, time_ps, self._system.phase_done)
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU finished a phase of a chunk."""
+        if self._in_step is None:
+            self._system.phase_done(npu, instance, time_ps)
+        else:
+            self._in_step.moments.phase_done(npu, instance, time_ps, self._system.phase_done)
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying which nodes wait for what, unless every NPU is done."""
-        waiting = [player for player in self._players if not player.done]
+        waiting = [(npu, player) for npu, player in enumerate(self._players) if not player.done]
         if waiting:
             handles = [(handle, node) for handle, (_, node) in self._running.items()]
             raise SimulationStalled(describe_stall(self._network, self._system, waiting, handles))
@@ -176,8 +218,8 @@ class GraphDriver(SystemDriver):
         if self._node_rows is not None:
             self._node_rows.hand_over()
 
-    def _each_npu(self) -> Sequence[NpuPlayer]:
-        return self._players
+    def _each_npu(self) -> Sequence[Walk]:
+        return [Walk(npu, player) for npu, player in enumerate(self._players)]
 
     def progress(self) -> tuple[int, int, int, int]:
         """Passes done and passes, of which a graph is one; nodes done on the reported NPU, and 0: nobody knows of how
@@ -186,22 +228,25 @@ class GraphDriver(SystemDriver):
 
     def computed_ps(self) -> int:
         """For how long the reported NPU has computed until now."""
-        return self._players[self._reported].record(self._network.now_ps()).compute_ps
+        return self._reported_record().compute_ps
 
     @property
     def chain(self) -> Chain:
         """The longest chain of nodes that wait for each other, over all NPUs."""
-        last = max(self._players, key=lambda player: player.window.chain_ps)
-        return Chain(last.window.chain_ps, last.npu)
+        npu, last = max(enumerate(self._players), key=lambda each: each[1].window.chain_ps)
+        return Chain(last.window.chain_ps, npu)
 
     def layers(self) -> tuple[LayerTimes, ...]:
         """The times of each kind of work on the reported NPU so far."""
-        return self._sums.layers(self._players[self._reported].record(self._network.now_ps()).finish_ps)
+        return self._sums.layers(self._reported_record().finish_ps)
 
     def roles(self) -> tuple[RoleTimes, ...]:
         """The reported NPU stands for all."""
-        finish_ps = self._players[self._reported].record(self._network.now_ps()).finish_ps
+        finish_ps = self._reported_record().finish_ps
         return (RoleTimes("all", self._reported, self.layers(), self._sums.exposed_by_group(finish_ps)),)
+
+    def _reported_record(self) -> NpuRecord:
+        return self._players[self._reported].record(self._reported, self._network.now_ps())
 
     def _sums_of(self, npu: int) -> WorkSums | None:
         """Where an NPU's time is booked: of the reported one, and of all if a journal wants to know."""
@@ -209,8 +254,8 @@ class GraphDriver(SystemDriver):
             return self._sums
         return None if self._journal is None else WorkSums(npu, self._journal)
 
-    def _npu_done(self) -> None:
-        self._left -= 1
+    def _npus_done(self, npus: int) -> None:
+        self._left -= npus
         if not self._left:
             self._network.stop()
 
@@ -243,6 +288,9 @@ class GraphDriver(SystemDriver):
     def _compute(self, computations: SlowedComputations, player: NpuPlayer, node: GraphNode, duration_ps: int) -> None:
         """A computation that something may slow down."""
         memory_ps = duration_ps if self._roofline and self._durations.memory_bound(node) else 0
+        if self._in_step is not None:
+            self._in_step.compute(player, node, duration_ps, memory_ps)
+            return
         ended = partial(player.ended, node, took_ps=duration_ps)
         computations.begin([player.npu], duration_ps, ended, memory_ps=memory_ps, number=node.number)
 
@@ -250,7 +298,25 @@ class GraphDriver(SystemDriver):
         if node.collective in self._custom:
             return self._begin_custom(player, node)
         request = self._requests.collective(player.npu, node)
-        return request is None or self._wait(self._system.issue(player.npu, request), player, node)
+        if request is None:
+            return True
+        if self._in_step is None:
+            return self._wait(self._system.issue(player.npu, request), player, node)
+        return self._issue_in_step(self._in_step.turns, player, node, request)
+
+    def _issue_in_step(
+        self, turns: Sequence[int], player: NpuPlayer, node: GraphNode, request: CollectiveRequest
+    ) -> bool:
+        """NPUs in step come to a collective."""
+        for npu in player.npus[1:]:
+            self._requests.collective(npu, node)  # raises if it isn't one of those who take part
+        if len(player.npus) > 1:
+            handles = self._system.issue_all(player.npus, turns, request)
+        else:
+            self._system.launches.place = turns[player.npu]
+            handles = [self._system.issue(player.npu, request)]
+        done = [self._wait(handle, player, node) for handle in handles]
+        return all(done)
 
     def _begin_custom(self, player: NpuPlayer, node: GraphNode) -> bool:
         """A collective that is itself a graph."""
@@ -312,6 +378,9 @@ class GraphDriver(SystemDriver):
             return None
         if duration_ps > _CHECKED_PS:
             self._check_end(player, node, duration_ps)
+        if self._in_step is not None:
+            self._in_step.begin(player, node, duration_ps)
+            return False
         ended = partial(player.ended, node, took_ps=duration_ps)
         if self._in_order:
             heard_in_order(self._network, player.npu, duration_ps, ended)
@@ -333,7 +402,23 @@ class GraphDriver(SystemDriver):
         handle.done = True
         player, node = self._running.pop(handle)
         waited = self._meets and node.kind is not NodeKind.SEND
-        player.ended(node, time_ps, since_ps=self._chains_ps[handle.collective] if waited else 0)
+        since_ps = self._chains_ps[handle.collective] if waited else 0
+        if self._in_step is not None:
+            self._in_step.heard(handle.npu, node, since_ps)
+        else:
+            player.ended(node, time_ps, since_ps=since_ps)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One NPU's walk, for the records."""
+
+    npu: int
+    player: NpuPlayer
+
+    def record(self, now_ps: int) -> NpuRecord:
+        """Its totals until now."""
+        return self.player.record(self.npu, now_ps)
 
 
 def _check_npus(network: NetworkBackend, workload: GraphWorkload, report_npu: int) -> None:

@@ -19,7 +19,7 @@ _MOST_NODES = 3
 def describe_stall(
     network: NetworkBackend,
     system: SystemLayer,
-    waiting: Sequence[NpuPlayer],
+    waiting: Sequence[tuple[int, NpuPlayer]],
     handles: Sequence[tuple[Handle, GraphNode]],
 ) -> str:
     """``waiting``: NPUs that aren't done; ``handles``: what goes on on all NPUs, and the node that asked for it."""
@@ -27,9 +27,9 @@ def describe_stall(
     of_npu: dict[int, list[str]] = {}
     for handle, node in handles:
         of_npu.setdefault(handle.npu, []).append(f"{name_of(node)} waits for {_waited_for(system, handle)}")
-    for player in waiting[:_MOST_NPUS]:
-        found = of_npu.get(player.npu) or [_idle(player)]
-        lines.append(f"NPU {player.npu}: " + some_of(found, _MOST_NODES, more=", and"))
+    for npu, player in waiting[:_MOST_NPUS]:
+        found = of_npu.get(npu) or [_idle(player)]
+        lines.append(f"NPU {npu}: " + some_of(found, _MOST_NODES, more=", and"))
     more = f"; and {len(waiting) - _MOST_NPUS} more" if len(waiting) > _MOST_NPUS else ""
     return (
         f"nothing is left to happen at {format_time(network.now_ps())} but {len(waiting)} of {network.npus} NPUs "

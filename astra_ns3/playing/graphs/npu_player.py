@@ -1,8 +1,8 @@
-"""One NPU's walk through its graph: which nodes go on, and what its time went into."""
+"""The walk of an NPU, or of several in step, through a graph: which nodes go on, and what the time went into."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.network.records import NpuRecord
@@ -19,7 +19,9 @@ Told = Callable[[int, GraphNode, int, int], None]
 
 
 class NpuPlayer:
-    """``overlooks``: what becomes ready by nodes that aren't run is looked at when another node ends.
+    """``npus``: in the order in which they do what they do at one moment.
+
+    ``overlooks``: what becomes ready by nodes that aren't run is looked at when another node ends.
 
     ``sums``: where the time is booked by kind of work; ``told``: hears of every node that has ended.
     """
@@ -36,7 +38,7 @@ class NpuPlayer:
         "done",
         "ended_nodes",
         "finish_ps",
-        "npu",
+        "npus",
         "running",
         "sums",
         "told",
@@ -45,17 +47,17 @@ class NpuPlayer:
 
     def __init__(
         self,
-        npu: int,
+        npus: list[int],
         window: Window,
         ready: ReadyNodes,
         begin: Begin,
-        on_done: Callable[[], None],
+        on_done: Callable[[int], None],
         *,
         overlooks: bool = False,
         sums: WorkSums | None = None,
         told: Told | None = None,
     ) -> None:
-        self.npu = npu
+        self.npus = npus
         self.window = window
         self.sums = sums
         self.told = told
@@ -71,6 +73,24 @@ class NpuPlayer:
         self._on_done = on_done
         self._overlooks = overlooks
         self._overlooked: list[GraphNode] = []
+
+    @property
+    def npu(self) -> int:
+        """The first, which stands for all."""
+        return self.npus[0]
+
+    def split(self, groups: Sequence[list[int]]) -> list[NpuPlayer]:
+        """Return a player for each of ``groups``, which all NPUs are in; nothing is left of this one."""
+        parts = []
+        for npus, window in zip(groups, self.window.split(len(groups)), strict=True):
+            part = NpuPlayer(
+                npus, window, self._ready.copy(), self._begin, self._on_done, overlooks=self._overlooks, told=self.told
+            )
+            part.running, part.done, part.ended_nodes = dict(self.running), self.done, self.ended_nodes
+            part.compute_ps, part.computes_since_ps = self.compute_ps, self.computes_since_ps
+            part.finish_ps, part._overlooked = self.finish_ps, list(self._overlooked)
+            parts.append(part)
+        return parts
 
     def start(self, time_ps: int) -> None:
         """Begin what can begin."""
@@ -94,12 +114,12 @@ class NpuPlayer:
         self.window.finish(number, took_ps, since_ps)
         self._look(time_ps)
 
-    def record(self, now_ps: int) -> NpuRecord:
-        """Totals; what goes on counts until now."""
+    def record(self, npu: int, now_ps: int) -> NpuRecord:
+        """The totals of one of its NPUs; what goes on counts until now."""
         finish_ps = self.finish_ps if self.done else now_ps
         since_ps = self.computes_since_ps
         compute_ps = self.compute_ps + (0 if since_ps is None else now_ps - since_ps)
-        return NpuRecord(self.npu, finish_ps, compute_ps, finish_ps - compute_ps, self.done)
+        return NpuRecord(npu, finish_ps, compute_ps, finish_ps - compute_ps, self.done)
 
     def waiting(self) -> list[GraphNode]:
         """Nodes that are ready and wait for their place."""
@@ -131,7 +151,7 @@ class NpuPlayer:
                 self._pass_over(node, time_ps, at_once)
         if not running and window.empty:
             self.done = True
-            self._on_done()
+            self._on_done(len(self.npus))
 
     def _pass_over(self, node: GraphNode, time_ps: int, at_once: bool | None) -> None:
         """A node is done at once, or (None) isn't run at all."""

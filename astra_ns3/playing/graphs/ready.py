@@ -24,6 +24,13 @@ class ReadyNodes:
         self._busy = [False] * len(_SLOTS)
         self._waiting = 0
 
+    def copy(self) -> ReadyNodes:
+        """Return another with the same nodes."""
+        other = ReadyNodes(self._slot_of, by_number=self._by_number)
+        other._heaps = [list(heap) for heap in self._heaps]
+        other._busy, other._waiting = list(self._busy), self._waiting
+        return other
+
     def add(self, nodes: list[GraphNode]) -> None:
         """Nodes have become ready."""
         for node in nodes:

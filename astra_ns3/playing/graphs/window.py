@@ -9,6 +9,7 @@ first even if the rules would have it so.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import tee
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.errors import wrong
@@ -67,6 +68,19 @@ class Window:
     def unfinished_parents(self, node: GraphNode) -> list[int]:
         """The parents that a node waits for."""
         return [parent for parent in node.parents if parent not in self._finished]
+
+    def split(self, parts: int) -> list[Window]:
+        """Return so many windows that go on from here, each by itself; nothing is left of this one."""
+        found = []
+        for unread in tee(self._unread, parts):
+            each = Window(unread, self._size, self.source)
+            each.ready, each._reading, each._nodes = list(self.ready), self._reading, dict(self._nodes)
+            each._children = {number: list(children) for number, children in self._children.items()}
+            each._several, each._since = dict(self._several), dict(self._since)
+            each._finished, each._highest = self._finished.copy(), self._highest
+            each.chain_ps = self.chain_ps
+            found.append(each)
+        return found
 
     def fill(self, *, beyond: bool = False) -> bool:
         """Read until the window is full, with ``beyond`` half a window more; whether there was anything to read."""
@@ -142,6 +156,12 @@ class FinishedNodes:
 
     def __init__(self) -> None:
         self._blocks: dict[int, int] = {}
+
+    def copy(self) -> FinishedNodes:
+        """Return another with the same numbers."""
+        other = FinishedNodes()
+        other._blocks = dict(self._blocks)
+        return other
 
     def add(self, number: int) -> None:
         """Put a number in."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, MutableSequence, Sequence
 from functools import partial
 
 from astra_ns3.playing.player.cohort import Cohort, met, shares
 from astra_ns3.playing.player.held import Awaited
+from astra_ns3.playing.player.moments import Moments
 from astra_ns3.playing.player.tape import WrittenWait
 from astra_ns3.playing.programs.operations import Compute, Move, Posting
 from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputations
@@ -26,9 +26,7 @@ class CohortPlayer:
 
     ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
     NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
-    step takes. ``computations``: begins them where something slows them. ``together``: computations that end at one
-    moment, and were begun or slowed at one, end as one event, whoever plays them. So nothing comes in another order
-    where some NPUs play apart.
+    step takes. ``computations`` and ``together``: as of :class:`~astra_ns3.playing.player.moments.Moments`.
     """
 
     def __init__(
@@ -51,19 +49,15 @@ class CohortPlayer:
         self._move_ps = move_ps
         self._computations = computations
         self._ready: list[Cohort] = []  # some of whose NPUs may go on
-        self._waking: set[int] = set()  # these NPUs
         self._turns = list(range(len(players)))  # kept while an NPU computes
-        self._together = together
+        self._moments = Moments(launches, self.go_on, computations, together=together)
         self._played = self._played_alone = 0  # NPUs that have gone on, since that was last looked at
-        if computations is not None and together:
-            computations.keeps, computations.call_later = True, self._call_later
-        self._begun: defaultdict[int, list[Cohort]] = defaultdict(list)  # at this moment, by how long they compute
 
     def start(self) -> None:
         """Put every cohort's start on the network's list of events."""
         cohorts = list(dict.fromkeys(self._players))
-        for begun in [cohorts] if self._together else [[cohort] for cohort in cohorts]:
-            self._call_later(begun[0].npus[0], 0, partial(self._computed, begun))
+        for begun in [cohorts] if self._moments.together else [[cohort] for cohort in cohorts]:
+            self._moments.call_later(begun[0].npus[0], 0, partial(self._start, begun))
 
     def handle_done(self, handle: Handle, time_ps: int) -> None:
         """Take note that one NPU's collective or message is done.
@@ -90,7 +84,19 @@ class CohortPlayer:
         if not cohort.ready:
             self._ready.append(cohort)
         cohort.ready.append(npu)
-        self._waking.add(npu)
+        self._moments.waking.add(npu)
+
+    def handle_done_later(self, handle: Handle, delay_ps: int) -> None:
+        """As :meth:`handle_done`, in so long."""
+        self._moments.begin(handle.npu, delay_ps, partial(self._done_now, handle, self._launches.place))
+
+    def _done_now(self, handle: Handle, place: int, time_ps: int) -> None:
+        if handle.npu in self._moments.waking:
+            self.go_on(time_ps)
+        self._launches.place = place
+        self.handle_done(handle, time_ps)
+        if not self._moments.together:
+            self.go_on(time_ps)
 
     def phases_done(
         self,
@@ -100,26 +106,15 @@ class CohortPlayer:
         phase_done: Callable[[int, int, int], None],
     ) -> None:
         """Several phases are done at one moment, in this order; ``phase_done`` is called for each."""
-        if not self._together:
-            for npu, instance in zip(npus, instances, strict=True):
-                self.phase_done(npu, instance, time_ps, phase_done)
-            return
-        launches, waking = self._launches, self._waking
-        launches.keep()
-        for place, npu in enumerate(npus):
-            if npu in waking:
-                self.go_on(time_ps)  # it does so before it hears of another phase
-            launches.place = place
-            phase_done(npu, instances[place], time_ps)
-        self.go_on(time_ps)
-        self._hand_over(time_ps)
+        self._moments.phases_done(npus, instances, time_ps, phase_done)
+        if self._played >= _LOOK_EVERY * len(self._players):
+            if 100 * self._played_alone > _MOST_ALONE * self._played:
+                self._play_alone()
+            self._played = self._played_alone = 0
 
     def phase_done(self, npu: int, instance: int, time_ps: int, phase_done: Callable[[int, int, int], None]) -> None:
         """One phase is done; ``phase_done`` is called for it."""
-        phase_done(npu, instance, time_ps)
-        self.go_on(time_ps)
-        if self._computations is not None:
-            self._computations.settle(time_ps)
+        self._moments.phase_done(npu, instance, time_ps, phase_done)
 
     def go_on(self, time_ps: int) -> None:
         """Let whoever waits no longer run on: whole cohorts, or parts of them; together who comes to the same place."""
@@ -127,7 +122,7 @@ class CohortPlayer:
             return
         free = [self._no_longer_waiting(cohort) for cohort in self._ready]
         self._ready.clear()
-        self._waking.clear()
+        self._moments.waking.clear()
         for cohort in free:
             cohort.release(time_ps)
         begin = 0
@@ -157,7 +152,7 @@ class CohortPlayer:
             return [cohort]
         parts = cohort.split(groups)
         for part in parts:
-            part.apart = not self._together and len(part.npus) == 1
+            part.apart = not self._moments.together and len(part.npus) == 1
             self._plays(part)
         return parts
 
@@ -165,41 +160,13 @@ class CohortPlayer:
         cohort.release(time_ps)
         self._run(cohort, time_ps)
 
-    def _computed(self, cohorts: Sequence[Cohort], time_ps: int) -> None:
-        """Cohorts begin, or have computed."""
+    def _start(self, cohorts: Sequence[Cohort], time_ps: int) -> None:
         for cohort in cohorts:
             self._resume(cohort, time_ps)
 
-    def _call_later(self, npu: int, delay_ps: int, callback: Resume) -> None:
-        if self._together:
-            callback = partial(self._at_once, callback)
-        self._launches.call_later(npu, delay_ps, callback)
-
-    def _at_once(self, callback: Resume, time_ps: int) -> None:
-        """From the network: what comes of an event is handed on together."""
-        self._launches.keep()
-        callback(time_ps)
-        self._hand_over(time_ps)
-
-    def _hand_over(self, time_ps: int) -> None:
-        """Hand on what was kept; what computes as long from now on will end as one event."""
-        begun = list(self._begun.items())
-        self._begun.clear()
-        for took_ps, cohorts in begun:
-            self._call_later(cohorts[0].npus[0], took_ps, partial(self._computed, cohorts))
-        if self._computations is not None:
-            self._computations.settle(time_ps)
-        self._launches.hand_over()
-        if self._played >= _LOOK_EVERY * len(self._players):
-            if 100 * self._played_alone > _MOST_ALONE * self._played:
-                self._play_alone()
-            self._played = self._played_alone = 0
-
     def _play_alone(self) -> None:
         """Hardly any NPUs are in step: from now on nothing is kept for others, which costs more than it saves."""
-        self._together = False
-        if self._computations is not None:
-            self._computations.keeps, self._computations.call_later = False, self._launches.call_later
+        self._moments.stop()
         for cohort in self._players:
             cohort.apart = len(cohort.npus) == 1
 
@@ -271,10 +238,8 @@ class CohortPlayer:
             memory_ps = operation.memory_ps * took_ps // operation.time_ps
             resume, part = self._goes_on(cohort)
             self._computations.begin(cohort.npus, took_ps, resume, memory_ps=memory_ps, part=part)
-        elif self._launches.keeps:
-            self._begun[took_ps].append(cohort)
         else:
-            self._call_later(cohort.npus[0], took_ps, partial(self._resume, cohort))
+            self._moments.begin(cohort.npus[0], took_ps, partial(self._resume, cohort))
 
     def _goes_on(self, cohort: Cohort) -> tuple[Resume, Part | None]:
         """Return how a cohort goes on when it has computed, and how several NPUs part before."""

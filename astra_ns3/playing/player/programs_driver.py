@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
@@ -108,7 +107,7 @@ class ProgramsDriver(SystemDriver):
         alike = self._programs.written_down and self._system.plays_alike
         if self._computations is not None:
             alike = alike and self._computations.alike
-        return alike and not self._tick_ps and not any(self._updates_ps)
+        return alike and not self._tick_ps
 
     def _plays_finely(self) -> bool:
         """Return whether each operation has to be looked at by itself."""
@@ -218,7 +217,7 @@ class ProgramsDriver(SystemDriver):
         is_update = isinstance(handle.request, CollectiveRequest)
         update_ps = self._updates_ps[layer] if is_update and isinstance(layer, int) else 0
         if update_ps:
-            self._system.launches.call_later(handle.npu, update_ps, partial(self._handle_done, handle))
+            self._cohorts.handle_done_later(handle, update_ps)
         else:
             self._handle_done(handle, time_ps)
 
