@@ -46,7 +46,7 @@ _FLOPS_UNITS: Mapping[str, int] = {
 }
 _BYTE_RATE_UNITS: Mapping[str, int] = {f"{unit}/s": factor for unit, factor in _BYTE_UNITS.items()}
 _FREQUENCY_UNITS: Mapping[str, int] = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
-_NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)\s*([^\s0-9.]*)", re.ASCII)
+_NUMBER_AND_UNIT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE]\+?[0-9]{1,2})?)\s*([^\s0-9.+]*)", re.ASCII)
 _BYTES_PER_SECOND = re.compile(r"([kKMGT]?)(?:B|byte|bytes)(?:/s|ps)?")
 
 

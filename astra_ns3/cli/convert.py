@@ -9,7 +9,7 @@ import click
 
 from astra_ns3.cli.completion import files
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_result, tell
+from astra_ns3.cli.output import folder_for, print_result, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import refuse
 from astra_ns3.playing.converting.conversion import TARGETS, Converted, Unrolling, convert, files_there
@@ -79,7 +79,8 @@ def convert_command(
     A prefix or folder of Chakra's traces is one workload."""
     workload = read(source, groups, keep_groups=True)
     check_workload_free(workload, target, output, overwrite=overwrite)
-    converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
+    with folder_for(output):
+        converted = convert(workload, target, output, Unrolling(sizes_of(dimensions), passes, scheduling_policy))
     tell_of(converted, as_json=as_json)
 
 

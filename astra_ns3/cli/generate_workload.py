@@ -12,7 +12,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.changing import settings_of
-from astra_ns3.errors import of_type
+from astra_ns3.errors import of_type, refuse
 from astra_ns3.playing.converting.conversion import Unrolling, convert
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.workload.files.workload_formats import read_workload
@@ -80,6 +80,11 @@ def generate_workload(
     workload = changed(workload, settings)
     usual = "chakra" if read is None else "yaml"
     target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
+    refuse(
+        target == "model" and Path(output).suffix.lower() not in _BY_ENDING,
+        f"expected a name that ends in {' or '.join(_BY_ENDING)}, by which a model file is told from other workloads",
+        output,
+    )
     sizes = sizes_of(dimensions) or _usual_sizes(workload)
     check_workload_free(workload, target, output, overwrite=overwrite)
     with folder_for(output):

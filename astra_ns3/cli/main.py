@@ -6,6 +6,7 @@ Exit status: 0 done, 2 bad input, 3 stalled, 4 a limit reached, 5 ns-3 failed, 6
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,11 +16,13 @@ import click
 from astra_ns3.cli.commands import Commands
 from astra_ns3.cli.help import USAGE_STATUS, help_alone
 from astra_ns3.cli.output import output_failed, print_failure
-from astra_ns3.errors import AstraNs3Error, Interrupted, ResultsNotSaved, shorten
+from astra_ns3.errors import AstraNs3Error, InputError, Interrupted, ResultsNotSaved, shorten
 
 _NAME = "astra-ns3"
 _FAULT_STATUS = 1
 _JSON_OPTION = "--json"
+# What a path of the user's may be, wherever it is first looked at.
+_OUT_OF_REACH = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
 
 
 def _print_versions(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -81,9 +84,12 @@ def _status_of(words: list[str], as_json: bool) -> int:
         print_failure(f"{shorten(error.format_message())} (see '{where} --help')", "InputError", USAGE_STATUS, as_json)
         return USAGE_STATUS
     except OSError as error:
-        if error.filename is not None:
+        if error.filename is None:
+            raise output_failed(error) from error  # what click printed: help, say
+        if error.errno not in _OUT_OF_REACH:
             raise
-        raise output_failed(error) from error  # what click printed: help, say
+        print_failure(f"{error.filename}: {error.strerror}", "InputError", InputError.exit_status, as_json)
+        return InputError.exit_status
     except SystemExit:
         return 0  # so click ends when the reader of its output has gone, as with `| head`
     except AstraNs3Error as error:

@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results, words
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_json, print_result, show
+from astra_ns3.cli.output import folder_for, print_json, print_result, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.integrity import blaming_damage
@@ -82,7 +82,9 @@ def plot_command(
         others = tuple(Result.load(other) for other in beside)
         check_free(target, overwrite=overwrite)
         choice = Choice(width_of(width), select, "" if no_title else title, others)
-        write(wanted.drawn(result, choice), target)
+        picture = wanted.drawn(result, choice)
+        with folder_for(target):
+            write(picture, target)
         advice = wanted.advice(result)
     document = {"kind": wanted.name, "written": target, "more_with": advice or None}
     print_result(document, f"written to {target}", advice and f"more is shown with {advice}", as_json=as_json)

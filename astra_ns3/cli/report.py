@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import show
+from astra_ns3.cli.output import folder_for, show
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.metadata import usual_options
@@ -35,5 +35,6 @@ def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> No
     with blaming_damage(folders):
         runs = [Result.load(folder) for folder in folders]
         check_free(output, overwrite=overwrite)
-        write_report(runs, output, usual_options())
+        with folder_for(output):
+            write_report(runs, output, usual_options())
     show(f"written to {output}")

@@ -49,4 +49,5 @@ def write_layers(path: Path, roles: Sequence[RoleTimes]) -> None:
     schema = schema_of(LAYERS)
     cells = [[cell(row) for row in rows] for _, cell in _COLUMNS]
     table = pa.table([pa.array(column, field.type) for column, field in zip(cells, schema, strict=True)], schema)
-    pq.write_table(table, path, compression="zstd")
+    with path.open("wb") as file:  # pyarrow takes no name that isn't UTF-8
+        pq.write_table(table, file, compression="zstd")

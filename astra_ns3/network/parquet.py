@@ -96,7 +96,9 @@ class TableWriter:
         self._schema = schema_of(table)
         self._waiting: list[Columns] = []
         self._waiting_rows = 0
-        self._writer: pq.ParquetWriter = pq.ParquetWriter(directory / table.file, self._schema, compression="zstd")
+        # Opened here, for pyarrow takes no name that isn't UTF-8.
+        self._file = (directory / table.file).open("wb")
+        self._writer: pq.ParquetWriter = pq.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def label(self, column: str, number: int, text: str) -> None:
         """A further text of a labelled column."""
@@ -115,12 +117,14 @@ class TableWriter:
             if self._waiting_rows:
                 self._write_group(self._waiting_rows)
         finally:
-            self._writer.close()
+            with self._file:
+                self._writer.close()
 
     def abandon(self) -> None:
         """Finish the file as it is; what waits is lost."""
         self._waiting, self._waiting_rows = [], 0
-        self._writer.close()
+        with self._file:
+            self._writer.close()
 
     def _write_group(self, rows: int) -> None:
         whole = [np.concatenate(parts) for parts in zip(*self._waiting, strict=True)]

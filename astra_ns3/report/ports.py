@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.errors import nearest, required, wrong
+from astra_ns3.errors import nearest, required, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.network_of import network_of
 from astra_ns3.report.tables import Records
@@ -56,7 +56,7 @@ def chosen(known: Iterable[str], select: tuple[str, ...], what: str = "port") ->
     for word in select:
         of_word = [name for name in every if word in (name, name.partition(":")[0])]
         if not of_word:
-            raise wrong(f"{what} '{word}' was not recorded{nearest(word, every)}")
+            raise wrong(f"{what} '{word}' was not recorded, but {some_of(every)}{nearest(word, every)}")
         found.update(dict.fromkeys(of_word))
     return list(found)
 

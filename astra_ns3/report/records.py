@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,15 @@ def ps_of(microseconds: str) -> int | None:
     return int(Decimal(microseconds) * PS_PER_US) if microseconds else None
 
 
+def _readable(path: Path) -> Path | BytesIO:
+    """The path, or what is in the file: pyarrow takes no name that isn't UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return BytesIO(path.read_bytes())
+    return path
+
+
 class Recorded:
     """A recorded table of a run, of which only what is asked for is read."""
 
@@ -47,7 +57,7 @@ class Recorded:
 
         self._path = path
         with self._reading():
-            self._file = parquet.ParquetFile(path)
+            self._file = parquet.ParquetFile(_readable(path))
 
     @property
     def rows(self) -> int:

@@ -37,7 +37,8 @@ def study_rows(
     rows = []
     for point in points:
         outcome = outcomes.get(point.address)
-        measures = {} if outcome is None else outcome.measures
+        # What one that stopped on its way had done by then is no result.
+        measures = outcome.measures if outcome is not None and outcome.status == DONE else {}
         rows.append(
             {
                 "part": point.part,

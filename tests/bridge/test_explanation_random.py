@@ -162,7 +162,7 @@ def test_the_oracle_finds_what_is_wrong_with_a_chain(tmp_path: Path) -> None:
             [replace(link, npu=1 - link.npu)],
             [replace(link, end_ps=link.end_ps - 1)],
             [replace(link, kind="endpoint")],
-            [replace(link, operation=max(link.operation - 1, 0), message=1 - max(link.message, 0))],
+            [replace(link, operation=link.operation - 1 if link.operation else 1, message=1 - max(link.message, 0))],
         ]
         for instead in others:
             assert oracle.problems([*chain[:place], *instead, *chain[place + 1 :]]) != [], (place, instead)

@@ -151,6 +151,8 @@ class NpuPlayer:
                 self._pass_over(node, time_ps, at_once)
         if not running and window.empty:
             self.done = True
+            if self.sums is not None:
+                self.sums.stopped((), time_ps)
             self._on_done(len(self.npus))
 
     def _pass_over(self, node: GraphNode, time_ps: int, at_once: bool | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.network.records import Label, LayerTimes, PassTimes
@@ -14,8 +14,28 @@ _COMMUNICATION = frozenset((NodeKind.COLLECTIVE, NodeKind.SEND, NodeKind.RECEIVE
 _NO_COLLECTIVE = -1
 
 
+class _Going:
+    """A node that goes on, or did since the device last computed; ``before``: whose end let it begin."""
+
+    __slots__ = ("before", "begin_ps", "collective", "words")
+
+    def __init__(self, words: tuple[str, str], collective: int, begin_ps: int, before: _Going | None) -> None:
+        self.words = words  # its kind and group
+        self.collective = collective
+        self.begin_ps = begin_ps
+        self.before = before
+
+
+_Wait = tuple[tuple[str, str], int, int, int]
+"""For which kind and group, the number of the collective, from when to when."""
+
+
 class WorkSums:
-    """Sums of NPU ``npu``. While its device doesn't compute, time is exposed by what began first of all that goes on.
+    """Sums of NPU ``npu``.
+
+    While its device doesn't compute, time is exposed by the node whose end lets it go on; before that one's begin by the
+    node whose end let that one begin, and so on. Where no end does, and while nobody knows yet, it is exposed by what
+    began first of all that goes on.
 
     ``journal``: where its computing and its waiting are written down.
     """
@@ -27,10 +47,11 @@ class WorkSums:
         self._exposed_ps: dict[str, int] = defaultdict(int)
         self._comm_ps: dict[str, int] = defaultdict(int)
         self._groups: dict[str, int] = defaultdict(int)
-        self._running: dict[int, tuple[str, str]] = {}  # kinds and groups of nodes that go on, as they began
+        self._running: dict[int, _Going] = {}  # as they began
         self._collectives: dict[int, int] = {}  # of those that communicate, the number of what they take part in
         self._computing = 0
-        self._since_ps = 0
+        self._since_ps = 0  # when it last stopped to compute
+        self._ended: tuple[_Going | None, int] = None, 0  # the last that has, and when
 
     def takes_part(self, node: GraphNode, collective: int) -> None:
         """A node that is about to begin takes part in a collective or a message of this number."""
@@ -42,27 +63,27 @@ class WorkSums:
 
     def begun(self, node: GraphNode, time_ps: int) -> None:
         """A node has begun."""
-        self._book(time_ps)
         if node.kind is NodeKind.COMPUTE and not node.on_host:
+            self._book(time_ps)
             self._computing += 1
             return
         kind = kind_of_work(node)
-        self._running[node.number] = kind, group_of_work(node.kind, node.group, kind)
+        words = kind, group_of_work(node.kind, node.group, kind)
         collective = self._collectives.get(node.number, _NO_COLLECTIVE)
+        self._running[node.number] = _Going(words, collective, time_ps, self._ended_at(time_ps))
         if self._journal is not None and collective != _NO_COLLECTIVE:
             write_post(self._journal, self._npu, node, collective, time_ps)
 
     def ended(self, node: GraphNode, begin_ps: int, time_ps: int) -> None:
         """It has ended."""
-        self._book(time_ps)
         kind = kind_of_work(node)
+        self._write_work(node, begin_ps, time_ps)
         if node.kind is NodeKind.COMPUTE and not node.on_host:
             self._computing -= 1
             self._compute_ps[kind] += time_ps - begin_ps
-        self._write_work(node, begin_ps, time_ps)
-        if node.kind is NodeKind.COMPUTE and not node.on_host:
+            self._since_ps = time_ps
             return
-        del self._running[node.number]
+        self._ended = self._running.pop(node.number), time_ps
         self._collectives.pop(node.number, None)
         if node.kind in _COMMUNICATION:
             self._comm_ps[kind] += time_ps - begin_ps
@@ -74,8 +95,8 @@ class WorkSums:
         """
         none = PassTimes()
         exposed_ps = dict(self._exposed_ps)
-        for kind, time_ps in self._going_on(now_ps, 0):
-            exposed_ps[kind] = exposed_ps.get(kind, 0) + time_ps
+        for (kind, _), _, begin_ps, end_ps in self._waits(now_ps):
+            exposed_ps[kind] = exposed_ps.get(kind, 0) + end_ps - begin_ps
         return tuple(
             LayerTimes(
                 name,
@@ -90,36 +111,46 @@ class WorkSums:
     def exposed_by_group(self, now_ps: int) -> Mapping[str, int]:
         """What was exposed by exchanges in each group until then, the longest first."""
         groups = Counter(self._groups)
-        groups.update(dict(self._going_on(now_ps, 1)))
+        for (_, group), _, begin_ps, end_ps in self._waits(now_ps):
+            groups[group] += end_ps - begin_ps
         return dict(groups.most_common())
 
     def stopped(self, running: Iterable[tuple[GraphNode, int, int]], time_ps: int) -> None:
-        """Nothing more will happen: what goes on, ``running`` with when each node began, ends in the journal."""
+        """Nothing more will happen here: what goes on, ``running`` with when each node began, ends in the journal."""
         self._book(time_ps)
         for node, begin_ps, _ in running:
             self._write_work(node, begin_ps, time_ps)
 
-    def _going_on(self, now_ps: int, which: int) -> Iterator[tuple[str, int]]:
-        """The kind (0) or group (1) of what is exposed just now, and for how long."""
-        if now_ps > self._since_ps and not self._computing:
-            yield self._waited_for()[1][which], now_ps - self._since_ps
+    def _ended_at(self, time_ps: int) -> _Going | None:
+        """The node that has ended at this moment, the last if several have."""
+        going, ended_ps = self._ended
+        return going if ended_ps == time_ps else None
 
-    def _waited_for(self) -> tuple[int, tuple[str, str]]:
-        """The number, kind and group of the node that began first of all that go on."""
-        return next(iter(self._running.items()), (_NO_COLLECTIVE, (IDLE, IDLE)))
+    def _waits(self, now_ps: int) -> list[_Wait]:
+        """What the device has waited for since it last computed, in order of time; nothing while it computes."""
+        if self._computing:
+            return []
+        found: list[_Wait] = []
+        end_ps = now_ps
+        going = self._ended_at(now_ps) or next(iter(self._running.values()), None)
+        while end_ps > self._since_ps:
+            begin_ps = self._since_ps if going is None else max(going.begin_ps, self._since_ps)
+            words, collective = ((IDLE, IDLE), _NO_COLLECTIVE) if going is None else (going.words, going.collective)
+            if begin_ps < end_ps:
+                found.append((words, collective, begin_ps, end_ps))
+            end_ps, going = begin_ps, None if going is None else going.before
+        return found[::-1]
 
     def _book(self, time_ps: int) -> None:
-        """Time passed until now, and if the device didn't compute it was exposed."""
-        since_ps = self._since_ps
-        if time_ps <= since_ps:
-            return
+        """The device computes again, or nothing more will happen."""
+        for (kind, group), collective, begin_ps, end_ps in self._waits(time_ps):
+            self._exposed_ps[kind] += end_ps - begin_ps
+            self._groups[group] += end_ps - begin_ps
+            self._write("wait", kind, collective, begin_ps, end_ps)
         self._since_ps = time_ps
-        if self._computing:
-            return
-        number, (kind, group) = self._waited_for()
-        self._exposed_ps[kind] += time_ps - since_ps
-        self._groups[group] += time_ps - since_ps
-        self._write("wait", kind, self._collectives.get(number, _NO_COLLECTIVE), since_ps, time_ps)
+        self._ended = None, 0
+        for going in self._running.values():
+            going.before = None  # nobody asks any more
 
     def _write_work(self, node: GraphNode, begin_ps: int, end_ps: int) -> None:
         """Write down a node that took time by itself: no collective, no message."""

@@ -31,5 +31,6 @@ def draw_levels(found: Overview, path: str | os.PathLike[str], title: str) -> No
         axes.set_xlabel("level: nodes before it in the longest chain" + (f" ({width} together)" if width > 1 else ""))
         axes.set_ylabel("nodes")
         axes.set_xlim(0, len(found.levels))
+        axes.locator_params("x", integer=True)
         axes.set_title(title, fontsize="medium")
         axes.legend(fontsize="small", frameon=False, bbox_to_anchor=(1, 1), loc="upper left")

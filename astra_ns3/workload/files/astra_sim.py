@@ -54,6 +54,8 @@ def parse_workload(text: str, source: str = "workload") -> Workload:
     rows[1].refuse(len(rows[1].words) != 1, f"found {len(rows[1].words)} words, expected the number of layers alone")
     count = rows[1].integer(0, "number of layers", 1, LARGEST_INTEGER)
     layer_rows = rows[2:]
+    for row in layer_rows if len(layer_rows) != count else ():
+        row.refuse(row.words[0].startswith("#"), "begins with '#'")
     rows[1].refuse(len(layer_rows) != count, f"says {count} layers, found {len(layer_rows)}")
     check_layer_numbers(rows[0], header, count)
     return Workload(

@@ -42,6 +42,9 @@ def test_sizes_are_read_to_the_byte(text: str | int, expected: int) -> None:
         ("8kbps", 8_000),
         (5_000_000, 5_000_000),
         ("1bps", 1),
+        ("100e9", 100_000_000_000),
+        ("1e2Gbps", 100_000_000_000),
+        ("1.5E+3Mbps", 1_500_000_000),
     ],
 )
 def test_rates_are_read_to_the_bit_per_second(text: str | int, expected: int) -> None:
@@ -68,14 +71,16 @@ def test_times_are_read_to_the_picosecond(text: str | float, expected: int) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["-1KB", "1.0001KB", "1kB", "5Kb", "", "MB", "1 2MB", "nan", "inf", "1e6B", "0x10", True]
+    "text", ["-1KB", "1.0001KB", "1kB", "5Kb", "", "MB", "1 2MB", "nan", "inf", "1e-6B", "0x10", True]
 )
 def test_what_is_not_a_whole_number_of_bytes_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         units.parse_bytes(text)
 
 
-@pytest.mark.parametrize("text", ["-1Gbps", "100GB/s", "100G", "0.5bps", "fast", "", False])
+@pytest.mark.parametrize(
+    "text", ["-1Gbps", "100GB/s", "1e", "1e-3", "e9", "1e100", "100G", "0.5bps", "fast", "", False]
+)
 def test_what_is_not_a_rate_in_bits_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         units.parse_rate(text)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -55,3 +58,32 @@ def test_the_words_of_a_command_are_the_first_line_of_its_own_help(name: str) ->
 def test_a_long_value_of_an_option_is_cut_in_the_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert status_of(["validate", "--comm-scale", "x" * 3000]) == 2
     assert f"'{'x' * 160}...' (2,840 more letters) is not a valid float" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["validate", "-w", "LONG", "-s", "s.txt", "-n", "n.yaml"],
+        ["show", "workload", "LONG"],
+        ["explain", "LONG"],
+        ["report", "LONG"],
+        ["convert", "LONG", "out"],
+        ["generate", "workload", "LONG", "-o", "m.yaml"],
+        ["example", "LONG/e"],
+        ["runs", "LONG"],
+    ],
+)
+def test_a_path_that_cannot_be_looked_at_is_one_line(words: list[str], command: Any) -> None:
+    status, _, err = command(*(word.replace("LONG", "a" * 300) for word in words))
+    assert status == 2
+    assert err.endswith(": File name too long\n")
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_may_not_be_entered_is_one_line(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    status, _, err = command("show", "workload", "locked/w.txt")
+    assert (status, err) == (2, "astra-ns3: error: locked/w.txt: Permission denied\n")

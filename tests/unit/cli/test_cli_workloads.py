@@ -198,7 +198,7 @@ def test_what_changes_its_order_on_the_way_is_a_warning() -> None:
         ((DLRM, "x", "--groups", "y"), "isn't a Chakra trace, so --groups y has no meaning"),
         ((str(INPUTS / "chakra"), "x", "--to", "astra-sim"), "is graphs, which ASTRA-sim's text"),
         ((str(INPUTS / "moe-simai-16.txt"), "x", "--to", "astra-sim"), "whose groups ASTRA-sim's text can't say"),
-        ((str(INPUTS / "chakra"), "no/folder/x"), "cannot be written: No such file or directory"),
+        ((str(INPUTS / "chakra"), "/proc/no/x"), "cannot be written: No such file or directory"),
     ],
 )
 def test_what_cannot_be_said_is_an_error(words: tuple[str, ...], message: str) -> None:
@@ -226,3 +226,10 @@ def test_a_list_of_flows_is_shown_in_a_few_numbers(tmp_path: Path) -> None:
 
 def test_a_loop_that_says_how_many_npus_it_is_for_is_shown_on_those() -> None:
     assert json.loads(show(str(INPUTS / "moe-simai-16.txt"), "--json").stdout)["npus"] == 16
+
+
+def test_a_conversion_makes_its_folder_and_takes_it_away_where_it_fails(tmp_path: Path) -> None:
+    assert convert(DLRM, "made/here/dlrm", "--to", "chakra", "--dimensions", "2x4").exception is None
+    assert (tmp_path / "made" / "here" / "dlrm.0.et").is_file()
+    assert convert(DLRM, "other/dlrm", "--to", "chakra", "--dimensions", "none").exception is not None
+    assert not (tmp_path / "other").exists()

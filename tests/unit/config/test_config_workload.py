@@ -96,6 +96,7 @@ def test_each_loop_is_read(header: str, loop: str, last_bottom_layer: int | None
         ("emb -1", "emb x", r"^w:3: reserved is 'x'"),
         ("-1 300", "-1 -300", r"^w:3: forward compute is '-300', expected a whole number of ns from 0"),
         ("-1 300", "# -1 300", r"; this format has no comments$"),
+        ("\nemb", "\n# a comment\nemb", r"^w:3: begins with '#'; this format has no comments$"),
         ("-1 300", "-1 3.5", r"^w:3: forward compute is '3\.5'"),
         ("-1 300", "-1 nan", r"^w:3: forward compute is 'nan'"),
         ("-1 300", "-1 " + "9" * 5000, r"^w:3: forward compute is '999"),

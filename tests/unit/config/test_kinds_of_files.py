@@ -174,7 +174,7 @@ def generate(*words: str) -> tuple[str, str]:
 
 
 def test_generate_makes_a_model_file_of_a_config_in_a_new_folder(tmp_path: Path) -> None:
-    config, target = tmp_path / "config.json", tmp_path / "a" / "b" / "llama"
+    config, target = tmp_path / "config.json", tmp_path / "a" / "b" / "llama.yaml"
     config.write_text(json.dumps(LLAMA), encoding="utf-8")
     said, warned = generate(str(config), "-o", str(target), "--set", "training.sequence=512", "--set", "name=Llama")
     assert said == f"written to {target}: Llama, 32 layers\n"
@@ -182,6 +182,14 @@ def test_generate_makes_a_model_file_of_a_config_in_a_new_folder(tmp_path: Path)
     model = read_model(target)
     assert (model.name, model.totals().parameters) == ("Llama", 8_030_261_248)
     assert model.file.training.document()["sequence"] == 512
+
+
+def test_generate_refuses_a_name_by_which_a_model_file_is_not_known_again(tmp_path: Path) -> None:
+    config, target = tmp_path / "config.json", tmp_path / "new" / "llama"
+    config.write_text(json.dumps(LLAMA), encoding="utf-8")
+    with pytest.raises(InputError, match=r"llama: expected a name that ends in \.yaml or \.yml, by which"):
+        generate(str(config), "-o", str(target))
+    assert not target.parent.exists()
 
 
 def test_generate_writes_a_model_file_where_its_name_says_so_and_traces_where_not(tmp_path: Path) -> None:

@@ -244,6 +244,24 @@ def test_kinds_of_work_add_up_to_the_finish() -> None:
     assert played.records.groups == {"host": 3 * US, "all NPUs": RING_OF_2_US * US}
 
 
+def test_time_is_exposed_by_what_the_device_goes_on_after_and_before_that_by_what_let_it_begin() -> None:
+    """A sum begins at 10 us and takes to the end; the device goes on after the host, at 13 and 18 us."""
+    graph = (
+        compute(1, 10),
+        collective(2, 64, 1, group="slow"),
+        compute(3, 3, 1, on_host=True),
+        compute(4, 2, 3),
+        GraphNode(5, "m", NodeKind.MEMORY_LOAD, (4,), US),
+        compute(6, 2, 5, on_host=True),
+        compute(7, 1, 6),
+    )
+    other = (compute(1, 40), collective(2, 64, 1, group="slow"))
+    played = Played(graph, other, groups={"slow": (0, 1)})
+    assert played.times[0, 7] == (18, 19)
+    end_ps = round(played.times[0, 2][1] * US)
+    assert played.records.groups == {"group slow": end_ps - 19 * US, "host": (3 + 2) * US, "memory load": 1 * US}
+
+
 @pytest.mark.parametrize(
     ("graph", "words"),
     [

@@ -81,7 +81,7 @@ def test_a_result_that_was_not_saved_has_pictures(folder: Path) -> None:
         ("layers", "al", r"role 'al' is not one of all; did you mean 'all'\?"),
         ("timeline", "4", "NPU '4' is not one of 0 to 3"),
         ("memory", "5", "stage '5' is not one of 0, 1"),
-        ("utilisation", "host7", "port 'host7' was not recorded"),
+        ("utilisation", "host7", "port 'host7' was not recorded, but host0, switch0:1; did"),
         ("rates", "01", "pair '01' is not two NPUs"),
         ("rates", "1-0", "nothing was recorded from NPU 1 to NPU 0"),
         ("rates", "0-7", "nothing was recorded from NPU 0 to NPU 7"),
@@ -215,7 +215,7 @@ def test_without_a_kind_what_can_be_drawn_is_listed(tmp_path: Path, folder: Path
     [
         (["laiers"], "picture 'laiers' is not one of layers, exposed, .*; did you mean 'layers'?"),
         (["layers", "-o", "x.gif"], r"x\.gif: a picture's file ends in \.png, \.svg, \.pdf"),
-        (["layers", "-o", "/none/x.png"], "/none/x.png: cannot be written"),
+        (["layers", "-o", "/proc/none/x.png"], "/proc/none/x.png: cannot be written"),
         (["layers", "--width", "wide"], "width 'wide'"),
         (["layers", "--title", "a", "--no-title"], "exclude each other"),
         (["--select", "0"], "which picture"),

@@ -498,9 +498,9 @@ def test_the_command_writes_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     printed = CliRunner().invoke(report_command, ["run"], standalone_mode=False)
     assert (printed.exception, printed.output) == (None, "written to report.html\n")
     assert Path("report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    error = CliRunner().invoke(report_command, ["run", "-o", "none/page.html"], standalone_mode=False).exception
+    error = CliRunner().invoke(report_command, ["run", "-o", "/proc/none/page.html"], standalone_mode=False).exception
     assert isinstance(error, InputError)
-    assert str(error) == "none/page.html: cannot be written: No such file or directory"
+    assert str(error) == "/proc/none/page.html: cannot be written: No such file or directory"
 
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=30)
