@@ -33,9 +33,9 @@ _Wait = tuple[tuple[str, str], int, int, int]
 class WorkSums:
     """Sums of NPU ``npu``.
 
-    While its device doesn't compute, time is exposed by the node whose end lets it go on; before that one's begin by the
-    node whose end let that one begin, and so on. Where no end does, and while nobody knows yet, it is exposed by what
-    began first of all that goes on.
+    While its device doesn't compute, time is exposed by the node whose end lets it go on; before that one's begin by
+    the node whose end let that one begin, and so on. Where no end does, and while nobody knows yet, it is exposed by
+    what began first of all that goes on.
 
     ``journal``: where its computing and its waiting are written down.
     """
