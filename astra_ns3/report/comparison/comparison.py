@@ -42,6 +42,10 @@ class Comparison:
             "notes": list(self.notes),
         }
 
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the text."""
+        return self.text()
+
     def text(self) -> str:
         """The tables, for people."""
         parts = [aligned([("A", self.a), ("B", self.b)])]

@@ -91,6 +91,10 @@ class Explanation:
     remedy: str = ""
     floor: FloorDocument | None = None
 
+    def __repr__(self) -> str:
+        """Return what a notebook shows: the text."""
+        return self.text()
+
     def text(self) -> str:
         """For people."""
         sections = [_head(self), _path(self), _what_ifs(self), _slowest(self), _links(self), _npus(self)]

@@ -70,6 +70,12 @@ def test_nothing_differs_between_a_run_and_itself(tmp_path: Path) -> None:
         assert comparison.document()["equal"] is True
 
 
+def test_a_notebook_shows_texts() -> None:
+    run = played(record=["layers"])
+    for shown in (astra_ns3.compare(run, played(2 * LATENCY_PS)), astra_ns3.explain(run)):
+        assert repr(shown) == shown.text()
+
+
 def test_every_changed_setting_is_named_with_both_values_and_no_other() -> None:
     a = played()
     b = played(system=small_system(**{"endpoint-delay": 20, "all-reduce-implementation": "direct"}), seed=7)
