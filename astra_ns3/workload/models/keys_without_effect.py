@@ -32,8 +32,8 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
     alone = degrees.gradient == 1
     reasons: dict[str, str | bool] = {
         "parallel.sequence": parallel.sequence and degrees.tensor == 1 and "tensor is 1",
-        "parallel.gather_inputs_again": parallel.gather_inputs_again
-        and ((degrees.tensor == 1 and "tensor is 1") or (not parallel.sequence and "sequence is off")),
+        "parallel.gather_inputs_again": (degrees.tensor == 1 and "tensor is 1")
+        or (not parallel.sequence and "sequence is off"),
         "parallel.overlap_tensor": parallel.overlap_tensor and degrees.tensor == 1 and "tensor is 1",
         "parallel.context_by": degrees.context == 1 and "context is 1",
         "parallel.bucket": alone and "nobody else has the same weights",

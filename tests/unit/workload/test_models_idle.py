@@ -20,6 +20,7 @@ def told(parallel: dict[str, Any], npus: int = 1) -> str:
     [
         ({"sequence": True}, 1, "parallel.sequence (tensor is 1)"),
         ({"gather_inputs_again": True, "tensor": 2}, 2, "parallel.gather_inputs_again (sequence is off)"),
+        ({"gather_inputs_again": False, "tensor": 2}, 2, "parallel.gather_inputs_again (sequence is off)"),
         ({"overlap_tensor": True}, 1, "parallel.overlap_tensor (tensor is 1)"),
         ({"context_by": "all-gather"}, 1, "parallel.context_by (context is 1)"),
         ({"bucket": "1MB"}, 1, "parallel.bucket (nobody else has the same weights)"),
