@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -83,6 +83,15 @@ def reason_of(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else " ".join(str(error).split())
 
 
+def _openable(path: Path) -> Path | BinaryIO:
+    """The path, or the file opened: pyarrow takes no name that isn't UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.open("wb")
+    return path
+
+
 class TableWriter:
     """The Parquet file of a table, in row groups of :data:`GROUP_ROWS`, however the rows come."""
 
@@ -96,8 +105,7 @@ class TableWriter:
         self._schema = schema_of(table)
         self._waiting: list[Columns] = []
         self._waiting_rows = 0
-        # Opened here, for pyarrow takes no name that isn't UTF-8.
-        self._file = (directory / table.file).open("wb")
+        self._file = _openable(directory / table.file)
         self._writer: pq.ParquetWriter = pq.ParquetWriter(self._file, self._schema, compression="zstd")
 
     def label(self, column: str, number: int, text: str) -> None:
@@ -117,14 +125,19 @@ class TableWriter:
             if self._waiting_rows:
                 self._write_group(self._waiting_rows)
         finally:
-            with self._file:
-                self._writer.close()
+            self._close_file()
 
     def abandon(self) -> None:
         """Finish the file as it is; what waits is lost."""
         self._waiting, self._waiting_rows = [], 0
-        with self._file:
+        self._close_file()
+
+    def _close_file(self) -> None:
+        try:
             self._writer.close()
+        finally:
+            if not isinstance(self._file, Path):
+                self._file.close()
 
     def _write_group(self, rows: int) -> None:
         whole = [np.concatenate(parts) for parts in zip(*self._waiting, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +12,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from oracles.tcp_times import HEADERS, Star
-from support.small_run import small_system
+from support.small_run import small_run, small_system
 from support.star_network import Played, Row, by_hand, incast, one_message, play, star
 
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
+from astra_ns3.report.records import Recorded
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 SENDERS = 4
@@ -138,6 +140,13 @@ def test_where_some_messages_go_over_tcp_and_others_over_roce_all_are_ethernet_f
         assert int.from_bytes(frame[2:6], "big") + 0x0A000001 == int.from_bytes(frame[30:34], "big")
         found.add((frame[23], frame[5]))
     assert found == {(6, 3), (17, 0)}  # TCP to its neighbour, UDP to the other pair
+
+
+def test_tables_are_written_and_read_where_a_folder_has_no_name_in_utf_8(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    astra_ns3.run(**{**small_run(), "backend": "ns3"}, output=folder / "out", record=("flows",), isolated=False)
+    assert Recorded(folder / "out" / "flows.parquet").rows > 0
 
 
 def test_the_second_port_of_a_host_is_observed_under_its_name(tmp_path: Path) -> None:

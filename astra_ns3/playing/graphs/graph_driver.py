@@ -104,9 +104,7 @@ class GraphDriver(SystemDriver):
         self._system = self._made_system(system, sizes, bandwidths, compatibility, seed, watcher)
         told = told if self._node_rows is None else self._node_rows.ended
         in_step = alike and self._may_play_in_step(system)
-        # Whoever wants to know of each NPU changes nothing of what is one event.
-        by_itself = not in_step or told is not None or self._journal is not None
-        self._players = self._made_players(compatibility, told, by_itself=by_itself)
+        self._players = self._made_players(compatibility, told, in_step=in_step)
         self._in_step = InStep(self._system.launches, self._players, self._computations) if in_step else None
         self._left = npus
         self._started = False
@@ -147,14 +145,15 @@ class GraphDriver(SystemDriver):
             and (self._computations is None or self._computations.alike)
         )
 
-    def _made_players(self, compatibility: Compatibility, told: Told | None, *, by_itself: bool) -> list[NpuPlayer]:
-        """The player of each NPU; the one that is reported plays by itself."""
+    def _made_players(self, compatibility: Compatibility, told: Told | None, *, in_step: bool) -> list[NpuPlayer]:
+        """The player of each NPU; that of the one reported plays by itself, and all do for who asks of each."""
         npus, by_number = self._network.npus, compatibility.nodes_of_graphs_by_number
         size = min(max(ALL_WINDOWS // npus, LEAST_WINDOW), LARGEST_WINDOW)
         slot_of = slot_rule(by_number=by_number)
         others = [npu for npu in range(npus) if npu != self._reported]
         together = [[self._reported], *([others] if others else [])]
         players: dict[int, NpuPlayer] = {}
+        by_itself = not in_step or told is not None or self._journal is not None
         for group in [[npu] for npu in range(npus)] if by_itself else together:
             player = NpuPlayer(
                 group,

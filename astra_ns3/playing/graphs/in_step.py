@@ -11,8 +11,8 @@ from functools import partial
 
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.playing.graphs.npu_player import NpuPlayer
-from astra_ns3.playing.player.moments import Moments
 from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputations
+from astra_ns3.playing.slowdown.moments import Moments
 from astra_ns3.system.launch_buffer import LaunchBuffer
 
 

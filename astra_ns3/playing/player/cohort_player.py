@@ -7,10 +7,10 @@ from functools import partial
 
 from astra_ns3.playing.player.cohort import Cohort, met, shares
 from astra_ns3.playing.player.held import Awaited
-from astra_ns3.playing.player.moments import Moments
 from astra_ns3.playing.player.tape import WrittenWait
 from astra_ns3.playing.programs.operations import Compute, Move, Posting
 from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputations
+from astra_ns3.playing.slowdown.moments import Moments
 from astra_ns3.system.launch_buffer import LaunchBuffer
 from astra_ns3.system.request import Handle
 
@@ -26,7 +26,7 @@ class CohortPlayer:
 
     ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
     NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
-    step takes. ``computations`` and ``together``: as of :class:`~astra_ns3.playing.player.moments.Moments`.
+    step takes. ``computations`` and ``together``: as of :class:`~astra_ns3.playing.slowdown.moments.Moments`.
     """
 
     def __init__(
