@@ -98,6 +98,10 @@ class CollectiveColumns:
         self._starts_ps.append(start_ps)
         self._ends_ps.append(NOT_YET)
 
+    def start(self, number: int, time_ps: int) -> None:
+        """It begins later than was thought."""
+        self._starts_ps[number] = time_ps
+
     def end(self, number: int, time_ps: int) -> None:
         """It is over."""
         self._ends_ps[number] = time_ps

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from astra_ns3.errors import some_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.floor import is_below
 from astra_ns3.studies.expansion import Part, Point
@@ -79,10 +80,11 @@ def _best_of(part: Part, backend: str, own: Sequence[tuple[Point, Row]]) -> Best
         return Best(part.name, backend, measure, None, None, why_none=f"points differ in {', '.join(unlike)}")
     left_out: list[LeftOut] = []
     means: dict[str, float] = {}
+    all_seeds = {row["seed"] for _, row in own}
     for labels, seeds in groups.items():
         name = ", ".join(f"{axis} {label_text(label)}" for axis, label in zip(axes, labels, strict=True))
-        reason = next((why for why in map(why_left_out, seeds) if why), None)
-        if reason is not None:
+        reason = next((why for why in map(why_left_out, seeds) if why), _lacking(all_seeds, seeds))
+        if reason:
             left_out.append(LeftOut(name, reason))
         else:
             means[name] = sum(float(row[measure]) for row in seeds) / len(seeds)
@@ -99,6 +101,12 @@ def why_left_out(row: Row) -> str:
     if row.get("fits") is False:
         return why_not(row)
     return f"takes {row['of_floor']:.2g} of the least time that lines allow" if below_floor(row) else ""
+
+
+def _lacking(all_seeds: set[int], rows: Sequence[Row]) -> str:
+    """Say which seeds a point wasn't played with, while others were: means over unlike seeds can't be compared."""
+    lacking = sorted(all_seeds - {row["seed"] for row in rows})
+    return f"not played with seed {some_of(map(str, lacking))}" if lacking else ""
 
 
 def below_floor(row: Row) -> bool:

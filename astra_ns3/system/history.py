@@ -42,6 +42,11 @@ class History:
         label, kind = self._named(request.label), CollectiveKind.POINT_TO_POINT
         self._begin(number, Common(label, kind, MESSAGE_ALGORITHM, request.bytes, ranks=2, chunks=1), now_ps)
 
+    def leaves(self, number: int, now_ps: int) -> None:
+        """A message starts now: its receiver has waited for this, which is no time of the message."""
+        self._columns.start(number, now_ps)
+        self._changes.append(number)
+
     def end(self, number: int, time_ps: int) -> None:
         """It is over for everybody."""
         self._columns.end(number, time_ps)

@@ -80,6 +80,8 @@ class PairedMessages:
         message = waiting.popleft()
         if not waiting:
             del self._half_posted[key]
+        if posted_by_sender or message.request.rendezvous:
+            self._history.leaves(message.number, self._network.now_ps())
         return message
 
     def _new(self, key: Hashable, request: MessageRequest) -> Message:

@@ -126,10 +126,26 @@ def test_a_trace_of_one_rank_is_played_by_all(files: dict[str, str], caplog: pyt
     }
     result = run(workload=alone, **others)
     assert "rank 0: is the trace of one rank, and all 4 NPUs play it" in caplog.text
+    assert "all-gathers" not in caplog.text
     assert len(set(result.npus["finish_us"])) == 1
     assert result.metadata["collectives"] == 1
     with pytest.raises(InputError, match="has graphs for 2 NPUs, the network has 4; expected as many, or the trace of"):
         run(workload=SmallGraphs(alone.graphs * 2), **others)
+
+
+def test_a_trace_of_one_rank_that_gathers_says_that_its_shares_are_those_of_the_trace(
+    files: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    gather = collective(1, 1 << 20, 0, collective=CollectiveKind.ALL_GATHER)
+    run(
+        workload=SmallGraphs(((compute(0, 10), gather),), source="rank 0"),
+        system=files["system.json"],
+        network=files["network.yml"],
+        backend="analytical",
+    )
+    assert "rank 0: has all-gathers, to which each NPU brings as many bytes as the traced rank did; if the job had " in (
+        caplog.text
+    )
 
 
 @pytest.mark.parametrize("compat", ["none", "astra-sim-2"])

@@ -67,8 +67,12 @@ class GraphJob(Job):
             players=workload.npus if same and played else 1,
         )
         self._counters[platform] = counter
+        shares = [
+            f"{workload.source}: has all-gathers, to which each NPU brings as many bytes as the traced rank did; if the "
+            f"job had other than {workload.npus} ranks, these gather more or less than it did"
+        ]
         custom = check_custom(platform.system, platform.compatibility) if played else ()
-        return [*workload.warnings, *found, *custom]
+        return [*workload.warnings, *(shares if same and counter.gathers else ()), *found, *custom]
 
     def document(self) -> JsonObject:
         """Return where it came from, and its groups; not its nodes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode, GraphWorkload, NodeKind
 from astra_ns3.config.system import SystemConfig
@@ -110,6 +111,11 @@ class NodeCounter:
         self._sent: dict[tuple[int, int | None, int], int] = {}
         self._counts = GraphCounts()
         self._problem: InputError | None = None
+
+    @property
+    def gathers(self) -> bool:
+        """Whether any NPU that was read has asked for an all-gather."""
+        return any(request.kind is CollectiveKind.ALL_GATHER for request in self._counts.first.values())
 
     def counts(self) -> GraphCounts:
         """The counts; raises InputError for what can't be asked."""

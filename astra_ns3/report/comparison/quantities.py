@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
@@ -45,14 +46,17 @@ def layers(run: Records) -> Quantities:
 
 
 def collectives(run: Records) -> Quantities:
-    """For each kind of collective: how many ended, their durations together, their mean bus bandwidth."""
+    """For each kind of collective: how many ended, their durations together, their mean bus bandwidth.
+
+    Messages between two NPUs have no bandwidth: one may wait until its receiver asks for it.
+    """
     durations: dict[str, list[int]] = defaultdict(list)
     bandwidths: dict[str, list[float]] = defaultdict(list)
     for row in run.rows(COLLECTIVES):
         duration_ps = ps_of(row["duration_us"])
         if duration_ps is not None:
             durations[row["kind"]].append(duration_ps)
-        if row["bus_bandwidth_gbytes_per_s"]:
+        if row["bus_bandwidth_gbytes_per_s"] and row["kind"] != CollectiveKind.POINT_TO_POINT:
             bandwidths[row["kind"]].append(float(row["bus_bandwidth_gbytes_per_s"]))
     found: Quantities = {}
     for kind, times in durations.items():

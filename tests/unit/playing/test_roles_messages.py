@@ -67,6 +67,17 @@ def test_by_rendezvous_a_message_leaves_when_the_receiver_has_posted_and_its_inv
         ]
 
 
+@pytest.mark.parametrize("rendezvous", [False, True])
+def test_a_record_of_a_message_starts_when_it_can_leave_however_long_its_receiver_waits(rendezvous: bool) -> None:
+    send, receive = Send(B, 1000, "x", rendezvous=rendezvous), Receive(A, 1000, "x", rendezvous=rendezvous)
+    (record,) = _play([SLOW, send, wait(1)], [receive, wait(0)]).collectives
+    assert record.start_ps == SLOW.time_ps
+    taken_ps = rendezvous * ENDPOINT_PS  # the invitation came long ago
+    assert record.end_ps == SLOW.time_ps + taken_ps + ONE_WAY_PS
+    (record,) = _play([send, wait(0)], [SLOW, receive, wait(1)]).collectives  # the receiver comes late
+    assert record.start_ps == rendezvous * SLOW.time_ps
+
+
 def test_the_kth_message_of_a_tag_is_the_kth_received_and_tags_are_told_apart() -> None:
     sends: list[Step] = [Send(B, 100, "x"), Send(B, 200, "y"), Send(B, 300, "x"), wait(0, 1, 2)]
     receives: list[Step] = [Receive(A, 200, "y"), Receive(A, 100, "x"), Receive(A, 300, "x"), wait(0, 1, 2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -21,10 +22,12 @@ from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
+from astra_ns3.report.comparison.quantities import collectives
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
 from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
 
 LATENCY_PS = 1_000_000
+ROWS_OF_COLLECTIVES = ("ALLREDUCE,2.0,10.0", "ALLREDUCE,3.0,20.0", "POINTTOPOINT,3200.0,0.082", "ALLREDUCE,,")
 RESULTS = {
     "format",
     "format_version",
@@ -132,6 +135,19 @@ def test_two_runs_of_one_name_that_were_not_saved_are_told_apart(tmp_path: Path)
     same = astra_ns3.compare(saved, saved)
     assert same.a == same.b == str(saved.folder)
     assert astra_ns3.compare(played(), saved).a == "small"
+
+
+def test_collectives_have_a_mean_bandwidth_and_messages_have_none() -> None:
+    """A message may wait until its receiver asks for it: 262,144 bytes in 3.2 ms say nothing of the network."""
+    head = "kind,duration_us,bus_bandwidth_gbytes_per_s"
+    rows = [dict(zip(head.split(","), row.split(","), strict=True)) for row in ROWS_OF_COLLECTIVES]
+    assert collectives(SimpleNamespace(rows=lambda _: rows)) == {  # type: ignore[arg-type]
+        "ALLREDUCE, durations together": ("ps", 5_000_000),
+        "ALLREDUCE, ended": ("", 2),
+        "ALLREDUCE, mean bus bandwidth": ("gbytes_per_s", 15.0),
+        "POINTTOPOINT, durations together": ("ps", 3_200_000_000),
+        "POINTTOPOINT, ended": ("", 1),
+    }
 
 
 def test_layers_go_by_their_names() -> None:

@@ -84,6 +84,15 @@ def test_points_that_are_as_good_as_the_best_are_named_with_it(tmp_path: Path) -
     assert "best: tensor 1, 200 tokens per second; as many with tensor 4" in study_text(result)
 
 
+def test_a_point_that_was_played_with_fewer_seeds_than_others_is_left_out_of_the_best(tmp_path: Path) -> None:
+    """Its mean would be that of other runs: with seeds 1 to 3 a seed is worth 200 on average, with seed 3 alone 300."""
+    result = study_result(tmp_path, (1, 1, 1), (90.0, 100.0, 80.0), seeds=3)
+    points = tuple(each for each in result.expansion.points if each.labels["tensor"] != 1 or each.seed == 3)
+    best = StudyResult(replace(result.expansion, points=points), result.outcomes, tmp_path).best["one"]
+    assert (best.point, best.value) == ("tensor 2", 200.0)
+    assert [(each.point, each.reason) for each in best.left_out] == [("tensor 1", "not played with seed 1, 2")]
+
+
 @pytest.mark.parametrize(("seeds", "said"), [(1, "failed"), (2, "1 done, 1 failed")])
 def test_the_table_says_which_points_failed_though_they_have_numbers(tmp_path: Path, seeds: int, said: str) -> None:
     result = study_result(tmp_path, (1,), (200.0,), seeds=seeds)

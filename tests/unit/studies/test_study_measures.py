@@ -23,10 +23,11 @@ SWITCH = """port,link_to,sent_frames,highest_queue_bytes,pauses,paused_ps
 host0,switch0,10,300,1,2000000
 switch0:0,host0,10,900,0,1500000
 """
-COLLECTIVES = """collective,bytes,end_us,bus_bandwidth_gbytes_per_s
-0,100,1,10.0
-1,300,1,20.0
-2,900,,
+COLLECTIVES = """collective,kind,npus,bytes,end_us,bus_bandwidth_gbytes_per_s
+0,ALLREDUCE,4,100,1,10.0
+1,ALLGATHER,4,75,1,20.0
+2,ALLREDUCE,4,900,,
+3,POINTTOPOINT,2,900,1,0.1
 """
 UTILISATION = " time (us) ,dim1 util,dim2 util,\n10,100.0,50.0,\n20,50.0,0.0,\n"
 STATISTICS = {
@@ -73,7 +74,8 @@ def test_ports_are_summed_or_the_highest_taken(tmp_path: Path) -> None:
     assert (found["paused_us"], found["max_queue_bytes"]) == (3.5, 900)
 
 
-def test_bus_bandwidth_is_the_mean_by_bytes_of_what_has_ended(tmp_path: Path) -> None:
+def test_bus_bandwidth_is_the_mean_by_size_of_collectives_that_have_ended(tmp_path: Path) -> None:
+    """The size of an all-gather is what each of its NPUs has after it; a message's wait is no bandwidth."""
     assert measured(tmp_path)["bus_bandwidth_gbytes_per_s"] == pytest.approx((100 * 10 + 300 * 20) / 400)
 
 
