@@ -192,8 +192,10 @@ def _place_of_run(
     beside: Inputs | None,
 ) -> tuple[AnyNetwork, Tenancy, list[str]]:
     """Return the network that is played, who plays on which NPUs, and what to warn of; ``given``: names the file."""
+    with _named(given if options.congestion_control is None else "--congestion-control"):
+        changed = network_with_options(files.network.network, options)
     with _named(given):
-        reached = network_as_reached(network_with_options(files.network.network, options), files.workload)
+        reached = network_as_reached(changed, files.workload)
         network, unobserved = _observed(reached, options)
         tenancy = _tenancy(tenant, network)
         if tenant is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import TYPE_CHECKING
 
-from astra_ns3.errors import BackendError, refuse, wrong
+from astra_ns3.errors import BackendError, check_known, refuse, wrong
 from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import ABILITIES
@@ -41,8 +41,10 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
+    for backend in backends:
+        check_known("--backends: backend", backend, ABILITIES)
     refuse(
-        len(set(backends)) != _TWO or len(backends) != _TWO or not set(backends) <= set(ABILITIES),
+        len(set(backends)) != _TWO or len(backends) != _TWO,
         f"--backends: found {','.join(backends)!r}, expected two of {known}, as flow,ns3",
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -197,7 +197,9 @@ MEASURES: Mapping[str, MeasureKind] = {
     "out_of_order_packets": MeasureKind("packets that came out of order", "", _statistic("out_of_order_packets")),
     "max_queue_bytes": MeasureKind("most that ever waited at a port", "B", _ports("highest_queue_bytes", max)),
     "bus_bandwidth_gbytes_per_s": MeasureKind(
-        "bus bandwidth of the collectives, their mean by size; messages between two NPUs don't count", "10^9 B/s", _bus_bandwidth
+        "bus bandwidth of the collectives, their mean by size; messages between two NPUs don't count",
+        "10^9 B/s",
+        _bus_bandwidth,
     ),
     "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5), "flows"),
     "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95), "flows"),

@@ -143,8 +143,9 @@ def test_a_trace_of_one_rank_that_gathers_says_that_its_shares_are_those_of_the_
         network=files["network.yml"],
         backend="analytical",
     )
-    assert "rank 0: has all-gathers, to which each NPU brings as many bytes as the traced rank did; if the job had " in (
-        caplog.text
+    assert (
+        "rank 0: has all-gathers, to which each NPU brings as many bytes as the traced rank did; if the job had "
+        in (caplog.text)
     )
 
 

@@ -18,7 +18,6 @@ from astra_ns3.config.core.model import ConfigModel, Count, Number, checked, key
 GIB_PER_NS = 2**30 / 1e9
 """Bytes per nanosecond of 1 GiB/s."""
 VERSION_1_KEYS = ("topologies-per-dim", "units-count")
-VERSION_2_KEYS = ("npus_count", "topology")
 
 _TOPOLOGIES = {"ring": "ring", "fullyconnected": "fully-connected", "switch": "switch"}
 
@@ -60,11 +59,12 @@ class AnalyticalDimension(ConfigModel):
 
 
 def analytical_version(data: object) -> int | None:
-    """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, else None."""
-    keys = set(data) if isinstance(data, Mapping) else set()
-    if keys.intersection(VERSION_1_KEYS):
+    """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, whose topology is a list of kinds, else None."""
+    if not isinstance(data, Mapping):
+        return None
+    if not data.keys().isdisjoint(VERSION_1_KEYS):
         return 1
-    return 2 if keys.issuperset(VERSION_2_KEYS) else None
+    return 2 if "topology" in data and ("npus_count" in data or isinstance(data["topology"], list)) else None
 
 
 def parse_grid(document: Document) -> tuple[AnalyticalDimension, ...]:

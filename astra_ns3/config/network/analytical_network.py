@@ -11,19 +11,17 @@ from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.formats.analytical import (
     GIB_PER_NS,
-    VERSION_1_KEYS,
-    VERSION_2_KEYS,
     AnalyticalDimension,
+    analytical_version,
     parse_grid,
 )
 from astra_ns3.config.network.packet_network import Observe
 
 __all__ = [
     "GIB_PER_NS",
-    "VERSION_1_KEYS",
-    "VERSION_2_KEYS",
     "AnalyticalDimension",
     "AnalyticalNetwork",
+    "analytical_version",
     "parse_analytical",
 ]
 

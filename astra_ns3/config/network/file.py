@@ -14,9 +14,8 @@ from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.hpcc_keys import looks_like_hpcc
 from astra_ns3.config.formats.kinds import NETWORK, told_apart
 from astra_ns3.config.network.analytical_network import (
-    VERSION_1_KEYS,
-    VERSION_2_KEYS,
     AnalyticalNetwork,
+    analytical_version,
     parse_analytical,
 )
 from astra_ns3.config.network.hpcc import PRESET, read_hpcc_config
@@ -75,12 +74,10 @@ def _network_file(path: str | os.PathLike[str]) -> NetworkFile:
         raise _only_a_graph(source)
     document = parse_yaml(text, source)
     keys = set(document.data) if isinstance(document.data, Mapping) else set()
-    if keys.intersection(VERSION_1_KEYS):
+    if analytical_version(document.data) is not None:
         return NetworkFile(parse_analytical(document), document=document)
     if _NODES in keys and not keys.isdisjoint(_LINKS):
         raise _only_a_graph(source)
-    if keys.issuperset(VERSION_2_KEYS):
-        return NetworkFile(parse_analytical(document), document=document)
     if "config" in keys:
         return _joined(document, source)
     return NetworkFile(validated(NetworkConfig, document), document=document)

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
@@ -66,11 +66,18 @@ def _port_names_or_all(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+_Ports = Annotated[
+    tuple[str, ...],
+    AfterValidator(_port_names_or_all),
+    BeforeValidator(lambda names: ["all"] if names == "all" else names),
+]
+
+
 class Observe(ConfigModel):
     """Names of ports and values that are recorded while the simulation runs; none unless asked for."""
 
     connections: tuple[Literal["congestion_window", "rtt", "retransmissions", "timeouts"], ...] = ()
-    queues: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()
+    queues: _Ports = ()
     queue_interval_ps: PositiveTimePs = Field(alias="queue_interval", default=10 * PS_PER_US)
     queue_pairs: tuple[Literal["rate", "window", "alpha", "retransmissions", "cnps"], ...] = ()
     """Of every RoCE queue pair."""
@@ -78,7 +85,7 @@ class Observe(ConfigModel):
     """Sampled at multiples of this; 0: written at each change."""
     pauses: OnOff = False
     """Every PFC pause and resume of every port."""
-    utilisation: Annotated[tuple[str, ...], AfterValidator(_port_names_or_all)] = ()
+    utilisation: _Ports = ()
     utilisation_interval_ps: PositiveTimePs = Field(alias="utilisation_interval", default=10 * PS_PER_US)
     pcap: tuple[Annotated[str, AfterValidator(_port_name)], ...] = ()
 

@@ -289,6 +289,23 @@ def test_true_is_no_number_of_a_list(key: str, tmp_path: Path) -> None:
         read_network_file(tmp_path / "network.json")
 
 
+def test_a_mistyped_key_of_astra_sim_2_is_told_as_its_own(tmp_path: Path) -> None:
+    """A list of topologies is no topology of ours."""
+    (tmp_path / "network.yml").write_text(
+        "topology: [ Ring ]\nnpu_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n", encoding="utf-8"
+    )
+    with pytest.raises(InputError, match="key 'npu_count': unknown key.*did you mean 'npus_count'"):
+        read_network_file(tmp_path / "network.yml")
+
+
+@pytest.mark.parametrize("key", ["queues", "utilisation"])
+def test_all_ports_are_asked_for_as_a_word_or_as_a_list(key: str, tmp_path: Path) -> None:
+    plain = NETWORK[: NETWORK.index("observe:")]
+    words = [read(tmp_path, f"{plain}observe: {{{key}: {each}}}\n") for each in ("all", "[all]")]
+    assert words[0] == words[1]
+    assert getattr(words[0].observe, key) == ("all",)
+
+
 def test_true_is_no_number() -> None:
     with pytest.raises(InputError, match=r"link\.error_rate': found True, expected a number"):
         parse_network(

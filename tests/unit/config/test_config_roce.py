@@ -22,6 +22,7 @@ from astra_ns3.config.topology.switch import EcnConfig, PfcConfig, SwitchConfig
 from astra_ns3.config.transports.roce import Reliability
 from astra_ns3.config.transports.roce_control import KINDS, HpccPint, OwnControl, RoceControl
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.options import Options, network_with_options
 from astra_ns3.transport.roce.control_sets import Line, in_force
 
@@ -273,6 +274,17 @@ def test_an_option_replaces_the_files_congestion_control() -> None:
         network_with_options(given, Options(congestion_control="timly"))
     with pytest.raises(InputError, match="needs transport roce; the network's transport is tcp"):
         network_with_options(network("tcp"), Options(congestion_control="hpcc"))
+
+
+def test_a_missing_control_of_the_command_line_is_no_fault_of_the_networks_file(tmp_path: Path) -> None:
+    inputs = Path(__file__).parents[3] / "inputs"
+    with pytest.raises(InputError, match=rf"^--congestion-control: {tmp_path}/no.py: no such"):
+        load_inputs(
+            inputs / "workload" / "micro-all-reduce.txt",
+            inputs / "system" / "flat.txt",
+            inputs / "network" / "roce-16.yaml",
+            Options(congestion_control=f"{tmp_path}/no.py:Mine"),
+        )
 
 
 def test_a_users_own_control_must_be_there(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_collectives_have_a_mean_bandwidth_and_messages_have_none() -> None:
     """A message may wait until its receiver asks for it: 262,144 bytes in 3.2 ms say nothing of the network."""
     head = "kind,duration_us,bus_bandwidth_gbytes_per_s"
     rows = [dict(zip(head.split(","), row.split(","), strict=True)) for row in ROWS_OF_COLLECTIVES]
-    assert collectives(SimpleNamespace(rows=lambda _: rows)) == {  # type: ignore[arg-type]
+    assert collectives(SimpleNamespace(rows=lambda _: rows)) == {
         "ALLREDUCE, durations together": ("ps", 5_000_000),
         "ALLREDUCE, ended": ("", 2),
         "ALLREDUCE, mean bus bandwidth": ("gbytes_per_s", 15.0),

@@ -226,6 +226,7 @@ def test_the_defaults_that_no_setting_changes_are_told(
         ({"model_type": "qwen_2"}, "did you mean 'qwen2'?"),
         ({"attention_bias": True}, "key 'attention_bias': is true for a part of the products"),
         ({"hidden_size": None}, "key 'hidden_size' is missing"),
+        ({"hidden_size": None, "hidden_sise": 4096}, "key 'hidden_size' is missing; did you mean 'hidden_sise'"),
         ({"num_hidden_layers": "32"}, "key 'num_hidden_layers': found '32', expected a whole number above 0"),
         ({"tie_word_embeddings": "no"}, "key 'tie_word_embeddings': found 'no', expected true or false"),
         ({"num_key_value_heads": 5}, "key 'model.kv_heads': found 5, expected a divisor of the 32 heads"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.errors import InputError, nearest, refuse, wrong
 from astra_ns3.frozen import dataclass
 
 
@@ -62,5 +62,5 @@ class Keys:
         value = self.data.get(key)
         if value is not None:
             return value
-        refuse(default is None, f"key '{key}' is missing", self.source)
+        refuse(default is None, f"key '{key}' is missing{nearest(key, filter(self.has, self.data))}", self.source)
         return default
