@@ -68,8 +68,8 @@ class GraphJob(Job):
         )
         self._counters[platform] = counter
         shares = [
-            f"{workload.source}: has all-gathers, to which each NPU brings as many bytes as the traced rank did; if the "
-            f"job had other than {workload.npus} ranks, these gather more or less than it did"
+            f"{workload.source}: has all-gathers, to which each NPU brings as many bytes as the traced rank did; if "
+            f"the job had other than {workload.npus} ranks, these gather more or less than it did"
         ]
         custom = check_custom(platform.system, platform.compatibility) if played else ()
         return [*workload.warnings, *(shares if same and counter.gathers else ()), *found, *custom]
