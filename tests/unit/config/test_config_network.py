@@ -294,7 +294,7 @@ def test_a_mistyped_key_of_astra_sim_2_is_told_as_its_own(tmp_path: Path) -> Non
     (tmp_path / "network.yml").write_text(
         "topology: [ Ring ]\nnpu_count: [ 8 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n", encoding="utf-8"
     )
-    with pytest.raises(InputError, match="key 'npu_count': unknown key.*did you mean 'npus_count'"):
+    with pytest.raises(InputError, match=r"key 'npu_count': unknown key.*did you mean 'npus_count'"):
         read_network_file(tmp_path / "network.yml")
 
 
