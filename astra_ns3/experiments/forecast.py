@@ -79,7 +79,7 @@ def forecast(parts: Parts) -> Forecast:
         packets=sum(each.packets for each in all_sums) if has_packets else None,
         connections=_pairs(all_sums, "connections") if has_packets else None,
         queue_pairs=_pairs(all_sums, "queue_pairs") if has_packets else None,
-        wall_seconds=seconds,
+        wall_seconds=float(seconds),
         memory_bytes=IDLE_BYTES + run_need(parts).total + in_flight,
     )
 
