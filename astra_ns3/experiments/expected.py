@@ -14,7 +14,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
-from astra_ns3.playing.dry_run.deadlock import check_programs
+from astra_ns3.playing.dry_run.deadlock import check_end
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of
@@ -95,7 +95,7 @@ def expected_run(
     ``tell`` hears of the proof of a user's schedule. Where trees or queues take turns, the turn of a
     collective's first appearance stands for all.
     """
-    check_programs(programs)
+    check_end(programs)
     config = programs.cut.system(system)
     world = Grid(programs.cut.dimensions, None if bandwidths is None else programs.cut.of_each(bandwidths))
     return expected_plays(counted_requests(programs), [*_message_plays(programs)], config, world, compatibility, tell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TypeVar
 
 from astra_ns3.collectives.schedule import Tell, silent
@@ -192,7 +192,7 @@ def _place_of_run(
     beside: Inputs | None,
 ) -> tuple[AnyNetwork, Tenancy, list[str]]:
     """Return the network that is played, who plays on which NPUs, and what to warn of; ``given``: names the file."""
-    with _named(given if options.congestion_control is None else "--congestion-control"):
+    with _named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
     with _named(given):
         reached = network_as_reached(changed, files.workload)

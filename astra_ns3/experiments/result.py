@@ -103,7 +103,7 @@ def _runs_below(path: Path) -> str:
     if not folders:
         return ""
     means = f", and {path / 'means.csv'} has means and deviations over seeds" if (path / "means.csv").is_file() else ""
-    return f"; runs lie in it: name one, as {folders[0]} (astra-ns3 runs {path} lists all {len(folders)}{means})"
+    return f"; runs lie in it: name one, as {folders[0]} (astra-ns3 runs {path} lists them{means})"
 
 
 def _other_format(path: Path, file: Path, metadata: object, expected: str) -> str:

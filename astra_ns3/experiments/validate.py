@@ -71,6 +71,9 @@ def validate(
     inputs = load()
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
+    foreseen = foreseen_document(inputs.job.foreseen(inputs.platform))
+    if foreseen:
+        foreseen["compute_scale"] = options.scales[1]
     return Validation(
         loop=inputs.job.headline().loop,
         layers=inputs.job.headline().layers,
@@ -83,7 +86,7 @@ def validate(
         forecast=forecast([(inputs, options.passes)]),
         in_force=None if inputs.packets is None else in_force_document(inputs.plan),
         warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
-        foreseen=foreseen_document(inputs.job.foreseen(inputs.platform)),
+        foreseen=foreseen,
     )
 
 

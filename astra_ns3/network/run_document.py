@@ -135,6 +135,7 @@ class ForeseenDocument(TypedDict, total=False):
     experts: ExpertsDocument
     device_losses: Mapping[str, float]
     network: FileDocument
+    compute_scale: float
 
 
 class RunDocument(ForeseenDocument, total=False):
@@ -170,7 +171,6 @@ class RunDocument(ForeseenDocument, total=False):
     passes: int
     report_npu: int
     comm_scale: float
-    compute_scale: float
     record: list[str]
     hook: bool
     limits: Mapping[str, int | float | None]

@@ -26,7 +26,7 @@ def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
     if "experts" in metadata and (metadata["experts"]["most_over_mean"] > 1 or metadata["experts"]["dropped"]):
         rows.append(("experts", _experts(metadata["experts"])))
     if "device_losses" in metadata:
-        words = _losses(metadata["device_losses"], metadata.get("network"))
+        words = _losses(metadata["device_losses"], metadata.get("network"), metadata.get("compute_scale", 1.0))
         rows += [("device losses", words)] if words else []
     return rows
 
@@ -62,11 +62,12 @@ def _where(stage: str) -> str:
     return stage if stage == "servers" else f"stage {stage}"
 
 
-def _losses(losses: Mapping[str, float], network: FileDocument | None) -> str:
+def _losses(losses: Mapping[str, float], network: FileDocument | None, compute_scale: float) -> str:
     """Return what the device loses of what it and its lines could do; only lines inside nodes lose a share."""
     words = []
     if losses["launch_overhead_ps"]:
-        words.append(f"{format_time(int(losses['launch_overhead_ps']))} for each operation")
+        scaled = "" if compute_scale == 1 else f", scaled by {compute_scale:g} like all computing"
+        words.append(f"{format_time(int(losses['launch_overhead_ps']))} for each operation{scaled}")
     if losses["scale_up_efficiency"] < 1 and (network is None or "scale_up" in network.get("topology", {})):
         share = f"lines inside nodes reach {losses['scale_up_efficiency']:.0%} of their rate"
         words.append(f"{share}, if the network has nodes" if network is None else share)

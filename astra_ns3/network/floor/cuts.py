@@ -16,6 +16,7 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.topology.changes import LinkTarget
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.parts import joined, parts_of
+from astra_ns3.topology.routes import LOCAL
 
 Rates = npt.NDArray[np.float64]
 Amounts = Numbers | Rates
@@ -36,11 +37,13 @@ class Cuts:
     names: tuple[str, str]
     """What stands before and behind the number of a place."""
     places: Numbers
+    others: Numbers | None = None
+    """What stands behind that; None: nothing."""
 
     def where(self, cut: int) -> str:
         """Return the name of a cut's lines."""
         before, behind = self.names
-        return f"{before}{self.places[cut]}{behind}"
+        return f"{before}{self.places[cut]}{behind}{'' if self.others is None else self.others[cut]}"
 
 
 def cuts_of(plan: AnyPlan, carried: CarriedBytes) -> Iterator[Cuts]:
@@ -141,6 +144,58 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
     yield from _below_switches(plan, source, destination, sizes, first_npu)
     yield from _along_axes(plan, source, destination, sizes, first_npu)
+    yield from _towards(plan, source, destination, sizes, first_npu)
+
+
+def _towards(
+    plan: NetworkPlan, source: Numbers, destination: Numbers, sizes: Numbers, first_npu: Numbers
+) -> Iterator[Cuts]:
+    """The lines that a host, or the switch that it hangs on, has towards others: as its routes say, all shortest ways.
+
+    A message comes in over the lines that its receiver has towards its sender.
+    """
+    if plan.changes:
+        return  # there may be other ways then
+    graph, tables = plan.graph, plan.tables
+    node_of = np.arange(graph.hosts)
+    alone = np.array([own is None for own in tables.hosts], dtype=np.bool_)
+    node_of[alone] = graph.adjacency.peers[graph.adjacency.offsets[: graph.hosts][alone]]
+    known = ~alone | (node_of >= graph.hosts)  # of one that only hangs on another host its ports tell
+    for words, own, other in (
+        (("the lines from NPU ", " towards NPU "), source, destination),
+        (("the lines into NPU ", " from NPU "), destination, source),
+    ):
+        rows_of = np.flatnonzero(known[own])
+        order = rows_of[np.argsort(node_of[own[rows_of]], kind="stable")]
+        nodes, starts = np.unique(node_of[own[order]], return_index=True)
+        for node, rows in zip(nodes.tolist(), np.split(order, starts[1:])[: len(nodes)], strict=True):
+            joint, row = _joint_rates(plan, node, other[rows])
+            away = row != _NONE
+            used, row, count = np.unique(row[away], return_inverse=True, return_counts=True)
+            if len(used):
+                one = rows[away][np.argsort(row, kind="stable")[np.cumsum(count) - count]]
+                sums = _summed(row, sizes[rows[away]], len(used))
+                yield Cuts(sums, joint[used], words, first_npu[own[one]], first_npu[other[one]])
+
+
+def _joint_rates(plan: NetworkPlan, node: int, others: Numbers) -> tuple[Rates, Numbers]:
+    """Return the rates of sets of lines that a node has towards others, and which set leads to each of ``others``.
+
+    Hosts that hang on a switch have their own ports, and no set; a host has one to each host that it is joined to.
+    """
+    graph, tables = plan.graph, plan.tables
+    routes = tables.hosts[node] if node < graph.hosts else tables.switches[node - graph.hosts]
+    assert routes is not None
+    rates = graph.adjacency.rates_bps[graph.adjacency.of(node)] / 8e9
+    sets = np.split(routes.set_ports, routes.set_offsets[1:-1])
+    joint = [float(rates[np.unique(ports)].sum()) for ports in sets]
+    row = routes.set_of_group[tables.group_of_host[others]].astype(np.int64)
+    joined_to = np.unique(routes.local_hosts).tolist() if node < graph.hosts else []
+    row[row == LOCAL] = _NONE
+    for host in joined_to:
+        row[(others == host) & (row == _NONE)] = len(joint)
+        joint.append(float(rates[routes.local_ports[routes.local_hosts == host]].sum()))
+    return np.array(joint), row
 
 
 def _along_axes(

@@ -49,6 +49,8 @@ class _Walk:
     answer: Handle | None = None
     waits_for: Waiting | None = None
     time_ps: int = 0
+    computed_ps: int = 0
+    computed_until_ps: int = 0
     ended: bool = False
     posted: dict[tuple[Communicator | None, Hashable], int] = field(default_factory=dict)
     order: deque[_Key] = field(default_factory=deque)
@@ -60,6 +62,8 @@ class _Walk:
 
 
 _TELLING_PASSES = 3
+_MOST_PASSES = 100
+"""Of programs of several roles, whose passes may take turns: of more only what each computes is added."""
 
 
 @dataclass(eq=False)
@@ -87,6 +91,16 @@ class _Letter:
     time_ps: int
 
 
+def check_end(programs: RolePrograms) -> None:
+    """Raise ProgramsDeadlock or ProgramMismatch if fixed programs can't come to their end.
+
+    Where passes are alike, few tell of all: the k-th of a kind meets the k-th, whoever is ahead, so what a pass waits
+    for is of the same pass or the one before.
+    """
+    if not programs.reactive:
+        _Check(programs, min(programs.passes, _TELLING_PASSES) if programs.passes_alike else None).run()
+
+
 def check_programs(programs: RolePrograms) -> Chain:
     """Return the longest chain of what is computed and waited for; of a reactive loop nothing is known.
 
@@ -96,8 +110,10 @@ def check_programs(programs: RolePrograms) -> Chain:
         return Chain()
     # NPUs that run one program only wait for messages of each other, in a pass or from one to the next, so from the
     # second pass on each takes as long: all that the one before has left is waited for in it, if at all.
-    if len(programs.roles) > 1 or not programs.passes_alike or programs.passes <= _TELLING_PASSES:
+    if not programs.passes_alike or programs.passes <= _TELLING_PASSES:
         return _Check(programs).run()
+    if len(programs.roles) > 1:
+        return _Check(programs, min(programs.passes, _MOST_PASSES)).run_on(programs.passes)
     shorter, longer = (_Check(programs, passes).run() for passes in (_TELLING_PASSES - 1, _TELLING_PASSES))
     more = programs.passes - _TELLING_PASSES
     return longer._replace(time_ps=longer.time_ps + more * (longer.time_ps - shorter.time_ps))
@@ -105,6 +121,7 @@ def check_programs(programs: RolePrograms) -> Chain:
 
 class _Check:
     def __init__(self, programs: RolePrograms, passes: int | None = None) -> None:
+        self._passes = programs.passes if passes is None else passes
         self._grid = programs.grid
         self._updates_ps = programs.updates_ps
         self._walks = [_Walk(role, programs.program(role, passes)) for role in programs.roles]
@@ -117,6 +134,15 @@ class _Check:
         self._meeting_of: dict[Handle, _Meeting] = {}
         self._letter_of: dict[Handle, _Letter] = {}
         self._ready = deque(self._walks)
+
+    def run_on(self, passes: int) -> Chain:
+        """As :meth:`run`; ``passes``, if more, add at least what a role computes in each."""
+        self.run()
+        more = passes - self._passes
+        for walk in self._walks:
+            each_ps = walk.computed_ps // self._passes
+            walk.time_ps = max(walk.time_ps, walk.computed_until_ps + more * each_ps)
+        return self._longest()
 
     def run(self) -> Chain:
         while self._ready:
@@ -133,6 +159,9 @@ class _Check:
         for letters in self._letters.values():
             letter = letters[0]
             raise ProgramMismatch(f"role '{letter.poster.name}' {_posts(letter.request)}, {self._nobody(letter)}")
+        return self._longest()
+
+    def _longest(self) -> Chain:
         last = max(self._walks, key=lambda walk: walk.time_ps)
         return Chain(last.time_ps, last.role.ranks[0])
 
@@ -156,6 +185,8 @@ class _Check:
                 _check_times(walk.role, operation)
                 took_ps = operation.time_ps if operation.times_ps is None else min(operation.times_ps)
                 walk.time_ps += took_ps
+                walk.computed_ps += took_ps
+                walk.computed_until_ps = walk.time_ps
 
     def _post(self, walk: _Walk, operation: Posting) -> Handle:
         if isinstance(operation, CollectiveRequest):

@@ -307,7 +307,7 @@ def _scale(axes: Axes, which: str, axis: Axis) -> None:
             FuncFormatter(lambda value, _: format_bytes(round(value)) if axis.sizes else f"{value:g}")
         )
         own.set_minor_formatter(NullFormatter())
-    elif axis.low is not None or axis.high is not None:
+    elif axis.low != axis.high:  # a run may take no time at all
         axes.set(**{f"{which}lim": (axis.low, axis.high)})
     if axis.whole:
         own.set_major_locator(MaxNLocator(integer=True))

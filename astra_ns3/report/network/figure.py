@@ -27,6 +27,10 @@ _MARGIN = 0.3
 _DOTS_PER_INCH = 110
 
 
+# In the legend.
+_HANDLE_INCHES, _LETTER_INCHES = 0.55, 0.065
+
+
 def draw_network(graph: Graph, path: str | os.PathLike[str], title: str) -> None:
     """Write the picture; the format is that of the file's ending.
 
@@ -76,8 +80,10 @@ def _draw_wires(axes: Axes, drawn: Layout) -> None:
         for key in kinds
     ]
     if handles:
-        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.02), ncols=min(4, len(handles)),
-                    frameon=False, fontsize=8)  # fmt: skip
+        longest = max(len(str(handle.get_label())) for handle in handles)
+        fitting = int(axes.get_window_extent().width / axes.figure.dpi / (_HANDLE_INCHES + _LETTER_INCHES * longest))
+        axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.02), frameon=False, fontsize=8,
+                    ncols=max(1, min(4, len(handles), fitting)))  # fmt: skip
 
 
 def _bend(drawn: Layout, a: Mark, b: Mark) -> float:

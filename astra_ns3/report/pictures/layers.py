@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 from astra_ns3.errors import check_known
 from astra_ns3.report.figures import style
@@ -15,7 +16,8 @@ from astra_ns3.report.tables import Records
 MOST_LAYERS = 60
 """In a panel; of a file the others, which took least, are drawn as one bar."""
 _COLOURS = {"forward": style.BLUE, "weight gradient": style.ORANGE, "input gradient": style.GREEN, "tail": style.GREY}
-_OTHER_COLOURS = (style.PURPLE, style.SKY)
+# Of what only models have, such as weights, gradients, and what is computed again.
+_OTHER_COLOURS = (style.PURPLE, style.SKY, style.VERMILION, style.YELLOW, "#004B76", "#8F3F00", style.BLACK)
 # Those that ``EndToEnd.csv`` has.
 _PARTS = ("forward", "weight gradient", "input gradient")
 _TAIL = "tail"
@@ -50,7 +52,7 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     every = [spent for times in shown.values() for _, spent in times]
     parts = list(dict.fromkeys(part for spent in every for part in spent))
     others = [part for part in parts if part not in _COLOURS]
-    colours = {**_COLOURS, **{part: _OTHER_COLOURS[index % 2] for index, part in enumerate(others)}}
+    colours = _COLOURS | dict(zip(others, cycle(_OTHER_COLOURS), strict=False))
     looks = [
         (part, index, _AFTER if part == _TAIL else f"{part}, {word}", colours[part])
         for index, word in enumerate(("compute", "exposed"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from astra_ns3.errors import refuse
 from astra_ns3.report.figures import style
-from astra_ns3.report.figures.curves import covered, evenly, gathered, in_flight, merged, steps
+from astra_ns3.report.figures.curves import Real, covered, evenly, gathered, in_flight, merged, steps
 from astra_ns3.report.figures.figure import Axis, Band, Figure, Panel, Series, Spans
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
@@ -139,16 +139,47 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             continue
         count = shown.run.metadata["npus"]
         npus = {*evenly(range(count), max(2, min(_MOST_ON_PAGE, detail // 16))), shown.run.metadata["report_npu"]}
-        tracks = _tracks(operations, phases, sorted(npus), shown.finish_ps // resolution)
+        chosen = sorted(npus)
+        programs = _drawable(_tracks(operations, None, chosen, 0), shown.finish_ps, resolution)
+        tracks = {**programs, **_tracks(None, phases, chosen, shown.finish_ps // resolution)}
         there = len({npu for npu, _ in tracks})
         if there < count:
             notes.append(f"{shown.name}: {there} of {count} NPUs.")
         panels.append(_lanes(shown, tracks, end_ps, unit))
     if not panels:
         raise Missing(remedy_of(runs[0], "operations"))
-    return Figure(
-        panels, [*notes, f"Intervals of one kind less than 1/{resolution} of the run apart are drawn as one."]
+    told = (
+        f"Phases less than 1/{resolution} of the run apart are drawn as one. Of an NPU that computes and waits more "
+        "often than that, each such part shows one of them, as often as its share of the time."
     )
+    return Figure(panels, [*notes, told])
+
+
+def _drawable(tracks: Tracks, finish_ps: int, parts: int) -> Tracks:
+    """Return the programs of NPUs with few enough intervals to be drawn, and no other shares of the time."""
+    found: dict[Track, tuple[Numbers, Numbers]] = {}
+    edges = np.linspace(0, finish_ps, parts + 1)
+    for npu in dict.fromkeys(npu for npu, _ in tracks):
+        own = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM_ON_PAGE}
+        if sum(len(starts) for starts, _ in own.values()) > parts:
+            own = _one_of_each(own, edges)
+        found |= {(npu, kind): spans for kind, spans in own.items() if len(spans[0])}
+    return found
+
+
+def _one_of_each(kinds: Mapping[str, tuple[Numbers, Numbers]], edges: Real) -> dict[str, tuple[Numbers, Numbers]]:
+    """Return one kind, or none, for each part of the time: that of which most is owed since the beginning."""
+    amounts = np.array([covered(*spans, edges) for spans in kinds.values()])
+    amounts = np.vstack([amounts, 1 - amounts.sum(axis=0)])
+    owed, chosen = np.zeros(len(amounts)), np.zeros(len(edges) - 1, dtype=np.int64)
+    for part, amount in enumerate(amounts.T):
+        owed += amount
+        chosen[part] = owed.argmax()
+        owed[chosen[part]] -= 1
+    whole = np.rint(edges).astype(np.int64)
+    return {
+        kind: merged(whole[:-1][chosen == number], whole[1:][chosen == number], 0) for number, kind in enumerate(kinds)
+    }
 
 
 def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel:
@@ -161,12 +192,12 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
         for each in dimensions:
             if (npu, each) in tracks:
                 lanes[npu, each] = len(names)
-                names.append(f"{npu}, dimension {each}")
+                names.append(f"{npu}, {_of_dimension(each)}")
     looks: list[tuple[str | int, str, float, str]] = [
         (kind, kind, 0.8, colour) for kind, colour in _PROGRAM_ON_PAGE.items()
     ]
     for index, each in enumerate(dimensions):
-        looks.append((each, f"dimension {each}", 0.5, _DIMENSIONS_ON_PAGE[index % len(_DIMENSIONS_ON_PAGE)]))
+        looks.append((each, _of_dimension(each), 0.5, _DIMENSIONS_ON_PAGE[index % len(_DIMENSIONS_ON_PAGE)]))
     series = []
     for what, name, thick, colour in looks:
         found = [(np.full(len(spans[0]), lanes[track]), *spans) for track, spans in tracks.items() if track[1] == what]
@@ -174,6 +205,11 @@ def _lanes(shown: Shown, tracks: Tracks, end_ps: int, unit: style.Unit) -> Panel
         series.append(Spans(starts / unit[0], (ends - starts) / unit[0], lane, thick, name=name, colour=colour))
     x = Axis("time", unit[1], 0, end_ps / unit[0], grid=True)
     return Panel(x, Axis(names=names), series, shown.name, of_run=True, height=1.5 + 0.17 * len(names))
+
+
+def _of_dimension(number: int) -> str:
+    """Return the name of a lane below an NPU's program."""
+    return f"dimension {number}" if number >= 0 else "messages"
 
 
 def _tracks(

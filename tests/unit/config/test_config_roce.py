@@ -278,13 +278,14 @@ def test_an_option_replaces_the_files_congestion_control() -> None:
 
 def test_a_missing_control_of_the_command_line_is_no_fault_of_the_networks_file(tmp_path: Path) -> None:
     inputs = Path(__file__).parents[3] / "inputs"
-    with pytest.raises(InputError, match=rf"^--congestion-control: {tmp_path}/no.py: no such"):
-        load_inputs(
-            inputs / "workload" / "micro-all-reduce.txt",
-            inputs / "system" / "flat.txt",
-            inputs / "network" / "roce-16.yaml",
-            Options(congestion_control=f"{tmp_path}/no.py:Mine"),
-        )
+    workload, system = inputs / "workload/micro-all-reduce.txt", inputs / "system/flat.txt"
+    roce, tcp = inputs / "network/roce-16.yaml", inputs / "network/single-switch-16.yaml"
+    with pytest.raises(InputError, match=rf"^{tmp_path}/no.py: no such congestion control file"):
+        load_inputs(workload, system, roce, Options(congestion_control=f"{tmp_path}/no.py:Mine"))
+    with pytest.raises(InputError, match=r"^--congestion-control: key 'transport.congestion_control'.*mean 'dcqcn'"):
+        load_inputs(workload, system, roce, Options(congestion_control="dqcn"))
+    with pytest.raises(InputError, match=r"^congestion-control 'hpcc' needs transport roce"):
+        load_inputs(workload, system, tcp, Options(congestion_control="hpcc"))
 
 
 def test_a_users_own_control_must_be_there(tmp_path: Path) -> None:

@@ -145,6 +145,12 @@ def test_people_are_told_what_the_device_loses(losses: Losses, words: str | None
     assert foreseen_rows(document) == ([("device losses", words)] if words else [])
 
 
+def test_a_scaled_run_says_that_what_each_operation_loses_is_scaled_too() -> None:
+    document = foreseen_document(Foreseen(losses=Losses(1_600_000)))
+    document["compute_scale"] = 0.1
+    assert foreseen_rows(document) == [("device losses", "1.6 us for each operation, scaled by 0.1 like all computing")]
+
+
 @pytest.mark.parametrize(
     ("topology", "told"),
     [

@@ -43,6 +43,13 @@ def test_messages_between_stages_count_as_collectives_as_in_the_run() -> None:
     assert (found.collectives, found.messages) == (2 * 3 * 3, 2 * 3 * 3)
 
 
+def test_any_number_of_passes_of_a_model_is_planned_from_few() -> None:
+    model = small_gpt({"layers": 4, "tied_embeddings": False}, {"pipeline": 4}, micro_batches=3)
+    passes = 10**12  # played through, it would never end
+    found = validate(model, small_system(), small_network(), Options(passes=passes)).forecast
+    assert (found.collectives, found.messages) == (2 * 3 * 3 * passes, 2 * 3 * 3 * passes)
+
+
 def test_packets_are_whole_segments_and_messages_inside_a_host_make_none() -> None:
     # Two chunks of 20000 bytes: messages of 5000 bytes, 4 segments of 1460. With two NPUs a host, 4 of the 12
     # ordered pairs share one.

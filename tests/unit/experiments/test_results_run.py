@@ -411,7 +411,7 @@ def test_a_hook_that_takes_no_context_is_refused_before_anything_is_built() -> N
 def test_a_folder_of_runs_says_what_to_name(tmp_path: Path) -> None:
     for name in ("a", "b"):
         astra_ns3.run(**small_run(), output=tmp_path / name)
-    with pytest.raises(InputError, match=r"no run\.json; runs lie in it: name one, as .*/a \(astra-ns3 runs .* 2\)"):
+    with pytest.raises(InputError, match=r"runs lie in it: name one, as .*/a \(astra-ns3 runs .* lists them\)"):
         astra_ns3.Result.load(tmp_path)
 
 

@@ -26,7 +26,9 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.network.records import Chain
 from astra_ns3.system.messages import message_schedule
 from astra_ns3.topology.changes import Change, LinkTarget, State
+from astra_ns3.topology.distances import distances_to_groups, host_groups
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.routes import tables_by_groups
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 """12.5 bytes a nanosecond."""
@@ -84,8 +86,8 @@ def test_what_leaves_a_server_goes_through_its_own_nic() -> None:
     """125 bytes/ns inside and 12.5 outside: 1250 bytes to another server take 100 ns, inside 10."""
     plan = packets(SERVERS)
     assert found(plan, (0, 1, 10_000), (0, 2, 1250)) == (100_000, "the lines out of NPU 0")
-    # Inside, a message may leave by either line: 137.5 bytes/ns together.
-    assert found(plan, (0, 1, 13_750)) == (100_000, "the lines out of NPU 0")
+    # Inside, the switch there is the shortest way.
+    assert found(plan, (0, 1, 13_750)) == (110_000, "the lines from NPU 0 towards NPU 1")
 
 
 def test_npus_of_a_server_share_its_one_nic() -> None:
@@ -141,6 +143,24 @@ def test_a_ring_has_two_lines_for_each_npu() -> None:
     assert time_ps >= 100_000
 
 
+NEIGHBOURS: tuple[tuple[dict[str, Any], int], ...] = (
+    ({"kind": "torus", "shape": [4, 4]}, 4),
+    ({"kind": "mesh", "shape": [3, 3]}, 3),
+    ({"kind": "ring", "npus": 5}, 1),
+)
+"""Topologies of routers, and a neighbour of NPU 0 along the last axis."""
+
+
+@pytest.mark.parametrize(("topology", "other"), NEIGHBOURS)
+def test_neighbours_have_one_line_between_them_whatever_others_they_have(topology: dict[str, Any], other: int) -> None:
+    keys = {**topology, "link": LINK, "switch": SWITCH}
+    words = f"the lines from NPU 0 towards NPU {other}"
+    assert found(packets(keys), (0, other, 12_500)) == (1_000_000, words)
+    assert found(packets(keys), (0, other, 12_500), (0, 1, 25_000), (other, 0, 9_000))[0] >= 1_000_000
+    # While a link is down there is a longer way, so nothing is said of single lines.
+    assert found(packets(keys, [Change(10, LinkTarget(0), State(up=False))]), (0, other, 12_500))[0] < 1_000_000
+
+
 def all_to_all(npus: int, size: int = 1000) -> list[tuple[int, int, int]]:
     return [(a, b, size) for a in range(npus) for b in range(npus) if a != b]
 
@@ -165,18 +185,21 @@ def test_halves_of_a_dimension_share_the_lines_between_them(
 
 
 def routed_ps(graph: Graph, messages: Sequence[tuple[int, int, int]], parts: int = 20) -> float:
-    """What the busiest line needs if each part of a message takes the way whose lines are least busy, one by one."""
+    """What the busiest line needs if each part of a message takes the shortest way whose lines are least busy."""
     busy = {(a, b): 0.0 for link in graph.links for a, b in ((link.a, link.b), (link.b, link.a))}
     each_ps = {(a, b): 8e12 / link.rate_bps for link in graph.links for a, b in ((link.a, link.b), (link.b, link.a))}
     lines = networkx.DiGraph(list(busy))
     whole_ps = sum(size for *_, size in messages) * max(each_ps.values())
 
-    def price(a: int, b: int, _: object) -> float:
-        return math.exp(8 * busy[a, b] / whole_ps * len(busy))
+    def price(way: Sequence[int]) -> float:
+        return sum(math.exp(8 * busy[line] / whole_ps * len(busy)) for line in pairwise(way))
 
+    ways = {
+        (a, b): list(networkx.all_shortest_paths(lines, graph.npu_host[a], graph.npu_host[b])) for a, b, _ in messages
+    }
     for _ in range(parts):
         for source, destination, size in messages:
-            way = networkx.dijkstra_path(lines, graph.npu_host[source], graph.npu_host[destination], price)
+            way = min(ways[source, destination], key=price)
             for line in pairwise(way):
                 busy[line] += size / parts * each_ps[line]
     return max(busy.values())
@@ -184,7 +207,7 @@ def routed_ps(graph: Graph, messages: Sequence[tuple[int, int, int]], parts: int
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_routes_are_faster_than_the_floor(seed: int) -> None:
-    """By ways that are looked for without any cut; on rings, tori and meshes of any sizes, with any messages."""
+    """By shortest ways that are looked for without any cut; on rings, tori and meshes, with any messages."""
     draw = random.Random(seed)
     kind = ("ring", "torus", "mesh")[seed % 3]
     shape = [draw.randint(2, 5), draw.randint(2, 3)]
@@ -349,7 +372,9 @@ def test_lines_of_a_host_with_more_parts_than_are_told_apart_all_count() -> None
     pairs = [(0, 1), *((0, host) for host in range(2, 72)), (0, 1)]
     links = tuple(Link(a, b, 100 * 10**9, 0) for a, b in pairs)
     graph = Graph(hosts=72, switches=0, links=links, npu_host=tuple(range(72)))
-    assert found(replace(plan, graph=graph), (0, 1, 1250))[0] == 50_000
+    groups = host_groups(graph)
+    tables = tables_by_groups(graph, groups, distances_to_groups(graph, groups))
+    assert found(replace(plan, graph=graph, tables=tables), (0, 1, 1250))[0] == 50_000
 
 
 def test_flows_of_many_sizes_are_one_sum_for_each_pair() -> None:
@@ -410,11 +435,11 @@ def test_a_schedule_is_laid_out_as_long_as_its_rows_fit(monkeypatch: pytest.Monk
     assert (sent.sum() == schedule.message_bytes(7).sum()) == fits
 
 
-def test_hosts_that_are_joined_directly_go_around_their_leaves(tmp_path: Path) -> None:
+def test_hosts_that_are_joined_directly_use_the_line_between_them(tmp_path: Path) -> None:
     """Hosts 0 and 1 on a leaf each, with 1 Gb/s between the leaves and 100 Gb/s straight from one host to the other."""
     file = tmp_path / "beside.txt"
     ends = ["0 2 100Gbps 500ns 0", "1 3 100Gbps 500ns 0", "2 3 1Gbps 500ns 0", "0 1 100Gbps 500ns 0"]
     file.write_text("\n".join(["4 2 4", "2 3", *ends]) + "\n", encoding="utf-8")
     plan = packets({"kind": "file", "path": str(file), "switch": SWITCH})
-    # Host 0 and its leaf have 100 and 1 Gb/s to the others, 12.625 bytes/ns together.
-    assert found(plan, (0, 1, 12_625))[0] == 1_000_000
+    # Straight on is the shortest way: the 1 Gb/s of the leaves don't help.
+    assert found(plan, (0, 1, 12_625))[0] == 1_010_000

@@ -18,12 +18,16 @@ from oracles.longest_path import longest_ps
 from support.fake_backend import FakeBackend
 from support.role_programs import Await, Step, collective, loop_of_steps, plain_workload, wait
 from support.system_parts import system
+from support.training import block, plan_of, programs_of
 from support.training_driver import TrainingDriver
 
 from astra_ns3.config.core.compatibility import OURS, PRESETS
+from astra_ns3.config.training_plan import Degrees
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalled
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Chain, Label
+from astra_ns3.playing.dry_run import deadlock
+from astra_ns3.playing.dry_run.deadlock import check_programs
 from astra_ns3.playing.programs.operations import Compute, Receive, Send
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
@@ -131,6 +135,23 @@ def test_a_chain_waits_for_the_update_of_a_layer_and_counts_each_pass() -> None:
     assert driver.chain.time_ps == 5 * (4_000_000 + 2_000_000)
     driver.run()
     assert driver.records().finish_ps > 5 * (4_000_000 + 2_000_000)
+
+
+def test_the_chain_of_very_many_passes_grows_by_the_slowest_stage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Played through and planned from few passes; never more than played through."""
+    for seed in range(20):
+        draw = Random(seed)
+        times = [[draw.choice([100, 700, 5000]) for _ in range(3)] for _ in range(3)]
+        stages = [[block(f"{stage}", *own, parameters=144)] for stage, own in enumerate(times)]
+        plan = plan_of(Degrees(data=2, pipeline=3), stages, micro_batches=draw.randint(1, 4))
+        programs = programs_of(plan, passes=40)
+        whole = check_programs(programs)
+        monkeypatch.setattr(deadlock, "_MOST_PASSES", 10)
+        few = check_programs(programs)
+        monkeypatch.undo()
+        assert 40 * plan.micro_batches * max(map(sum, times)) <= few.time_ps <= whole.time_ps
 
 
 def test_of_a_reactive_program_no_chain_is_known() -> None:

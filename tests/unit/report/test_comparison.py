@@ -293,7 +293,7 @@ def test_the_folder_of_a_study_is_told_where_its_runs_and_means_are(tmp_path: Pa
         astra_ns3.Result.load(study)
     assert str(caught.value) == (
         f"{study}: is not the folder of a run: it has no run.json; runs lie in it: name one, as {study}/points/aa "
-        f"(astra-ns3 runs {study} lists all 2, and {study}/means.csv has means and deviations over seeds)"
+        f"(astra-ns3 runs {study} lists them, and {study}/means.csv has means and deviations over seeds)"
     )
 
 

@@ -50,6 +50,7 @@ from astra_ns3.report.page.page import LEAST_DETAIL, MOST_DATA_BYTES, MOST_DETAI
 from astra_ns3.report.page.sections import MOST_ROWS, slowest_collectives, slowest_messages
 from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
+from astra_ns3.report.pictures.timeline import _drawable
 from astra_ns3.report.records import Recorded, table_of
 
 ALWAYS = {"layers", "exposed", "bandwidth"}
@@ -173,6 +174,24 @@ def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> Non
     assert length == pytest.approx(run.metadata["compute_ps"] / scale_ps, rel=0.02)  # what touches is drawn as one
     waits = trace(panel, "wait")
     assert max(base + x for base, x in zip(waits["base"], waits["x"], strict=True)) <= run.finish_ps / scale_ps + 1e-3
+
+
+def test_a_timeline_of_many_short_turns_shows_how_much_of_each_there_is() -> None:
+    """NPU 0 computes for 10 us and waits for 20 us, 4,000 times; NPU 1 does so twice, which is drawn as it is."""
+    turn = np.arange(4000) * 30
+    tracks: dict[tuple[int, str | int], Any] = {
+        (0, "compute"): (turn, turn + 10), (0, "wait"): (turn + 10, turn + 30),
+        (1, "compute"): (turn[:2], turn[:2] + 10), (1, "wait"): (turn[:2] + 10, turn[:2] + 30),
+    }  # fmt: skip
+    drawn = _drawable(tracks, 120_000, 600)
+    lengths = {track: int((ends - starts).sum()) for track, (starts, ends) in drawn.items()}
+    assert lengths == {(0, "compute"): 40_000, (0, "wait"): 80_000, (1, "compute"): 20, (1, "wait"): 40}
+    for half in (0, 60_000):  # everywhere, not only on the whole
+        starts, ends = drawn[0, "compute"]
+        inside = (starts >= half) & (ends <= half + 60_000)
+        assert (ends - starts)[inside].sum() == pytest.approx(20_000, abs=400)
+    compute, wait = drawn[0, "compute"], drawn[0, "wait"]
+    assert not np.isin(compute[0], wait[0]).any()
 
 
 def test_utilisation_is_the_share_of_the_ports_rate(tmp_path: Path) -> None:
