@@ -144,7 +144,7 @@ def test_the_chain_of_very_many_passes_grows_by_the_slowest_stage(
     for seed in range(20):
         draw = Random(seed)
         times = [[draw.choice([100, 700, 5000]) for _ in range(3)] for _ in range(3)]
-        stages = [[block(f"{stage}", *own, parameters=144)] for stage, own in enumerate(times)]
+        stages = [[block(f"{stage}", own[0], own[1], own[2], 144)] for stage, own in enumerate(times)]
         plan = plan_of(Degrees(data=2, pipeline=3), stages, micro_batches=draw.randint(1, 4))
         programs = programs_of(plan, passes=40)
         whole = check_programs(programs)
