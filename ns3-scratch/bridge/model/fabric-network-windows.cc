@@ -5,12 +5,12 @@
  */
 #include "fabric-lane.h"
 #include "fabric-network.h"
+#include "fabric-seats.h"
 #include "fabric-simulator.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -158,79 +158,16 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator,
     simulator.UseWindows(count(windows), windows.lengthPs, cores);
     if (cores > 1)
     {
-        simulator.SeatGroups(SeatGroups(windows));
+        std::vector<std::pair<uint32_t, uint32_t>> linked;
+        for (const auto& [forth, back] : m_links)
+        {
+            linked.emplace_back(windows.groups[forth->GetPlace().node],
+                                windows.groups[back->GetPlace().node]);
+        }
+        const std::vector<uint32_t> hosts(windows.groups.begin(), windows.groups.begin() + m_hosts);
+        simulator.SeatGroups(SeatsOf(count(windows), hosts, linked));
     }
     return windows;
-}
-
-std::vector<uint32_t>
-FabricNetwork::SeatGroups(const Windows& windows) const
-{
-    const std::vector<uint32_t>& groups = windows.groups;
-    const uint32_t count = *std::max_element(groups.begin(), groups.end()) + 1;
-    std::vector<std::set<uint32_t>> linked(count);
-    for (const auto& [forth, back] : m_links)
-    {
-        const uint32_t a = groups[forth->GetPlace().node];
-        const uint32_t b = groups[back->GetPlace().node];
-        linked[a].insert(b);
-        linked[b].insert(a);
-    }
-    // Tier by tier, from the hosts up. A leaf stands where its number says, hosts where their leaf
-    // does, and whoever is above in the middle of those below.
-    std::vector<double> places(count, -1);
-    std::vector<uint32_t> tier;
-    for (uint32_t host = 0; host < m_hosts; ++host)
-    {
-        for (const uint32_t leaf : linked[groups[host]])
-        {
-            if (places[leaf] < 0 && groups[host] != leaf)
-            {
-                places[leaf] = leaf;
-                tier.push_back(leaf);
-            }
-        }
-    }
-    for (uint32_t host = 0; host < m_hosts; ++host)
-    {
-        const uint32_t group = groups[host];
-        const auto leaf =
-            std::find_if(linked[group].begin(), linked[group].end(), [&](uint32_t other) {
-                return other != group && places[other] >= 0;
-            });
-        places[group] = leaf == linked[group].end() ? group : places[*leaf];
-    }
-    while (!tier.empty())
-    {
-        std::map<uint32_t, std::vector<double>> above;
-        for (const uint32_t group : tier)
-        {
-            for (const uint32_t other : linked[group])
-            {
-                if (places[other] < 0)
-                {
-                    above[other].push_back(places[group]);
-                }
-            }
-        }
-        tier.clear();
-        for (const auto& [group, below] : above)
-        {
-            places[group] = std::accumulate(below.begin(), below.end(), 0.0) / below.size();
-            tier.push_back(group);
-        }
-    }
-    std::vector<uint32_t> row(count);
-    std::iota(row.begin(), row.end(), 0);
-    std::stable_sort(row.begin(), row.end(), [&places](uint32_t a, uint32_t b) {
-        return places[a] < places[b];
-    });
-    std::vector<uint32_t> seats(count);
-    for (uint32_t seat = 0; seat < count; ++seat)
-    {
-        seats[row[seat]] = seat;
-    }
-    return seats;
 }
 
 bool

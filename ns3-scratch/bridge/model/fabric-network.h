@@ -139,8 +139,6 @@ class FabricNetwork
     /// \return group of each node if windows are so long: 0 for the hosts and what is nearer to
     /// them, numbers for all others; \param shortestPs, hostsApart see PlayInWindows
     std::vector<uint32_t> GroupNodes(int64_t windowPs, int64_t shortestPs, bool hostsApart) const;
-    /// \return of each group its seat, see FabricSimulator::SeatGroups; \param windows whose groups
-    std::vector<uint32_t> SeatGroups(const Windows& windows) const;
     /// \return the longest windows that leave most nodes apart, and these
     Windows PlanWindows(int64_t shortestPs, bool hostsApart) const;
     /// Let a port tell a switch at its far end of heads, if that cuts through.
