@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,9 +50,13 @@ def _in_force(in_force: Mapping[str, Any]) -> list[tuple[str, str]]:  # each tra
     for kind in (kind for kind in TRANSPORTS if kind in in_force):
         row, numbers = TRANSPORTS[kind].told(in_force[kind])
         rows += [row, *((f"  {without_unit(name)}", _with_unit(name, value)) for name, value in numbers.items())]
-    for row in in_force.get("ecn", []):
+    thresholds = in_force.get("ecn", [])
+    times = Counter(row["rate_bps"] for row in thresholds)
+    for row in thresholds:
         kmin, kmax = format_bytes(row["kmin_bytes"]), format_bytes(row["kmax_bytes"])
-        rows.append((f"ECN at {format_rate(row['rate_bps'])}", f"kmin {kmin}, kmax {kmax}, pmax {row['pmax']:g}"))
+        where = ", some switches" if times[row["rate_bps"]] > 1 else ""
+        said = f"kmin {kmin}, kmax {kmax}, pmax {row['pmax']:g}"
+        rows.append((f"ECN at {format_rate(row['rate_bps'])}{where}", said))
     return rows
 
 

@@ -176,3 +176,17 @@ def test_what_goes_by_formula_is_forecast_as_that(workload: str, backend: str) -
     assert isinstance(forecast, dict)
     assert not {"packets", "connections", "queue_pairs"} & forecast.keys()
     assert validate(*files).forecast.wall_seconds > FACTOR * found.forecast.wall_seconds
+
+
+def test_thresholds_of_one_rate_that_differ_by_switch_are_told_apart_from_those_of_all() -> None:
+    row = {"kmin_bytes": 100_000, "kmax_bytes": 400_000, "pmax": 0.2}
+    found = validate(small_workload(), small_system(), small_network()).document()
+    thresholds = [
+        {"rate_bps": 10**11, **row},
+        {"rate_bps": 10**11, **row, "kmin_bytes": 110_000},
+        {"rate_bps": 4 * 10**11, **row},
+    ]
+    lines = validation_text({**found, "in_force": {"ecn": thresholds}}).splitlines()
+    assert [line.partition("  ")[0] for line in lines if line.startswith("ECN")] == [
+        "ECN at 100 Gb/s, some switches", "ECN at 100 Gb/s, some switches", "ECN at 400 Gb/s",
+    ]  # fmt: skip
