@@ -115,6 +115,11 @@ class NetworkBackend(Protocol):
         """
         return self.register_group(npus)
 
+    @property
+    def delivers_whole(self) -> bool:
+        """Whether :meth:`delivered_bytes` has messages when they are whole alone, or nothing at all."""
+        return True
+
     def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
         """Return the bytes of messages, whole or not, that ``npus`` (None: all) have got; None if nobody counts them.
 

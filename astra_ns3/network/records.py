@@ -191,7 +191,7 @@ class CollectiveRecord:
     The update time that follows is not in it. ``index`` counts collectives in the order in which they were first
     issued; ``label`` has the layer by its name; ``algorithm`` has one name per phase, joined by "_". A message from one
     NPU to another is here, too, as a point-to-point collective of two; it starts when it can leave: when its sender
-    posts it, or with rendezvous when both ends have (``start_ps`` until then: when its receiver did).
+    posts it, or with rendezvous when both ends have (``start_ps`` until then: when the first end was posted).
     """
 
     index: int

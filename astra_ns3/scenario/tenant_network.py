@@ -70,6 +70,11 @@ class TenantNetwork(NetworkBackend):
             return self._stopped_ps
         return max(self._network.now_ps() - self._start_ps, 0)
 
+    @property
+    def delivers_whole(self) -> bool:
+        """As the network."""
+        return self._network.delivers_whole
+
     def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
         """Return the bytes of messages that some of the tenant's ranks, or all, have got."""
         return self._network.delivered_bytes(self._npus if npus is None else [self._npus[rank] for rank in npus])

@@ -28,6 +28,8 @@ class ArrivalMessages(PairedMessages):
     on. The other arguments are those of :class:`~astra_ns3.system.messages.PairedMessages`.
     """
 
+    invites = False
+
     def __init__(
         self,
         network: NetworkBackend,

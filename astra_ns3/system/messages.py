@@ -44,7 +44,10 @@ class Message:
 
 class PairedMessages:
     """All messages of a run. ``finished(handle, time_ps)`` is called when one end is done. ``journal``: where what the
-    ends do is written down. ``launch``: as :meth:`NetworkBackend.launch`."""
+    ends do is written down. ``launch``: as :meth:`NetworkBackend.launch`. ``invites``: with rendezvous a message waits
+    for both ends."""
+
+    invites = True
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class PairedMessages:
         message = waiting.popleft()
         if not waiting:
             del self._half_posted[key]
-        if posted_by_sender or message.request.rendezvous:
+        if posted_by_sender or (message.request.rendezvous and self.invites):
             self._history.leaves(message.number, self._network.now_ps())
         return message
 

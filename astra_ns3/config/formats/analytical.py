@@ -59,12 +59,14 @@ class AnalyticalDimension(ConfigModel):
 
 
 def analytical_version(data: object) -> int | None:
-    """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, whose topology is a list of kinds, else None."""
+    """1 or 2 if the keys of ``data`` are those of ASTRA-sim 1.0 or 2, whose topology is a list of names, else None."""
     if not isinstance(data, Mapping):
         return None
     if not data.keys().isdisjoint(VERSION_1_KEYS):
         return 1
-    return 2 if "topology" in data and ("npus_count" in data or isinstance(data["topology"], list)) else None
+    names = data.get("topology")
+    of_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return 2 if "topology" in data and ("npus_count" in data or of_names) else None
 
 
 def parse_grid(document: Document) -> tuple[AnalyticalDimension, ...]:

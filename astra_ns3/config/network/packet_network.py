@@ -6,7 +6,7 @@ import os
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
@@ -70,6 +70,7 @@ _Ports = Annotated[
     tuple[str, ...],
     AfterValidator(_port_names_or_all),
     BeforeValidator(lambda names: ["all"] if names == "all" else names),
+    WithJsonSchema({"anyOf": [{"const": "all"}, {"items": {"type": "string"}, "type": "array"}]}),
 ]
 
 

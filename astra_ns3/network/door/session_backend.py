@@ -55,6 +55,9 @@ class SessionBackend:
     network, or a session is open already.
     """
 
+    delivers_whole = True
+    """Whether :meth:`delivered_bytes` counts a message when it is whole; packets count as they come."""
+
     def __init__(
         self,
         graph: Graph,

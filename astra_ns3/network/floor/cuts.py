@@ -144,15 +144,15 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
     yield from _below_switches(plan, source, destination, sizes, first_npu)
     yield from _along_axes(plan, source, destination, sizes, first_npu)
-    yield from _towards(plan, source, destination, sizes, first_npu)
+    yield from _towards(plan, source, destination, sizes, first_npu, host)
 
 
 def _towards(
-    plan: NetworkPlan, source: Numbers, destination: Numbers, sizes: Numbers, first_npu: Numbers
+    plan: NetworkPlan, source: Numbers, destination: Numbers, sizes: Numbers, first_npu: Numbers, name: str
 ) -> Iterator[Cuts]:
     """The lines that a host, or the switch that it hangs on, has towards others: as its routes say, all shortest ways.
 
-    A message comes in over the lines that its receiver has towards its sender.
+    A message comes in over the lines that its receiver has towards its sender. ``name``: what a host is called.
     """
     if plan.changes:
         return  # there may be other ways then
@@ -161,9 +161,10 @@ def _towards(
     alone = np.array([own is None for own in tables.hosts], dtype=np.bool_)
     node_of[alone] = graph.adjacency.peers[graph.adjacency.offsets[: graph.hosts][alone]]
     known = ~alone | (node_of >= graph.hosts)  # of one that only hangs on another host its ports tell
-    for words, own, other in (
-        (("the lines from NPU ", " towards NPU "), source, destination),
-        (("the lines into NPU ", " from NPU "), destination, source),
+    several = np.bincount(node_of, minlength=graph.nodes) > 1
+    for way, behind, own, other in (
+        ("from", f" towards {name}", source, destination),
+        ("into", f" from {name}", destination, source),
     ):
         rows_of = np.flatnonzero(known[own])
         order = rows_of[np.argsort(node_of[own[rows_of]], kind="stable")]
@@ -175,7 +176,8 @@ def _towards(
             if len(used):
                 one = rows[away][np.argsort(row, kind="stable")[np.cumsum(count) - count]]
                 sums = _summed(row, sizes[rows[away]], len(used))
-                yield Cuts(sums, joint[used], words, first_npu[own[one]], first_npu[other[one]])
+                before = f"the lines {way} {'the switch of ' if several[node] else ''}{name}"
+                yield Cuts(sums, joint[used], (before, behind), first_npu[own[one]], first_npu[other[one]])
 
 
 def _joint_rates(plan: NetworkPlan, node: int, others: Numbers) -> tuple[Rates, Numbers]:
@@ -190,12 +192,11 @@ def _joint_rates(plan: NetworkPlan, node: int, others: Numbers) -> tuple[Rates, 
     sets = np.split(routes.set_ports, routes.set_offsets[1:-1])
     joint = [float(rates[np.unique(ports)].sum()) for ports in sets]
     row = routes.set_of_group[tables.group_of_host[others]].astype(np.int64)
-    joined_to = np.unique(routes.local_hosts).tolist() if node < graph.hosts else []
-    row[row == LOCAL] = _NONE
-    for host in joined_to:
-        row[(others == host) & (row == _NONE)] = len(joint)
+    set_of_host = np.full(graph.hosts, _NONE)
+    for host in np.unique(routes.local_hosts).tolist() if node < graph.hosts else []:
+        set_of_host[host] = len(joint)
         joint.append(float(rates[routes.local_ports[routes.local_hosts == host]].sum()))
-    return np.array(joint), row
+    return np.array(joint), np.where(row == LOCAL, set_of_host[others], row)
 
 
 def _along_axes(

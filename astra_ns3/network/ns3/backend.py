@@ -16,6 +16,8 @@ from astra_ns3.network.records import RecorderOptions
 class Ns3Backend(SessionBackend):
     """Packets through ns-3; arguments and errors as for :class:`SessionBackend`."""
 
+    delivers_whole = False
+
     def __init__(
         self,
         plan: NetworkPlan,

@@ -63,7 +63,7 @@ class _Walk:
 
 _TELLING_PASSES = 3
 _MOST_PASSES = 100
-"""Of programs of several roles, whose passes may take turns: of more only what each computes is added."""
+"""Of programs of several roles that are played for their chain: each more adds what each role computes in it."""
 
 
 @dataclass(eq=False)

@@ -31,7 +31,6 @@ class Completions:
         self.ends_ps = np.full(len(flows), NOT_YET, dtype=np.int64)
         self.ideal_ps = ideal(flows.sources, flows.destinations, flows.sizes_bytes)
         self.delivered = 0
-        self.delivered_bytes = 0
         self._sink = sink
         self._to_hand_over = array("i")
         if sink is not None:
@@ -45,7 +44,6 @@ class Completions:
         """A flow was delivered."""
         self.ends_ps[flow] = time_ps
         self.delivered += 1
-        self.delivered_bytes += int(self._flows.sizes_bytes[flow])
         if self._sink is not None:
             self._to_hand_over.append(flow)
             if len(self._to_hand_over) >= _ROWS_AT_ONCE:

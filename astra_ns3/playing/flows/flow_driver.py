@@ -22,7 +22,7 @@ from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.playing.flows.completions import Completions, Ideal, not_known
 from astra_ns3.playing.flows.flow_totals import flow_totals
 from astra_ns3.playing.flows.gates import OpenGates
-from astra_ns3.playing.flows.goodput import DeliveryCurve
+from astra_ns3.playing.flows.goodput import DeliveryCurve, at_mean_rates
 from astra_ns3.playing.flows.launching import FlowLauncher
 from astra_ns3.units import format_bytes, format_time
 
@@ -127,7 +127,11 @@ class FlowDriver(Driver):
     def flow_totals(self) -> FlowTotals:
         """The totals of the flows so far."""
         completions = self._completions
-        goodput = self._curve.intervals(self._network.now_ps(), self._delivered_bytes())
+        goodput = (
+            at_mean_rates(completions.starts_ps, completions.ends_ps, self._flows.sizes_bytes)
+            if self._network.delivers_whole
+            else self._curve.intervals(self._network.now_ps(), self._network.delivered_bytes() or 0)
+        )
         return flow_totals(self._flows, completions.starts_ps, completions.ends_ps, completions.ideal_ps, goodput)
 
     def totals(self) -> npt.NDArray[np.int64]:
@@ -192,13 +196,8 @@ class FlowDriver(Driver):
 
     def _measure(self, time_ps: int) -> None:
         """Take down how much has been delivered by now, unless that was done just before."""
-        if self._curve.due(time_ps):
-            self._curve.take(time_ps, self._delivered_bytes())
-
-    def _delivered_bytes(self) -> int:
-        """Bytes delivered so far; whole flows on a backend that doesn't count."""
-        counted = self._network.delivered_bytes()
-        return self._completions.delivered_bytes if counted is None else counted
+        if not self._network.delivers_whole and self._curve.due(time_ps):
+            self._curve.take(time_ps, self._network.delivered_bytes() or 0)
 
 
 def describe_stall(network: NetworkBackend, flows: FlowList, completions: Completions) -> str:

@@ -27,7 +27,7 @@ _MARGIN = 0.3
 _DOTS_PER_INCH = 110
 
 
-# In the legend.
+# What a line and a letter of the legend take.
 _HANDLE_INCHES, _LETTER_INCHES = 0.55, 0.065
 
 

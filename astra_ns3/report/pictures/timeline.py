@@ -149,8 +149,8 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     if not panels:
         raise Missing(remedy_of(runs[0], "operations"))
     told = (
-        f"Phases less than 1/{resolution} of the run apart are drawn as one. Of an NPU that computes and waits more "
-        "often than that, each such part shows one of them, as often as its share of the time."
+        f"Phases less than 1/{resolution} of the run apart are drawn as one. An NPU with more turns than that is "
+        "drawn in so many equal parts, each of one kind, such that lengths are right on the whole."
     )
     return Figure(panels, [*notes, told])
 

@@ -11,7 +11,7 @@ namespace ns3
 /**
  * Say who sits beside whom in the row that threads take groups from (FabricSimulator::SeatGroups).
  * Tier by tier from the hosts up: a leaf stands where its number says, hosts where their leaf does,
- * and whoever is above in the middle of those below.
+ * and whoever is above at the mean of those below.
  * \param groups how many there are
  * \param hosts groups with hosts
  * \param links groups that are linked to each other; those linked to themselves don't matter

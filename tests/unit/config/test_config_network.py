@@ -298,6 +298,11 @@ def test_a_mistyped_key_of_astra_sim_2_is_told_as_its_own(tmp_path: Path) -> Non
         read_network_file(tmp_path / "network.yml")
 
 
+def test_a_list_of_groups_as_topology_is_none_of_astra_sims(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"key 'topology': found .*, expected keys and values"):
+        read(tmp_path, "topology:\n  - kind: ring\n    npus: 4\ntransport: tcp\n")
+
+
 @pytest.mark.parametrize("key", ["queues", "utilisation"])
 def test_all_ports_are_asked_for_as_a_word_or_as_a_list(key: str, tmp_path: Path) -> None:
     plain = NETWORK[: NETWORK.index("observe:")]

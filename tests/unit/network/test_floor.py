@@ -161,6 +161,14 @@ def test_neighbours_have_one_line_between_them_whatever_others_they_have(topolog
     assert found(packets(keys, [Change(10, LinkTarget(0), State(up=False))]), (0, other, 12_500))[0] < 1_000_000
 
 
+def test_the_lines_of_a_router_of_several_hosts_are_named_as_its_own() -> None:
+    """Groups of two routers with four NPUs each: 12,500 bytes from each NPU of the first to one of the second."""
+    keys = {"kind": "dragonfly", "a": 2, "p": 4, "h": 1}
+    plan = packets({**keys, "link": LINK, "switch": SWITCH})
+    messages = [(npu, npu + 4, 12_500) for npu in range(4)]
+    assert found(plan, *messages) == (4_000_000, "the lines from the switch of NPU 0 towards NPU 4")
+
+
 def all_to_all(npus: int, size: int = 1000) -> list[tuple[int, int, int]]:
     return [(a, b, size) for a in range(npus) for b in range(npus) if a != b]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
 
 from astra_ns3.config.flow_list import NO_GATE, FlowGates, FlowList
@@ -14,7 +16,7 @@ from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
 from astra_ns3.network.records import Chain
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.playing.flows.flow_totals import flow_totals, percentile, size_class
-from astra_ns3.playing.flows.goodput import DeliveryCurve
+from astra_ns3.playing.flows.goodput import DeliveryCurve, at_mean_rates
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 
@@ -239,6 +241,29 @@ def test_the_curve_of_deliveries_keeps_few_points_and_all_bytes() -> None:
     assert sum(size for _, _, size in intervals) == 99_999 * 10
     assert intervals[0][0] == 0
     assert intervals[-1][1] == 99_999 * 1_000_000
+
+
+def test_flows_that_are_known_when_they_are_whole_are_spread_over_their_time() -> None:
+    """One of 1,000 bytes over 512 ns, another of 500 bytes in the second half of it; a third is under way."""
+    starts, ends = np.array([0, 256_000, 100]), np.array([512_000, 512_000, -1])
+    found = at_mean_rates(starts, ends, np.array([1_000, 500, 9_000]))
+    assert [(begin, end) for begin, end, _ in found] == [(each, each + 1_000) for each in range(0, 512_000, 1_000)]
+    assert sum(size for *_, size in found) == 1_500
+    assert sum(size for _, end, size in found if end <= 256_000) == 500
+    assert {size for *_, size in found} <= {1, 2, 3, 4}  # 1.95 bytes a nanosecond, then 3.9
+    assert at_mean_rates(starts[2:], ends[2:], np.array([9_000])) == ()
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(st.integers(0, 10**12), st.integers(1, 10**10), st.integers(1, 10**9)), min_size=1, max_size=20)
+)
+def test_spread_flows_lose_no_byte_and_never_go_back(flows: list[tuple[int, int, int]]) -> None:
+    starts, spans, sizes = (np.array(each) for each in zip(*flows, strict=True))
+    found = at_mean_rates(starts, starts + spans, sizes)
+    assert sum(size for *_, size in found) == sizes.sum()
+    assert min(size for *_, size in found) >= 0
+    assert (found[0][0], found[-1][1]) == (starts.min(), (starts + spans).max())
 
 
 def test_a_snapshot_has_the_flows_that_are_delivered_and_changes_nothing() -> None:

@@ -27,8 +27,12 @@ from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, SimulationStalle
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.records import Chain, Label
 from astra_ns3.playing.dry_run import deadlock
-from astra_ns3.playing.dry_run.deadlock import check_programs
-from astra_ns3.playing.programs.operations import Compute, Receive, Send
+from astra_ns3.playing.dry_run.deadlock import check_end, check_programs
+from astra_ns3.playing.loops.loop_programs import Programs
+from astra_ns3.playing.loops.loops import Loop
+from astra_ns3.playing.loops.steps import Steps
+from astra_ns3.playing.programs.operations import Compute, Program, Receive, Send, Wait
+from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.workload.files.astra_sim import parse_workload
@@ -152,6 +156,29 @@ def test_the_chain_of_very_many_passes_grows_by_the_slowest_stage(
         few = check_programs(programs)
         monkeypatch.undo()
         assert 40 * plan.micro_batches * max(map(sum, times)) <= few.time_ps <= whole.time_ps
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_programs_that_cannot_end_are_refused_however_many_passes_there_are(crossed: bool) -> None:
+    """In each pass role a sends and b receives; crossed, both first wait for what the other sends at the end of it."""
+    a, b = Communicator([0], "a"), Communicator([1], "b")
+
+    def program(steps: Steps, role: Role) -> Program:
+        for number in steps.passes:
+            if crossed:
+                peer = b if role.name == "a" else a
+                got = yield Receive(peer, 8, f"late {role.name}")
+                assert got is not None
+                yield Wait(got)
+                yield Send(peer, 8, f"late {peer.name}")
+            elif role.name == "a":
+                yield Send(b, 8, "x")
+            elif number % 2 == 0:  # in every second pass alone
+                yield Receive(a, 8, "x")
+
+    loop = Loop(program, lambda workload, grid: {"a": [0], "b": [1]})
+    with pytest.raises(ProgramsDeadlock if crossed else ProgramMismatch):
+        check_end(Programs.of(plain_workload(), 10**12, (2,), loop=loop))
 
 
 def test_of_a_reactive_program_no_chain_is_known() -> None:
@@ -354,9 +381,7 @@ def _first_come(peers: Sequence[int]) -> Plan:
 def test_a_reactive_program_serves_what_comes_first() -> None:
     """The small example of a reactive loop: what NPU 0 issues next depends on whose request it has."""
     from astra_ns3.playing.loops.loops import Loop
-    from astra_ns3.playing.loops.steps import Steps
-    from astra_ns3.playing.programs.operations import Program, Wait, WaitAny
-    from astra_ns3.playing.programs.roles import Role
+    from astra_ns3.playing.programs.operations import Wait, WaitAny
     from astra_ns3.system.request import Handle
 
     peers = (1, 2, 3)
