@@ -53,8 +53,8 @@ class DeliveryCurve:
 def at_mean_rates(starts_ps: Numbers, ends_ps: Numbers, sizes_bytes: Numbers) -> tuple[Interval, ...]:
     """Return equal intervals of the time of delivered flows, as if each had gone at its mean rate.
 
-    ``ends_ps`` is below 0 of those that aren't delivered. For a backend that counts a message when it is whole: counting
-    it then would show all its bytes in one moment.
+    ``ends_ps`` is below 0 of those that aren't delivered. For a backend that counts a message when it is whole:
+    counting it then would show all its bytes in one moment.
     """
     done = ends_ps >= 0
     starts, ends, sizes = starts_ps[done], ends_ps[done], sizes_bytes[done]
