@@ -19,8 +19,10 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.errors import BackendError
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.door import library
 from astra_ns3.network.door import session as door
 from astra_ns3.network.door.description import Description
+from astra_ns3.network.door.installed import NS3_VERSION
 from astra_ns3.network.door.library import load
 from astra_ns3.network.ns3 import backend as ns3_backend
 from astra_ns3.network.ns3.backend import Ns3Backend
@@ -163,3 +165,19 @@ def test_a_launch_is_refused_on_an_npu_outside_its_group_and_in_a_group_of_anoth
         group = backend.register_group(npus)
         with pytest.raises(Exception, match=f"or NPU {npu} is not in it"):
             backend.launch(npu, schedule, group, 0, 8)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"version": lambda name: "0.0.0"}, f"for ns3 {NS3_VERSION}, but astra-ns3 is 0.0.0"),
+        ({"NS3_VERSION": "3.0"}, f"for ns3 {NS3_VERSION}, but astra-ns3 is .* and needs ns3 3.0"),
+    ],
+)
+def test_a_library_of_another_version_of_ours_or_of_ns3_is_refused(
+    changed: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in changed.items():
+        monkeypatch.setattr(library, name, value)
+    with pytest.raises(BackendError, match=words):
+        load.__wrapped__()

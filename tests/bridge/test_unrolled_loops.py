@@ -109,6 +109,15 @@ def test_groups_that_end_inside_a_dimension_are_communicators_and_a_warning() ->
     assert warning.endswith("on a network of 4x2 both are the same")
 
 
+def test_a_scaled_graph_has_twice_the_sizes_and_three_times_the_computing() -> None:
+    graph = UnrolledLoop.of(workload("DATA"), 1, (8,))
+    for before, after in zip(graph.nodes(5), graph.scaled(comm_scale=2.0, compute_scale=3.0).nodes(5), strict=True):
+        if before.kind is NodeKind.COMPUTE:
+            assert after == before._replace(duration_ps=3 * (before.duration_ps or 0))
+        else:
+            assert after == before._replace(bytes=2 * (before.bytes or 0))
+
+
 def test_a_loop_that_reacts_to_time_is_refused(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text("def loop(steps, role):\n    yield from ()\nloop.reactive = True\n")

@@ -110,6 +110,14 @@ def test_a_point_that_fails_is_told_and_the_rest_is_done(folder: Path) -> None:
     assert "played  1 now, 1 were there, 0 failed" in wider.stdout
 
 
+def test_failed_points_that_are_played_again_count_as_played_now(folder: Path) -> None:
+    narrow = small_study(limits={"simulated_time": "33us"})
+    study(folder, narrow)
+    again = study(folder, narrow, "--retry-failed")
+    assert again.returncode == PointsFailed.exit_status
+    assert "played  1 now, 1 were there, 1 failed" in again.stdout
+
+
 def test_what_is_wrong_with_a_point_is_told_before_anything_is_written(folder: Path) -> None:
     for key, value in (("passes", 0), ("report_npu", 99), ("network.transport.windw", "1MB")):
         document = small_study()

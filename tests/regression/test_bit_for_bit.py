@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyarrow import parquet
 from soak.case import REPOSITORY, write_files
 from soak.cases import random_case
 from soak.files import contents, differing, writing
@@ -99,3 +100,22 @@ def test_a_table_is_the_same_file_however_early_its_texts_are_known(tmp_path: Pa
         return (tmp_path / name / table.file).read_bytes()
 
     assert file("early", early=True) == file("late", early=False)
+
+
+def test_a_table_has_the_same_row_groups_in_however_large_batches_its_rows_come(tmp_path: Path) -> None:
+    table = RecordedTable("numbers", "numbers", "nothing", (Column("number", "int64", "", "a number"),))
+    rows = np.arange(3 * GROUP_ROWS + 10)
+
+    def written(name: str, batch_rows: int) -> Path:
+        (tmp_path / name).mkdir()
+        writer = TableWriter(tmp_path / name, table)
+        for begin in range(0, len(rows), batch_rows):
+            writer.write([rows[begin : begin + batch_rows]])
+        writer.close()
+        return tmp_path / name / table.file
+
+    whole = written("whole", len(rows))
+    about = parquet.ParquetFile(whole).metadata
+    groups = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
+    assert groups == [GROUP_ROWS, GROUP_ROWS, GROUP_ROWS, 10]
+    assert whole.read_bytes() == written("pieces", 1_000).read_bytes()

@@ -106,6 +106,18 @@ def test_layers_has_a_row_for_each_part_of_each_role(tmp_path: Path) -> None:
     }
 
 
+def test_groups_have_the_exposed_time_of_the_npu_asked_for_whatever_its_role() -> None:
+    found = []
+    for npu in (1, 2):
+        slow = FakeBackend(4, slowness={2: 5})
+        driver = TrainingDriver(slow, system(), plain_workload(), 2, loop=pipeline(3, 2, 1000), report_npu=npu)
+        driver.run()
+        records = driver.records()
+        assert sum(records.groups.values()) == records.npus[npu].exposed_ps
+        found.append(records.npus[npu].exposed_ps)
+    assert found[0] != found[1]
+
+
 def test_a_file_of_layers_that_can_not_be_written_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from astra_ns3.errors import ResultsNotSaved
     from astra_ns3.experiments import saving

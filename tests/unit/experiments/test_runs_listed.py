@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from astra_ns3.cli.runs import runs_command
+from astra_ns3.experiments.replacing import PENDING
 
 
 def run_json(name: str, finish_ps: int, **more: Any) -> dict[str, Any]:
@@ -89,6 +90,14 @@ def test_every_run_below_a_folder_is_a_row_a_study_s_points_too(results: Path) -
         run_json("", 0)["started"],
     ]
     assert "LimitReached" in lines[2]
+
+
+def test_of_a_run_whose_replacing_was_killed_the_new_one_is_listed(tmp_path: Path) -> None:
+    put(tmp_path / "half", run_json("old", 1))
+    put(tmp_path / "half" / PENDING, run_json("new", 2))
+    put(tmp_path / "gone" / PENDING, run_json("newer", 3))  # the old one's run.json goes first
+    rows = cells(tmp_path, "--columns", "folder,name,finish")[1:]
+    assert rows == [["gone", "newer", "3"], ["half", "new", "2"]]
 
 
 def test_a_run_below_its_floor_is_marked_and_can_be_left_out(tmp_path: Path) -> None:

@@ -39,6 +39,20 @@ def test_of_ready_computations_the_higher_priority_goes_first_and_of_equals_the_
     assert [number for (_, number), _ in sorted(by_number.items(), key=lambda item: item[1])] == [2, 3, 4, 9]
 
 
+def test_of_waiting_collectives_the_one_whose_node_has_the_higher_priority_runs_first_however_late_it_came() -> None:
+    """One runs at a time: node 1 first, and meanwhile node 4 is issued, 1 us after nodes 2 and 5."""
+    graph = (
+        collective(1, 64, priority=9),
+        collective(2, 64, priority=1),
+        compute(3, 1),
+        collective(4, 64, 3, priority=5),
+        collective(5, 64),
+    )
+    played = Played(graph, graph, system=system_of(active_chunks_per_dimension=1))
+    ends = {number: played.times[0, number][1] for number in (1, 4, 2, 5)}
+    assert ends == {1: RING_OF_2_US, 4: 2 * RING_OF_2_US, 2: 3 * RING_OF_2_US, 5: 4 * RING_OF_2_US}
+
+
 def test_host_and_device_compute_at_the_same_time_and_only_the_device_counts_as_computing() -> None:
     played = Played((compute(1, 10), compute(2, 30, on_host=True), compute(3, 10, on_host=True)))
     assert played.times == {(0, 1): (0, 10), (0, 2): (0, 30), (0, 3): (30, 40)}

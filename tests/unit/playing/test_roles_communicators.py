@@ -61,6 +61,12 @@ def test_a_communicator_has_each_npu_once_and_is_equal_by_members_and_name() -> 
             Communicator(ranks)
 
 
+@pytest.mark.parametrize(("sizes", "words"), [((2, 3), "2x3 has 6"), ((3, 1), "3x1 has 3")])
+def test_a_grid_of_its_own_has_a_place_for_each_member_and_no_more(sizes: tuple[int, ...], words: str) -> None:
+    with pytest.raises(InputError, match=f"a communicator of 4 NPUs: a grid of {words}"):
+        Communicator(range(4), "four", sizes)
+
+
 @pytest.mark.parametrize(
     ("sizes", "ranks", "own_sizes", "flat"),
     [

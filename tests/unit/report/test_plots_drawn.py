@@ -227,6 +227,15 @@ def test_bandwidths_are_those_of_the_collectives(folder: Path) -> None:
     assert medians[1] == pytest.approx(list(by_size))
 
 
+def test_the_line_through_bandwidths_of_one_size_is_at_their_median(copy: Path) -> None:
+    table = pd.read_csv(copy / "collectives.csv")
+    same = pd.concat([table.iloc[:1]] * 3).assign(bytes=64, bus_bandwidth_gbytes_per_s=[9.0, 1.0, 2.0])
+    same.to_csv(copy / "collectives.csv", index=False)
+    points, medians = lines(picture(copy, "bandwidth"))
+    assert sorted(points[1]) == [1.0, 2.0, 9.0]
+    assert medians == ([64], [2.0])
+
+
 def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> None:
     figure = picture(folder, "accounts")
     drawn, names = bars(figure), [text.get_text() for text in figure.axes[0].get_yticklabels()]

@@ -307,6 +307,23 @@ def test_measures_of_memory_and_throughput_are_those_of_run_json(tmp_path: Path)
     assert measures_of(result_of(tmp_path / "other", {}))["fits"] is None
 
 
+@pytest.mark.parametrize(("tokens", "stands"), [(50.0, False), (None, True)])
+def test_samples_a_second_stand_beside_tokens_where_a_point_has_no_tokens(
+    tokens: float | None, stands: bool, tmp_path: Path
+) -> None:
+    result = study_result(tmp_path, (1, 1), (200.0, 100.0))
+    more: list[dict[str, float | None]] = [
+        {"tokens_per_second": 200.0, "samples_per_second": 2.0},
+        {"tokens_per_second": tokens, "samples_per_second": 1.0},
+    ]
+    outcomes = {
+        address: replace(outcome, measures={**outcome.measures, **measures})
+        for (address, outcome), measures in zip(result.outcomes.items(), more, strict=True)
+    }
+    text = study_text(StudyResult(result.expansion, outcomes, tmp_path))
+    assert ("samples_per_second" in text.split()) is stands
+
+
 def test_tables_say_whose_computing_and_waiting_they_have(tmp_path: Path) -> None:
     result = study_result(tmp_path, (40_000_000_000,), (300.0,))
     for text in (study_text(result), page(result, [], "again")):

@@ -266,6 +266,11 @@ def test_numbers_above_bars_and_names_of_numbers_never_touch() -> None:
     assert [text.get_text() for text in alone.axes[0].texts] == ["2", "3", "11", "21"], "where they fit they are told"
 
 
+def test_the_number_above_a_bar_is_the_mean_over_seeds_and_stands_above_the_whisker() -> None:
+    axes: Any = drawn(view(SYSTEM, seeds=3), config(x="system")).axes[0]
+    assert [(text.get_text(), text.xy[1]) for text in axes.texts] == [("12", 13.0), ("22", 23.0)]
+
+
 def test_what_a_panel_lacks_is_said_inside_it() -> None:
     missing = (("flat", 0.1, 1), ("hier", 0.1, 1))
     figure = drawn(view(SYSTEM, SCALE, failed=missing), config(x="system", relative_to={"system": "flat"}))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from support.small_run import small_network
@@ -12,6 +14,7 @@ from support.study_points import harmful_file, point, points
 
 from astra_ns3.cli.study import security_of
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.servers.messages import ServerKind
 from astra_ns3.network.api import Limits
 from astra_ns3.studies.estimates import Estimate, guessed_seconds, longest_first
 from astra_ns3.studies.play_point import failed_outcome
@@ -19,6 +22,8 @@ from astra_ns3.studies.playing import has_wider_limits, play_tasks
 from astra_ns3.studies.progress import StudyMeter, StudyProgress
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
+from astra_ns3.studies.workers.cluster import ClusterWorkers
+from astra_ns3.studies.workers.contract import Crew
 
 
 def ended(task: PointTask, seconds: float = 1.0, status: str = "done") -> PointOutcome:
@@ -118,6 +123,22 @@ def test_a_failed_point_stands_unless_its_limits_are_wider(tmp_path: Path) -> No
         (Limits(wall_seconds=5.0, memory_bytes=1), False),
     ):
         assert has_wider_limits(replace(task, request=replace(task.request, limits=limits)), failed) == wider
+
+
+def test_a_cluster_plays_waiting_points_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """Dask plays the task of the highest priority first."""
+    priorities = []
+
+    class Client:
+        def submit(self, *_: Any, priority: int, **__: Any) -> Any:
+            priorities.append(priority)
+            return SimpleNamespace(add_done_callback=lambda call: None)
+
+    crew = Crew(str(tmp_path), "mark", "code", ServerKind(), points=3)
+    workers = ClusterWorkers(cast(Any, Client()), crew)
+    for number, task in enumerate(points(Store(tmp_path), 3)):
+        workers.submit(task, number)
+    assert priorities[0] > priorities[1] > priorities[2]
 
 
 def test_without_dask_a_scheduler_cannot_be_used_and_what_to_install_is_named(

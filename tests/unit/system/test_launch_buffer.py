@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
+from support.system_parts import request
 
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.launch_buffer import LaunchBuffer
+from astra_ns3.system.task import Collective
 
 
 class OneByOne:
@@ -45,3 +47,10 @@ def test_what_is_kept_is_handed_over_by_place_and_timers_after_launches(kind: ty
     assert network.told[4:] == [(2, 7), (4, 7), (3, 7)]
     launches.launch(1, 0, 0, 6, 1)
     assert network.told[-1] == (1, 0, 0, 6, 1)
+
+
+def test_a_collective_that_was_held_begins_at_the_last_place_of_its_last_moment() -> None:
+    collective = Collective(0, request(), "ring", 4)
+    for moment, place, last in ((1, 2, 2), (1, 5, 5), (1, 3, 5), (2, 1, 1), (2, 4, 4)):
+        collective.hold(moment, place)
+        assert collective.place == last

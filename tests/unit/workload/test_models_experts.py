@@ -45,6 +45,15 @@ def test_tokens_go_to_their_experts_and_back_in_each_direction(expert: int) -> N
     assert expert_flops(found) == BATCH * SEQUENCE * ACTIVE * 2 * 2 * HIDDEN * WIDTH
 
 
+@pytest.mark.parametrize("expert", [1, 4])
+def test_a_product_of_experts_moves_the_weights_of_each_of_them(expert: int) -> None:
+    """Rows in, rows out, and the matrix of every expert that the NPU has; numbers of two bytes."""
+    (up,) = [item for item in layer(plan_of(expert=expert)).forward if getattr(item, "name", "") == "experts up"]
+    rows, own = BATCH * SEQUENCE * ACTIVE, EXPERTS // expert
+    assert isinstance(up, Operation)
+    assert up.bytes == 2 * (rows * (HIDDEN + WIDTH) + own * HIDDEN * WIDTH)
+
+
 def test_a_tensor_group_sends_its_own_tokens_and_gathers_what_each_got() -> None:
     tensor = 2
     found = layer(plan_of(tensor=tensor, sequence=True, expert=4))
