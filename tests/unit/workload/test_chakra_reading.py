@@ -408,6 +408,7 @@ def test_groups_keep_the_order_of_their_members(tmp_path: Path) -> None:
     [
         ("[1]", "expected communicators by name"),
         ('{"1": [0], "1": [1]}', "key '1' stands twice"),
+        ('{"1": [0], "01": [1]}', "communicator '01' is '1', which stands there already"),
         ('{"1": []}', "communicator '1' is \\[\\], expected a list of NPUs"),
         ('{"1": [0, 0]}', "communicator '1' has NPU 0 twice"),
         ('{"1": [0, true]}', "communicator '1' has member True, expected a number of an NPU"),

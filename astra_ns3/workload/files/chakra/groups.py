@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from astra_ns3.config.core.json_reading import each_once, reading_json
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
-from astra_ns3.errors import of_type, wrong
+from astra_ns3.errors import of_type, refuse, wrong
 from astra_ns3.workload.files.chakra.names import plain_name
 
 Groups = Mapping[str, tuple[int, ...]]
@@ -26,7 +26,12 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
     with reading_json(source):
         document = json.loads(read_text(source), object_pairs_hook=each_once)
     document = of_type(document, dict, 'expected communicators by name, like {"1": [0, 1]}', source)
-    return {plain_name(name): _members(name, members, source) for name, members in document.items()}
+    found: dict[str, tuple[int, ...]] = {}
+    for name, members in document.items():
+        plain = plain_name(name)
+        refuse(plain in found, f"communicator '{name}' is '{plain}', which stands there already", source)
+        found[plain] = _members(name, members, source)
+    return found
 
 
 def _members(name: str, members: Json, source: str) -> tuple[int, ...]:
