@@ -5,7 +5,6 @@
  */
 #include "fabric-lane.h"
 #include "fabric-network.h"
-#include "fabric-seats.h"
 #include "fabric-simulator.h"
 
 #include <algorithm>
@@ -156,17 +155,6 @@ FabricNetwork::PlayInWindows(FabricSimulator& simulator,
     }
     windows.lengthPs = cores > 1 ? windows.lengthPs / 2 : windows.lengthPs;
     simulator.UseWindows(count(windows), windows.lengthPs, cores);
-    if (cores > 1)
-    {
-        std::vector<std::pair<uint32_t, uint32_t>> linked;
-        for (const auto& [forth, back] : m_links)
-        {
-            linked.emplace_back(windows.groups[forth->GetPlace().node],
-                                windows.groups[back->GetPlace().node]);
-        }
-        const std::vector<uint32_t> hosts(windows.groups.begin(), windows.groups.begin() + m_hosts);
-        simulator.SeatGroups(SeatsOf(count(windows), hosts, linked));
-    }
     return windows;
 }
 

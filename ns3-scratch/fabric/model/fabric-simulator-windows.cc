@@ -70,10 +70,6 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
     m_groups = std::vector<Group>(groups);
     m_windowPs = windowPs;
     m_windowEndPs = 0;
-    for (uint32_t group = 0; group < groups; ++group)
-    {
-        m_groups[group].seat = group;
-    }
     if (cores > 1)
     {
         for (uint32_t core = 1; core < cores; ++core)
@@ -103,15 +99,6 @@ FabricSimulator::UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores)
     for (const FabricDue& due : posted)
     {
         Post(due.GetPort(), CallOf(due), due.timePs);
-    }
-}
-
-void
-FabricSimulator::SeatGroups(const std::vector<uint32_t>& seats)
-{
-    for (std::size_t group = 0; group < m_groups.size(); ++group)
-    {
-        m_groups[group].seat = seats[group];
     }
 }
 
@@ -152,11 +139,10 @@ FabricSimulator::PutInOrder()
     if (HasCrew())
     {
         const auto hostsEnd =
-            std::stable_partition(m_active.begin(), m_active.end(), [this](uint32_t each) {
+            std::partition_point(m_active.begin(), m_active.end(), [this](uint32_t each) {
                 return IsOfHosts(each);
             });
         m_hostTurns.assign(m_active.begin(), hostsEnd);
-        std::sort(m_hostTurns.begin(), m_hostTurns.end());
         m_active.erase(m_active.begin(), hostsEnd);
     }
 }
@@ -377,10 +363,7 @@ FabricSimulator::FindActive(bool hosts)
             TakeListed(lane->listedHosts, m_window);
         }
     }
-    // So that a thread has what it had, as a rule, and what is linked to that.
-    std::sort(m_active.begin(), m_active.end(), [this](uint32_t a, uint32_t b) {
-        return m_groups[a].seat < m_groups[b].seat;
-    });
+    std::sort(m_active.begin(), m_active.end()); // so that a thread has what it had, as a rule
 }
 
 bool

@@ -106,12 +106,6 @@ class FabricSimulator : public SimulatorImpl
      */
     void UseWindows(uint32_t groups, int64_t windowPs, uint32_t cores = 1);
     /**
-     * Say who sits beside whom; after UseWindows. Threads take groups from both ends of a row, so
-     * those that send to each other should be near each other in it. Changes no result.
-     * \param seats of each group its place in the row, each place once
-     */
-    void SeatGroups(const std::vector<uint32_t>& seats);
-    /**
      * Have hosts played apart from group 0; after UseWindows.
      * \param groupOfNode group of each node; those of hosts are 1, 2, ...
      * \param hosts what is known of each of these
@@ -210,7 +204,6 @@ class FabricSimulator : public SimulatorImpl
         int64_t listedFor{NEVER};      //!< the earliest window for which it is in a lane's list
         int64_t listedFar{NEVER};      //!< the last one of these that was not the next one
         std::size_t sweepAt{FEW_DUES}; //!< size of dues at which to sweep
-        uint32_t seat{0};              //!< see SeatGroups
         bool active{false};            //!< it is in m_active
     };
 
