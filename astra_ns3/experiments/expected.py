@@ -109,7 +109,7 @@ def expected_plays(
     compatibility: Compatibility,
     tell: Tell = silent,
 ) -> ExpectedRun:
-    """What collectives, each so often, and ``messages`` play on a system; as :func:`expected_run`."""
+    """Return all that counted ``requests`` and ``messages`` play on a system, like :func:`expected_run`."""
     planners: dict[Communicator | None, tuple[Grid, CollectivePlanner]] = {}
     collectives = 0
     cuts: dict[RequestKind, tuple[int, int]] = {}

@@ -142,7 +142,7 @@ class Frame:
 
 
 class Result:
-    """What :func:`astra_ns3.run` returns; :meth:`load` reads one back from its folder.
+    """The result of :func:`astra_ns3.run`; :meth:`load` reads one back from its folder.
 
     Tables are pandas DataFrames with units in their column names, read on first use; don't change them in place.
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Validation:
-    """What was found: the shape of the run, its forecast, and warnings."""
+    """The shape of a run, its forecast, and warnings."""
 
     loop: str
     layers: int
@@ -101,7 +101,7 @@ def forecast_of(request: ScenarioRequest) -> Forecast:
 
 
 def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:
-    """What ``run`` would refuse on this machine as it is now, though nothing is wrong with the files."""
+    """Return why ``run`` would refuse sound files on this machine as it is now; empty: it wouldn't."""
     try:
         check_run_fits([(inputs, passes)])
     except InputError as error:

@@ -45,7 +45,7 @@ class PendingMessage:
 
 
 class NetworkListener(Protocol):
-    """What a backend calls while it runs. Exceptions raised here come out of :meth:`NetworkBackend.run`."""
+    """The object that a backend calls while it runs. Exceptions raised here come out of :meth:`NetworkBackend.run`."""
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """``npu`` has sent all its messages of ``instance`` and handled all it was to receive."""

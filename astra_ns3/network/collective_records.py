@@ -115,7 +115,7 @@ class CollectiveColumns:
             self._starts_ps[number], self._ends_ps[number] = start_ps, end_ps
 
     def common(self, number: int) -> Common:
-        """What a number that has something to do has in common with others."""
+        """Return the part that a number shares with others; the number must have something to do."""
         which = self._which[number]
         assert which != NOTHING_TO_DO
         return self._common[which]

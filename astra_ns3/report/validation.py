@@ -1,4 +1,4 @@
-"""What ``astra-ns3 validate`` says about a run that hasn't run."""
+"""The text of ``astra-ns3 validate``, about a run that hasn't run."""
 
 from __future__ import annotations
 

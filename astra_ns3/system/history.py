@@ -1,4 +1,4 @@
-"""What collectives and messages of a run there were, by their number, and which of them have changed."""
+"""The collectives and messages of a run by their number, and which of them have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each layer took: computing and exposed communication of each of its parts, on one NPU of every role."""
+"""The time that each layer took: computing and exposed communication of each of its parts, on one NPU of every role."""
 
 from __future__ import annotations
 

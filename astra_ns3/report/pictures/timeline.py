@@ -1,4 +1,4 @@
-"""What each NPU did when: computing, waiting, and the phases of collectives in flight."""
+"""The acts of each NPU over time: computing, waiting, and the phases of collectives in flight."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_BARS = 600
 """Of an NPU's program."""
 MOST_COLLECTIVES = 40
 _MOST_ON_PAGE = 12
-# Gaps below this part of the run's time are not drawn on a page.
+# Parts of a run's time on a page, at most.
 _WIDTH = 1000
 _PROGRAM = {"compute": ("computing", style.BLUE), "wait": ("waiting", style.VERMILION)}
 _PROGRAM_ON_PAGE = {"compute": style.BLUE, "wait": style.ORANGE}
@@ -139,9 +139,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
             continue
         count = shown.run.metadata["npus"]
         npus = {*evenly(range(count), max(2, min(_MOST_ON_PAGE, detail // 16))), shown.run.metadata["report_npu"]}
-        chosen = sorted(npus)
-        programs = _drawable(_tracks(operations, None, chosen, 0), shown.finish_ps, resolution)
-        tracks = {**programs, **_tracks(None, phases, chosen, shown.finish_ps // resolution)}
+        tracks = _drawable(_tracks(operations, phases, sorted(npus), 0), shown.finish_ps, resolution)
         there = len({npu for npu, _ in tracks})
         if there < count:
             notes.append(f"{shown.name}: {there} of {count} NPUs.")
@@ -149,25 +147,29 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     if not panels:
         raise Missing(remedy_of(runs[0], "operations"))
     told = (
-        f"Phases less than 1/{resolution} of the run apart are drawn as one. An NPU with more turns than that is "
-        "drawn in so many equal parts, each of one kind, such that lengths are right on the whole."
+        f"A lane with more turns than {resolution} is drawn in so many equal parts, each of one kind or empty, such "
+        "that lengths are right on the whole."
     )
     return Figure(panels, [*notes, told])
 
 
 def _drawable(tracks: Tracks, finish_ps: int, parts: int) -> Tracks:
-    """Return the programs of NPUs with few enough intervals to be drawn, and no other shares of the time."""
-    found: dict[Track, tuple[Numbers, Numbers]] = {}
+    """Return the same with few enough intervals on each lane to be drawn; each kind keeps its share of the time."""
     edges = np.linspace(0, finish_ps, parts + 1)
-    for npu in dict.fromkeys(npu for npu, _ in tracks):
-        own = {kind: tracks.get((npu, kind), _NO_SPANS[:2]) for kind in _PROGRAM_ON_PAGE}
-        if sum(len(starts) for starts, _ in own.values()) > parts:
-            own = _one_of_each(own, edges)
-        found |= {(npu, kind): spans for kind, spans in own.items() if len(spans[0])}
+    lanes: dict[tuple[int, int | None], dict[str | int, tuple[Numbers, Numbers]]] = {}
+    for (npu, what), spans in tracks.items():
+        lanes.setdefault((npu, what if isinstance(what, int) else None), {})[what] = spans
+    found: dict[Track, tuple[Numbers, Numbers]] = {}
+    for (npu, _), kinds in lanes.items():
+        many = sum(len(starts) for starts, _ in kinds.values()) > parts
+        drawn = _one_of_each(kinds, edges) if many else kinds
+        found |= {(npu, what): spans for what, spans in drawn.items() if len(spans[0])}
     return found
 
 
-def _one_of_each(kinds: Mapping[str, tuple[Numbers, Numbers]], edges: Real) -> dict[str, tuple[Numbers, Numbers]]:
+def _one_of_each(
+    kinds: Mapping[str | int, tuple[Numbers, Numbers]], edges: Real
+) -> dict[str | int, tuple[Numbers, Numbers]]:
     """Return one kind, or none, for each part of the time: that of which most is owed since the beginning."""
     amounts = np.array([covered(*spans, edges) for spans in kinds.values()])
     amounts = np.vstack([amounts, 1 - amounts.sum(axis=0)])

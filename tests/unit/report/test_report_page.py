@@ -177,15 +177,15 @@ def test_the_timeline_has_what_an_npu_computed_and_waited(tmp_path: Path) -> Non
 
 
 def test_a_timeline_of_many_short_turns_shows_how_much_of_each_there_is() -> None:
-    """NPU 0 computes for 10 us and waits for 20 us, 4,000 times; NPU 1 does so twice, which is drawn as it is."""
+    """NPU 0 computes for 10 and waits for 20, 4,000 times, a collective beside; NPU 1 does so twice, drawn as it is."""
     turn = np.arange(4000) * 30
     tracks: dict[tuple[int, str | int], Any] = {
-        (0, "compute"): (turn, turn + 10), (0, "wait"): (turn + 10, turn + 30),
+        (0, "compute"): (turn, turn + 10), (0, "wait"): (turn + 10, turn + 30), (0, 1): (turn + 15, turn + 30),
         (1, "compute"): (turn[:2], turn[:2] + 10), (1, "wait"): (turn[:2] + 10, turn[:2] + 30),
     }  # fmt: skip
     drawn = _drawable(tracks, 120_000, 600)
     lengths = {track: int((ends - starts).sum()) for track, (starts, ends) in drawn.items()}
-    assert lengths == {(0, "compute"): 40_000, (0, "wait"): 80_000, (1, "compute"): 20, (1, "wait"): 40}
+    assert lengths == {(0, "compute"): 40_000, (0, "wait"): 80_000, (0, 1): 60_000, (1, "compute"): 20, (1, "wait"): 40}
     for half in (0, 60_000):  # everywhere, not only on the whole
         starts, ends = drawn[0, "compute"]
         inside = (starts >= half) & (ends <= half + 60_000)
