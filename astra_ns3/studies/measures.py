@@ -65,7 +65,7 @@ class _Run:
 
 
 def _number(path: str, over: int = 1, times: int = 1) -> Callable[[_Run], Measure]:
-    """Return a measure: a number of run.json by its dotted key, times ``times``, over ``over``; None if there is none."""
+    """Return a measure: a number of run.json by its dotted key, times ``times``, over ``over``; None without one."""
 
     def measure(run: _Run) -> Measure:
         value = at(run.metadata, path)
