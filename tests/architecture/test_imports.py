@@ -23,6 +23,7 @@ FLOORS = {
     "whole_file": 0,
     "config": 1,
     "config.core": 1,
+    "nccl": 2,
     "config.formats": 2,
     "config.topology": 3,
     "config.workload": 3,

@@ -1,0 +1,43 @@
+"""What a server is to NCCL: its GPUs, how they reach each other, and its network interfaces (NICs)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from astra_ns3.frozen import dataclass
+
+Cpu = Literal["intel", "amd", "arm", "power"]
+Reach = Literal["pix", "pxb", "phb", "sys"]
+"""How a GPU reaches its NIC: one PCIe switch, several, the host bridge, another socket (NCCL's names of paths)."""
+
+
+@dataclass(frozen=True)
+class Nic:
+    """One network interface. ``near``: the GPUs closest to it; ``reach``: how they reach it."""
+
+    gbits_per_s: float
+    near: tuple[int, ...]
+    reach: Reach = "pxb"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server, or a whole NVLink domain of several trays, such as NVL72, which NCCL takes for one.
+
+    ``compute_capability``: 70 is Volta, 80 Ampere, 90 Hopper, 100 and 103 Blackwell. ``nvlinks``: of each GPU, together;
+    ``nvlink_gbytes_per_s``: of each GPU and direction, by the data sheet. ``switched``: all GPUs meet at NVSwitches; else
+    ``pairs`` has the links between two GPUs that are joined directly, ``(0, 1, 2)`` two links between 0 and 1.
+    ``multicast``: the switches multiply and add (NVLS). ``source``: where all this was read.
+    """
+
+    name: str
+    gpus: int
+    compute_capability: int
+    nvlinks: int
+    nvlink_gbytes_per_s: float
+    nics: tuple[Nic, ...]
+    cpu: Cpu = "intel"
+    switched: bool = True
+    multicast: bool = False
+    pairs: tuple[tuple[int, int, int], ...] = ()
+    source: str = ""
