@@ -1,10 +1,274 @@
-"""The variables that people set for NCCL, under their own names."""
+"""The variables that people set for NCCL, under their own names.
+
+A variable is one of three kinds. The fields of :class:`Environment` change what NCCL decides. Variables that only
+change logging, start-up or how a device is found have no effect here. All others would change times in a way that is
+not modelled: they are refused, unless they are set to NCCL's own default.
+
+Source: NVIDIA/nccl, v2.18.1-1 to v2.30.7-1, ``src/graph/tuning.cc`` (lists of algorithms and protocols, threads),
+``src/init.cc``, ``src/graph/connect.cc``, ``src/graph/paths.cc`` (levels), ``src/misc/param.cc`` (numbers), and every
+``NCCL_PARAM`` and ``ncclGetEnv`` of v2.30.7-1 for names and defaults.
+
+Model limits: the rules of lists are those from 2.24 on. Versions before had no words of functions, and passed over
+words that they didn't know.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from astra_ns3.errors import Location, in_range, nearest, of_type, refuse, unknown, wrong
 from astra_ns3.frozen import dataclass
+
+FUNCTIONS = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce")
+ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
+PROTOCOLS = ("LL", "LL128", "Simple")
+Kind = Literal["algo", "proto"]
+Level = Literal["LOC", "PIX", "PXB", "PHB", "SYS"]
+
+_PREFIX = "NCCL_"
+_WORDS: Mapping[str, tuple[str, ...]] = {"algo": ALGORITHMS, "proto": PROTOCOLS}
+_LEVELS: tuple[Level, ...] = ("LOC", "PIX", "PXB", "PHB", "SYS")
+_LAST_LEVEL = 5  # NCCL's old numbers: 4 and 5 are both SYS
+_CHANNELS = (1, 64)  # NCCL's MAXCHANNELS since 2.22; before, 32
+_BUFFER = (4096, (1 << 31) - 1)
+_WARP = 32
+# The least and the largest number of each field that is a number.
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "min_ctas": _CHANNELS,
+    "max_ctas": _CHANNELS,
+    "min_nchannels": _CHANNELS,
+    "max_nchannels": _CHANNELS,
+    "nchannels_per_net_peer": _CHANNELS,
+    "ib_qps_per_connection": (1, 128),
+    "ib_split_data_on_qps": (0, 1),
+    "pxn_disable": (0, 1),
+    "cross_nic": (0, 2),
+    "nvls_enable": (0, 2),
+    "buffsize": _BUFFER,
+    "collnet_enable": (0, 1),
+    "nthreads": (2 * _WARP, 512),
+    "p2p_net_chunksize": _BUFFER,
+    "pat_enable": (0, 2),
+    "ib_adaptive_routing": (0, 1),
+}
+# Logging, start-up, memory handles, and which device or address is taken.
+_WITHOUT_EFFECT = frozenset(
+    """
+    ALLOC_P2P_NET_LL_BUFFERS ASYNC_ERROR_HANDLING BLOCKING_WAIT CHECK_MODE CHECK_POINTERS COMM_BLOCKING COMM_ID
+    COMM_SHRINK_SHARE_RESOURCES COMM_SPLIT_SHARE_RESOURCES CONF_FILE CONNECT_ROUND_MAX_PEERS CUMEM_ENABLE
+    CUMEM_HOST_ENABLE DEBUG DEBUG_FILE DEBUG_SUBSYS DEBUG_TIMESTAMP_FORMAT DEBUG_TIMESTAMP_LEVELS DESYNC_DEBUG
+    DISABLE_MEM_MANAGER DMABUF_ENABLE ENABLE_VERSION_CHECK GRAPH_DUMP_FILE GRAPH_DUMP_FILE_RANK HOSTID IBVERBS_LIB
+    IB_ADDR_FAMILY IB_ADDR_RANGE IB_ECE_ENABLE IB_GID_INDEX IB_HCA IB_MQP_RETRY_ALL IB_MQP_RETRY_CNT
+    IB_MQP_RETRY_SLEEP_MSEC IB_PKEY IB_RETRY_CNT IB_RETURN_ASYNC_EVENTS IB_ROCE_VERSION_NUM IB_ROUTABLE_FLID_GID_INDEX
+    IB_TIMEOUT IB_WARN_RAIL_LOCAL IGNORE_NET_MISMATCH IPC_USE_ABSTRACT_SOCKET MNNVL_CLIQUE_ID MNNVL_UUID NVTX_DISABLE
+    OOB_NET_ENABLE OOB_NET_IFNAME PROFILER_PLUGIN PROXY_DUMP_SIGNAL RAS_ADDR RAS_ENABLE RAS_TIMEOUT_FACTOR
+    REPORT_CONNECT_PROGRESS RUNTIME_CONNECT SET_CPU_STACK_SIZE SET_STACK_SIZE SET_THREAD_NAME SOCKET_FAMILY
+    SOCKET_IFNAME SOCKET_MAGIC SOCKET_POLL_TIMEOUT_MSEC SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC TOPO_DUMP_FILE
+    TOPO_DUMP_FILE_RANK UID_STAGGER_RATE UID_STAGGER_THRESHOLD WARN_ENABLE_DEBUG_INFO
+    """.split()
+)
+# Variables that would change times, with NCCL's default if that is a number: so set, they change nothing.
+_NOT_MODELLED: Mapping[str, str] = dict(
+    (word.split("=") + [""])[:2]  # type: ignore[misc]
+    for word in """
+    ALLGATHERV_ENABLE=1 CGA_CLUSTER_SIZE CHUNK_SIZE=0 COLLNET_NODE_THRESHOLD=2 CTA_POLICY=DEFAULT GDRCOPY_ENABLE=0
+    GDRCOPY_FIFO_ENABLE=1 GDRCOPY_FLUSH_ENABLE=0 GDRCOPY_SYNC_ENABLE=1 GDR_FLUSH_DISABLE=0 GIN_ENABLE=1 GRAPH_FILE
+    GRAPH_MIXING_SUPPORT GRAPH_REGISTER=1 GRAPH_STREAM_ORDERING IB_AR_THRESHOLD=8192 IB_DATA_DIRECT=1
+    IB_DEVICE_PCI_ORDER=1 IB_DISABLE=0 IB_FIFO_TC IB_MERGE_NICS=1 IB_MERGE_VFS=1 IB_OOO_RQ=0 IB_PCI_RELAXED_ORDERING=2
+    IB_QUERY_PORT_SPEED=1 IB_RESILIENCY_PORT_FAILOVER=0 IB_RESILIENCY_PORT_RECOVERY=0 IB_SL IB_SUBNET_AWARE_ROUTING=0
+    IB_TC IB_USE_INLINE=0 IGNORE_COLLNET_MISMATCH=0 IGNORE_CPU_AFFINITY=0 IGNORE_DISABLED_P2P=0
+    L1_SHARED_MEMORY_CARVEOUT=0 LAUNCH_MODE LAUNCH_ORDER_IMPLICIT=0 LEGACY_CUDA_REGISTER=0 LL128_BUFFSIZE LL128_C2C=1
+    LL128_NTHREADS LL_BUFFSIZE LOCAL_REGISTER=1 LSA_TEAM_SIZE=0 MAX_NRINGS MAX_P2P_NCHANNELS MEM_SYNC_DOMAIN
+    MIN_NRINGS MIN_P2P_NCHANNELS=1 MNNVL_CROSS_CLIQUE=0 MNNVL_ENABLE=2 MNNVL_RAIL_PER_HOST=0
+    MNNVL_SCATTER_NETS_ENABLE=1 MULTI_RANK_GPU_ENABLE=0 NET NETDEVS_POLICY NET_DISABLE_INTRA=0 NET_FORCE_FLUSH=0
+    NET_FORCE_MERGE NET_GDR_C2C=1 NET_GDR_READ NET_MERGE_LEVEL NET_MERGE_POLICY NET_OPTIONAL_RECV_COMPLETION=1
+    NET_OVERHEAD NET_PLUGIN NET_SHARED_BUFFERS NET_SHARED_COMMS=1 NSOCKS_PERTHREAD NVB_DISABLE=0 NVB_PRECONNECT=1
+    NVLINK_UTIL_CENTRIC_SCHED_ENABLE NVLSTREE_MAX_CHUNKSIZE NVLS_CHUNKSIZE=131072 NVLS_NCHANNELS
+    P2P_DIRECT_DISABLE=0 P2P_DISABLE=0 P2P_EPOCH_ENABLE=1 P2P_LEVEL P2P_LL_THRESHOLD=16384 P2P_MAX_PEERS
+    P2P_NVL_CHUNKSIZE=524288 P2P_PCI_CHUNKSIZE=131072 P2P_PER_CHANNEL_NET_BW=14 P2P_PXN_LEVEL=2 P2P_READ_ENABLE
+    P2P_SCHEDULE_GROUP_SIZE P2P_USE_CUDA_MEMCPY=0 PROGRESS_APPENDOP_FREQ=8 PROXY_APPEND_BATCH_SIZE=16 PROXY_CPUSET
+    PXN_C2C=1 SHM_DISABLE=0 SHM_LOCALITY SINGLE_RING_THRESHOLD SOCKET_INLINE=128 SOCKET_MIN_TASKSIZE=65536
+    SOCKET_NTHREADS SOCKET_RCVBUF SOCKET_SNDBUF SYM_CE_THRESHOLD SYM_CTAS=0 SYM_KERNEL SYM_TMA_ENABLE=0
+    THREAD_THRESHOLDS TOPO_FILE TREE_THRESHOLD TUNER_PLUGIN UNPACK_DOUBLE_NCHANNELS=1 WIN_ENABLE=1 WORK_ARGS_BYTES
+    WORK_FIFO_BYTES
+    """.split()
+)
+# What to say instead of some variables that aren't modelled.
+_INSTEAD: Mapping[str, str] = {
+    "MIN_NRINGS": "set NCCL_MIN_NCHANNELS",
+    "MAX_NRINGS": "set NCCL_MAX_NCHANNELS",
+    "IB_DISABLE": "say of the network that it is NCCL's sockets",
+    "NET": "say of the network whether it is NCCL's sockets",
+}
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What is set; None: not set, so NCCL decides."""
+    """What is set; None: not set, so NCCL decides. A field is the variable in small letters, without ``NCCL_``.
+
+    ``algo`` and ``proto`` are lists as NCCL reads them, see :meth:`lists`. ``without_effect``: the variables that were
+    set and change nothing here, by their full names.
+    """
+
+    algo: str | None = None
+    proto: str | None = None
+    min_ctas: int | None = None
+    max_ctas: int | None = None
+    min_nchannels: int | None = None
+    max_nchannels: int | None = None
+    nchannels_per_net_peer: int | None = None
+    ib_qps_per_connection: int | None = None
+    ib_split_data_on_qps: int | None = None
+    pxn_disable: int | None = None
+    cross_nic: int | None = None
+    nvls_enable: int | None = None
+    buffsize: int | None = None
+    collnet_enable: int | None = None
+    net_gdr_level: Level | None = None
+    nthreads: int | None = None
+    p2p_net_chunksize: int | None = None
+    pat_enable: int | None = None
+    ib_adaptive_routing: int | None = None
+    without_effect: tuple[str, ...] = ()
+
+    def lists(self, kind: Kind, function: str, names: Sequence[str] | None = None) -> tuple[str, ...] | None:
+        """Return the algorithms (``algo``) or protocols (``proto``) that are allowed for a function.
+
+        ``function``: AllReduce, all_reduce, ALLREDUCE and so on. ``names``: those of NCCL that exist, in the caller's
+        spelling; left out, all of NCCL's. Returns None if the variable says nothing of this function: then NCCL allows
+        every algorithm, and LL128 only where its own rule does. LL128 in the tuple is allowed everywhere. Point to
+        point and all-to-all have no such function in NCCL, hence None. Raises InputError of a wrong list.
+        """
+        text: str | None = getattr(self, kind)
+        allowed = parse_list(kind, text or "").get(_plain(function))
+        if allowed is None:
+            return None
+        return tuple(name for name in names or _WORDS[kind] if _plain(name) in allowed)
+
+
+def parse_list(kind: Kind, text: str, where: Location = "") -> dict[str, frozenset[str]]:
+    """Return the allowed words, for each function that a list says something of; all in small letters.
+
+    ``ring,tree``: these. ``^tree``: all but these. ``ring;allreduce:tree``: ring, and tree for AllReduce; a later entry
+    replaces an earlier one. Letters can be large or small. Raises InputError where NCCL would stop.
+    """
+    allowed: dict[str, frozenset[str]] = {}
+    for place, entry in enumerate(entry for entry in text.split(";") if entry):
+        function, colon, listed = entry.rpartition(":")
+        if not colon and place:
+            raise wrong(f"entry '{entry}' has no function, expected one before ':' in every entry but the first", where)
+        functions = [_function(function, where)] if colon else [_plain(name) for name in FUNCTIONS]
+        allowed |= dict.fromkeys(functions, _words(kind, listed, where))
+    return allowed
+
+
+def _function(text: str, where: Location) -> str:
+    if text.lower() not in {name.lower() for name in FUNCTIONS}:
+        raise unknown("function", text, FUNCTIONS, where)
+    return text.lower()
+
+
+def _words(kind: Kind, text: str, where: Location) -> frozenset[str]:
+    every = {name.lower() for name in _WORDS[kind]}
+    words = {word.lower() for word in text.removeprefix("^").split(",") if word}
+    for word in text.removeprefix("^").split(","):
+        if word and word.lower() not in every:
+            raise unknown("algorithm" if kind == "algo" else "protocol", word, _WORDS[kind], where)
+    left = every - words if text.startswith("^") else words
+    if not left:
+        raise wrong(f"list '{text}' allows nothing, expected one or more of {', '.join(_WORDS[kind])}", where)
+    return frozenset(left)
+
+
+def _plain(name: str) -> str:
+    return re.sub("[-_ ]", "", name).lower()
+
+
+def parse_environment(variables: Mapping[str, object], where: Location = "") -> Environment:
+    """Return what is set, from NCCL's own names and values, which are text or numbers; raises InputError.
+
+    An empty text is the same as not set, as in NCCL.
+    """
+    found: dict[str, object] = {}
+    without_effect: list[str] = []
+    for name, value in variables.items():
+        field = _field(name, where)
+        if value == "":
+            continue
+        if field in _FIELDS:
+            found[field] = _value(field, value, f"{where}: {name}" if str(where) else name)
+        else:
+            _check_effect(name, value, where)
+            without_effect.append(name)
+    _check_order(found, where)
+    return Environment(**found, without_effect=tuple(without_effect))  # type: ignore[arg-type]
+
+
+_FIELDS = frozenset({*_WORDS, *_RANGES, "net_gdr_level"})
+
+
+def _field(name: object, where: Location) -> str:
+    name = of_type(name, str, f"found {name!r}, expected the name of a variable of NCCL", where)
+    short = name.removeprefix(_PREFIX)
+    if name != short and (
+        short.lower() in _FIELDS and short.isupper() or short in _WITHOUT_EFFECT | set(_NOT_MODELLED)
+    ):
+        return short.lower()
+    known = [_PREFIX + word for word in (*(field.upper() for field in _FIELDS), *_WITHOUT_EFFECT, *_NOT_MODELLED)]
+    raise wrong(f"found {name!r}, expected a variable of NCCL such as NCCL_ALGO{nearest(name, known)}", where)
+
+
+def _check_effect(name: str, value: object, where: Location) -> None:
+    short = name.removeprefix(_PREFIX)
+    if short in _WITHOUT_EFFECT or str(value) == _NOT_MODELLED[short] != "":
+        return
+    default, instead = _NOT_MODELLED[short], _INSTEAD.get(short, "leave it out")
+    also = f" or set it to {default}, NCCL's default" if default else ""
+    raise wrong(f"{name} is not modelled and would change times, found {value!r}; {instead}{also}", where)
+
+
+def _value(field: str, value: object, where: Location) -> object:
+    if field in _WORDS:
+        text = of_type(value, str, f"found {value!r}, expected a list such as {_WORDS[field][-1]} or ^LL", where)
+        parse_list("algo" if field == "algo" else "proto", text, where)
+        return text
+    if field == "net_gdr_level":
+        return _level(value, where)
+    number = _number(value, where)
+    in_range("value", number, *_RANGES[field], where=where)
+    refuse(field == "nthreads" and number % _WARP > 0, f"value is {number}, expected a multiple of {_WARP}", where)
+    return number
+
+
+def _level(value: object, where: Location) -> Level:
+    """Return the word; an old number (0 to 5) becomes the word it stands for."""
+    for level in _LEVELS:
+        if value == level:  # NCCL passes over words in small letters
+            return level
+    if isinstance(value, str) and not value[:1].isdigit():
+        raise unknown("level", value, _LEVELS, where)
+    number = _number(value, where)
+    in_range("value", number, 0, _LAST_LEVEL, where)
+    return _LEVELS[min(number, len(_LEVELS) - 1)]
+
+
+def _number(value: object, where: Location) -> int:
+    """Return a whole number, in text as C reads it: 64, 0x40 or 0100."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = value.strip() if isinstance(value, str) else ""
+    if re.fullmatch(r"[+-]?0[0-7]{1,20}", text):
+        return int(text, 8)
+    if re.fullmatch(r"[+-]?([0-9]{1,20}|0[xX][0-9a-fA-F]{1,16})", text):
+        return int(text, 16 if "x" in text.lower() else 10)
+    raise wrong(f"found {value!r}, expected a whole number", where)
+
+
+def _check_order(found: Mapping[str, object], where: Location) -> None:
+    for what in ("ctas", "nchannels"):
+        least, most = found.get(f"min_{what}"), found.get(f"max_{what}")
+        if isinstance(least, int) and isinstance(most, int) and least > most:
+            names = f"NCCL_MIN_{what.upper()} is {least}", f"NCCL_MAX_{what.upper()} {most}"
+            raise wrong(f"{names[0]} and {names[1]}, expected the least not above the largest", where)
