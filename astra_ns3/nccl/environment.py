@@ -55,7 +55,9 @@ _RANGES: Mapping[str, tuple[int, int]] = {
 }
 # Logging, start-up, memory handles, and which device or address is taken.
 _WITHOUT_EFFECT = frozenset(
-    """
+    re.findall(
+        r"\S+",
+        """
     ALLOC_P2P_NET_LL_BUFFERS ASYNC_ERROR_HANDLING BLOCKING_WAIT CHECK_MODE CHECK_POINTERS COMM_BLOCKING COMM_ID
     COMM_SHRINK_SHARE_RESOURCES COMM_SPLIT_SHARE_RESOURCES CONF_FILE CONNECT_ROUND_MAX_PEERS CUMEM_ENABLE
     CUMEM_HOST_ENABLE DEBUG DEBUG_FILE DEBUG_SUBSYS DEBUG_TIMESTAMP_FORMAT DEBUG_TIMESTAMP_LEVELS DESYNC_DEBUG
@@ -67,12 +69,14 @@ _WITHOUT_EFFECT = frozenset(
     REPORT_CONNECT_PROGRESS RUNTIME_CONNECT SET_CPU_STACK_SIZE SET_STACK_SIZE SET_THREAD_NAME SOCKET_FAMILY
     SOCKET_IFNAME SOCKET_MAGIC SOCKET_POLL_TIMEOUT_MSEC SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC TOPO_DUMP_FILE
     TOPO_DUMP_FILE_RANK UID_STAGGER_RATE UID_STAGGER_THRESHOLD WARN_ENABLE_DEBUG_INFO
-    """.split()
+    """,
+    )
 )
 # Variables that would change times, with NCCL's default if that is a number: so set, they change nothing.
 _NOT_MODELLED: Mapping[str, str] = dict(
-    (word.split("=") + [""])[:2]  # type: ignore[misc]
-    for word in """
+    re.findall(
+        r"(\w+)=?(\S*)",
+        """
     ALLGATHERV_ENABLE=1 CGA_CLUSTER_SIZE CHUNK_SIZE=0 COLLNET_NODE_THRESHOLD=2 CTA_POLICY=DEFAULT GDRCOPY_ENABLE=0
     GDRCOPY_FIFO_ENABLE=1 GDRCOPY_FLUSH_ENABLE=0 GDRCOPY_SYNC_ENABLE=1 GDR_FLUSH_DISABLE=0 GIN_ENABLE=1 GRAPH_FILE
     GRAPH_MIXING_SUPPORT GRAPH_REGISTER=1 GRAPH_STREAM_ORDERING IB_AR_THRESHOLD=8192 IB_DATA_DIRECT=1
@@ -93,7 +97,8 @@ _NOT_MODELLED: Mapping[str, str] = dict(
     SOCKET_NTHREADS SOCKET_RCVBUF SOCKET_SNDBUF SYM_CE_THRESHOLD SYM_CTAS=0 SYM_KERNEL SYM_TMA_ENABLE=0
     THREAD_THRESHOLDS TOPO_FILE TREE_THRESHOLD TUNER_PLUGIN UNPACK_DOUBLE_NCHANNELS=1 WIN_ENABLE=1 WORK_ARGS_BYTES
     WORK_FIFO_BYTES
-    """.split()
+    """,
+    )
 )
 # What to say instead of some variables that aren't modelled.
 _INSTEAD: Mapping[str, str] = {
@@ -212,11 +217,10 @@ _FIELDS = frozenset({*_WORDS, *_RANGES, "net_gdr_level"})
 def _field(name: object, where: Location) -> str:
     name = of_type(name, str, f"found {name!r}, expected the name of a variable of NCCL", where)
     short = name.removeprefix(_PREFIX)
-    if name != short and (
-        short.lower() in _FIELDS and short.isupper() or short in _WITHOUT_EFFECT | set(_NOT_MODELLED)
-    ):
+    fields = sorted(field.upper() for field in _FIELDS)
+    known = [_PREFIX + word for word in (*fields, *sorted(_WITHOUT_EFFECT), *_NOT_MODELLED)]
+    if name in known:
         return short.lower()
-    known = [_PREFIX + word for word in (*(field.upper() for field in _FIELDS), *_WITHOUT_EFFECT, *_NOT_MODELLED)]
     raise wrong(f"found {name!r}, expected a variable of NCCL such as NCCL_ALGO{nearest(name, known)}", where)
 
 

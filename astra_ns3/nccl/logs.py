@@ -11,9 +11,11 @@ Source: NVIDIA/nccl-tests, ``src/common.cu`` and the bandwidth function of each 
 from __future__ import annotations
 
 import csv
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -49,7 +51,8 @@ _COLUMNS = (
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 # What mpirun and srun put in front of a line.
 _TAG = re.compile(r"^\s*(\[[0-9]+,[0-9]+\]<std(out|err)>:|[0-9]+:(?=\s))")
-_RANKS = re.compile(r"([0-9]+) nodes? x ([0-9]+)|([0-9]+) GPUs?\b|[0-9]+ nodes?, ([0-9]+)|\(([0-9]+) [A-Z]")
+# How the first line of a CSV file says how many ranks there are, the surest first; two numbers are multiplied.
+_RANKS = (r"([0-9]+) nodes? x ([0-9]+)", r"([0-9]+) GPUs?\b", r"[0-9]+ nodes?, ([0-9]+)", r"\(([0-9]+) [A-Z]")
 _VERSION = re.compile(r"\bNCCL (?:version )?([0-9][0-9._]*)|nccl-library=([0-9]+)")
 _EXPECTED = "expected a log of nccl-tests, or its rows as CSV"
 
@@ -208,9 +211,9 @@ def _ranks(about: Sequence[str]) -> int | None:
     """Return the number of ranks: lines ``# Rank``, or what the first line of a CSV file says."""
     if devices := {found[1] for line in about if (found := re.match(r"#\s+Rank\s+([0-9]+)\s", line))}:
         return len(devices)
-    if found := _RANKS.search(next(iter(about), "")):
-        return int(found[1]) * int(found[2]) if found[1] else int(found[3] or found[4] or found[5])
-    return None
+    said = next(iter(about), "")
+    found = next((found for pattern in _RANKS if (found := re.search(pattern, said))), None)
+    return None if found is None else math.prod(int(number) for number in found.groups())
 
 
 def _version(about: Iterable[str]) -> Version | None:
@@ -229,7 +232,7 @@ def _checked(
     lines = [line for line in table if line.size_bytes > 0]
     if not lines:
         raise wrong("found no rows: the log is cut, or nothing was measured", path)
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if line.size_bytes <= before.size_bytes:
             words = f"size is {line.size_bytes} after {before.size_bytes}, expected sizes that rise"
             raise wrong(words, Where(path, line.number))
@@ -264,8 +267,8 @@ def _differs(line: _Line, begin: int, column: int, factor: float) -> bool:
 
 
 def _whole(about: Sequence[str], lines: Sequence[_Line]) -> Iterator[str]:
-    if about and not about[0].startswith("# size_bytes") and any("#wrong" in line or "(us)" in line for line in about):
-        if not any("Avg bus bandwidth" in line for line in about):
-            yield ": ends without '# Avg bus bandwidth', so larger sizes may be missing"
+    text = any("(us)" in line for line in about)
+    if text and not any("Avg bus bandwidth" in line for line in about):
+        yield ": ends without '# Avg bus bandwidth', so larger sizes may be missing"
     if spoilt := [line.number for line in lines if line.wrong_values]:
         yield f":{spoilt[0]}: nccl-tests found wrong results in lines {some_of([str(one) for one in spoilt], 4)}"

@@ -88,11 +88,11 @@ _HGX_A100 = _ampere(
     "NVIDIA HGX A100 8-GPU board with one 200 Gb/s NIC a GPU, such as Azure ND A100 v4 (recalled)",
 )
 _P4D_SOURCE = (
-    "four 100 Gb/s EFA: NVIDIA/nccl#527, aws-samples/awsome-distributed-training micro-benchmarks/nccl-tests; two Xeon "
-    "(Cascade Lake) and paths: recalled, compare aws/aws-ofi-nccl topology/{}-24xl-topo.xml"
+    "four 100 Gb/s EFA: NVIDIA/nccl#527, aws-samples/awsome-distributed-training micro-benchmarks/nccl-tests; Intel "
+    "hosts, two GPUs and a NIC on a switch: aws/aws-ofi-nccl topology/p4d-24xl-topo.xml{}"
 )
-_P4D = _ampere("p4d", _each_two(8, 100, "pxb"), _P4D_SOURCE.format("p4d"), "intel")
-_P4DE = _ampere("p4de", _each_two(8, 100, "pxb"), _P4D_SOURCE.format("p4de"), "intel")
+_P4D = _ampere("p4d", _each_two(8, 100, "pix"), _P4D_SOURCE.format(""), "intel")
+_P4DE = _ampere("p4de", _each_two(8, 100, "pix"), _P4D_SOURCE.format(" (p4de taken for equal)"), "intel")
 _DGX_HOPPER_SOURCE = (
     "eight ConnectX-7 of 400 Gb/s, two Xeon Platinum 8480C, four NVSwitches: docs.nvidia.com/dgx-basepod/reference-"
     "architecture-infrastructure-foundation-enterprise-ai/latest/core-components.html; paths recalled"
@@ -111,11 +111,11 @@ _A3_MEGA = _hopper(
     "mkdocs/docs/examples/clusters/gcp.md; Xeon (Sapphire Rapids) and paths recalled",
 )
 _P5_SOURCE = (
-    "32 network cards, 3,200 Gb/s: docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-acc-inst-types.html; the plugin's four "
-    "cards a NIC: aws/aws-ofi-nccl topology/p5.48xl-topo.xml; AMD EPYC (third generation) recalled"
+    "32 network cards, 3,200 Gb/s: docs.aws.amazon.com/AWSEC2/latest/UserGuide/p5-efa.html; AMD host, a GPU and four "
+    "cards on a switch: aws/aws-ofi-nccl topology/p5.48xl-topo.xml; that the plugin joins the four: recalled"
 )
-_P5 = _hopper("p5", _each(8, 400, "pxb"), _P5_SOURCE, "amd")
-_P5E = _hopper("p5e", _each(8, 400, "pxb"), _P5_SOURCE, "amd")
+_P5 = _hopper("p5", _each(8, 400, "pix"), _P5_SOURCE, "amd")
+_P5E = _hopper("p5e", _each(8, 400, "pix"), _P5_SOURCE + "; path of P5e taken for equal", "amd")
 _H20 = _hopper(
     "h20",
     _each(8, 400, "pix"),
@@ -142,15 +142,15 @@ _P6_B200 = _blackwell(
 _GB200 = _blackwell(
     "gb200-nvl72",
     _each(72, 400, "phb"),
-    "18 trays of 4 GPUs, 1.8 TB/s of NVLink a GPU both ways together: NVIDIA GB200 NVL72; four ConnectX-7 a tray, 1,600 "
-    "Gb/s: docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth (A4X); path over the Grace CPU recalled",
+    "18 trays of 4 GPUs, 1.8 TB/s of NVLink a GPU both ways together: NVIDIA GB200 NVL72; four ConnectX-7 a tray, "
+    "1,600 Gb/s: docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth (A4X); path over the Grace CPU recalled",
     "arm",
 )
 _GB300 = _blackwell(
     "gb300-nvl72",
     _each(72, 800, "pix"),
-    "four ConnectX-8 a tray, 3,200 Gb/s: docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth (A4X Max); GPU on "
-    "the ConnectX-8's own PCIe switch: recalled",
+    "four ConnectX-8 a tray, 3,200 Gb/s: docs.cloud.google.com/compute/docs/gpus/gpu-network-bandwidth (A4X Max); GPU "
+    "on the ConnectX-8's own PCIe switch: recalled",
     "arm",
     103,
 )
@@ -177,8 +177,8 @@ _GH200_SLINGSHOT = Server(
     cpu="arm",
     switched=False,
     pairs=_all_pairs(4, 6),
-    source="CSCS Alps: eth-cscs/cscs-docs docs/software/communication/nccl.md, no NVSwitch: docs.cscs.ch/alps/hardware; "
-    "150 GB/s a pair and direction: apps.fz-juelich.de/jsc/hps/jupiter/configuration.html (same board)",
+    source="CSCS Alps: eth-cscs/cscs-docs docs/software/communication/nccl.md, no NVSwitch: docs.cscs.ch/alps/"
+    "hardware; 150 GB/s a pair and direction: apps.fz-juelich.de/jsc/hps/jupiter/configuration.html (same board)",
 )
 SERVERS: Mapping[str, Server] = {
     server.name: server

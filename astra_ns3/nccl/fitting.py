@@ -1,0 +1,207 @@
+"""What logs tell of a cluster: one host overhead for each machine and protocol, and one efficiency of its NICs.
+
+Nothing else is fitted. Both come from medians, row by row, so that a few odd rows don't count; the quartiles say how
+far rows disagree. A time of ours is taken for ``base(efficiency) + steps * overhead``: ``steps`` is how many times one
+after the other a host or NIC is waited for. What the logs can't tell is refused, in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+import yaml
+
+from astra_ns3.errors import InputError, wrong
+from astra_ns3.frozen import dataclass
+
+Ours = Callable[[float, float], Sequence[float]]
+"""``ours(overhead_us, efficiency)``: our times in us, one for each row; both numbers hold for all rows."""
+
+SMALL_BYTES = 256 << 10
+"""Below this size a row tells the overhead of LL, which sends twice the bytes."""
+
+NOISE = 0.05
+"""By how much the same run differs from itself, at best: 4 to 8 % below 4 MB on measured clusters."""
+
+EFFICIENCIES = (0.4, 1.0)
+_STEP = 0.05
+_FEWEST = 3
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class FitRow:
+    """One measured row, and what we know of our own: its protocol, its steps, and whether a NIC binds it.
+
+    ``log`` names where it was measured, ``machine`` the kind of server.
+    """
+
+    log: str
+    machine: str
+    protocol: str
+    size_bytes: int
+    measured_us: float
+    steps: float
+    nic_binds: bool = False
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A number, the quartiles of the rows that told it, how many rows, and from which logs."""
+
+    value: float
+    quartiles: tuple[float, float]
+    rows: int
+    logs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """All that was told. ``overheads``: in us, by machine and protocol. ``refused``: what wasn't told, a line each."""
+
+    overheads: Mapping[tuple[str, str], Fitted]
+    efficiency: Fitted | None
+    refused: tuple[str, ...] = ()
+
+
+def fit(rows: Sequence[FitRow], ours: Ours) -> Fit:
+    """Fit what the rows tell; raises InputError if they tell nothing, or if our times aren't as the module says.
+
+    Overheads and efficiency are fitted in turn, as each is read with the other's value. ``ours`` is called some 15
+    times.
+    """
+    _check(rows, ours)
+    overheads: dict[tuple[str, str], Fitted] = {}
+    efficiency, refused = None, dict[str, None]()
+    for _ in range(_ROUNDS):
+        overheads, efficiency, refused = _one_round(rows, ours, overheads, efficiency)
+    if not overheads and efficiency is None:
+        raise wrong(f"the logs tell neither an overhead nor an efficiency: {next(iter(refused))}")
+    return Fit(overheads, efficiency, tuple(refused))
+
+
+def _one_round(
+    rows: Sequence[FitRow], ours: Ours, overheads: Mapping[tuple[str, str], Fitted], efficiency: Fitted | None
+) -> tuple[dict[tuple[str, str], Fitted], Fitted | None, dict[str, None]]:
+    refused: dict[str, None] = {}
+    found: dict[tuple[str, str], Fitted] = {}
+    for machine, protocol in dict.fromkeys((row.machine, row.protocol) for row in rows):
+        try:
+            share = EFFICIENCIES[1] if efficiency is None else efficiency.value
+            found[machine, protocol] = fit_overhead(rows, ours, machine, protocol, share)
+        except InputError as error:
+            refused[str(error)] = None
+    try:
+        return found, fit_efficiency(rows, ours, {key: one.value for key, one in found.items()}), refused
+    except InputError as error:
+        return found, None, refused | {str(error): None}
+
+
+def fit_overhead(rows: Sequence[FitRow], ours: Ours, machine: str, protocol: str, efficiency: float = 1.0) -> Fitted:
+    """Return the overhead in us of a step on one machine by one protocol; raises InputError if the rows can't tell.
+
+    A row tells it if an overhead of 1 us would show beyond the noise. Of LL only rows below 256 KiB do.
+    """
+    where, told, logs = f"{machine} {protocol}", list[float](), dict[str, None]()
+    for row, base in zip(rows, ours(0.0, efficiency), strict=True):
+        large = protocol == "LL" and row.size_bytes >= SMALL_BYTES
+        if (row.machine, row.protocol) == (machine, protocol) and not large and row.steps > NOISE * row.measured_us:
+            told.append((row.measured_us - base) / row.steps)
+            logs[row.log] = None
+    if len(told) < _FEWEST:
+        below = f" below {SMALL_BYTES >> 10} KiB" if protocol == "LL" else " in which 1 us a step shows"
+        raise wrong(f"no overhead is told: found {len(told)} rows{below}, expected {_FEWEST}", where)
+    fitted = _median(told, logs)
+    if fitted.value < 0:
+        raise wrong(f"no overhead is told: our times without one are {-fitted.value:.2f} us a step too long", where)
+    return fitted
+
+
+def fit_efficiency(rows: Sequence[FitRow], ours: Ours, overheads: Mapping[tuple[str, str], float]) -> Fitted:
+    """Return the share of its rate that a NIC reaches; raises InputError if the rows can't tell.
+
+    A row tells it if a NIC binds it and its time changes with the efficiency. ``overheads``: those by machine and
+    protocol to add; 0 if absent.
+    """
+    shares = np.arange(EFFICIENCIES[0], EFFICIENCIES[1] + _STEP / 2, _STEP)
+    times = np.array([ours(0.0, float(share)) for share in shares])
+    told, logs = [], dict[str, None]()
+    for place, row in enumerate(rows):
+        own = times[:, place] + row.steps * overheads.get((row.machine, row.protocol), 0.0)
+        if row.nic_binds and own[0] > (1 + NOISE) * own[-1]:
+            told.append(float(np.interp(-row.measured_us, -own, shares)))  # times fall as the share rises
+            logs[row.log] = None
+    if len(told) < _FEWEST:
+        raise wrong(f"no efficiency is told: found {len(told)} rows that a NIC binds, expected {_FEWEST}")
+    fitted = _median(told, logs)
+    if fitted.value <= EFFICIENCIES[0]:
+        raise wrong(f"no efficiency is told: measured times need one below {EFFICIENCIES[0]}, something else binds")
+    return fitted
+
+
+def _median(told: Sequence[float], logs: Iterable[str]) -> Fitted:
+    low, value, high = (float(number) for number in np.percentile(told, (25, 50, 75)))
+    return Fitted(value, (low, high), len(told), tuple(logs))
+
+
+def _check(rows: Sequence[FitRow], ours: Ours) -> None:
+    """Refuse rows without sense, and times of ours that aren't base and steps."""
+    for row in rows:
+        if not (row.measured_us > 0 and row.steps >= 0 and row.size_bytes > 0):
+            raise wrong(
+                f"found {row.measured_us:g} us, {row.steps:g} steps, expected a time and no steps below 0", row.log
+            )
+    without, with_one = ours(0.0, EFFICIENCIES[1]), ours(1.0, EFFICIENCIES[1])
+    if not len(rows) == len(without) == len(with_one):
+        raise wrong(f"found {len(without)} times of ours, expected one for each of {len(rows)} rows")
+    for row, base, time in zip(rows, without, with_one, strict=True):
+        if abs(time - base - row.steps) > NOISE * max(row.steps, 1e-3 * base):
+            words = f"1 us of overhead adds {time - base:.3g} us to our time, expected {row.steps:g}, one for each step"
+            raise wrong(words, f"{row.log}: {row.size_bytes} bytes")
+
+
+def fit_text(result: Fit) -> str:
+    """Return the fit as YAML: values, quartiles, how many rows, on which logs, and what was refused."""
+    overheads: dict[str, dict[str, object]] = {}
+    for (machine, protocol), fitted in result.overheads.items():
+        overheads.setdefault(machine, {})[protocol] = _plain(fitted)
+    document = {
+        "host_overhead_us": overheads,
+        "nic_efficiency": None if result.efficiency is None else _plain(result.efficiency),
+        "not_told": list(result.refused),
+    }
+    return yaml.safe_dump(document, sort_keys=False, width=120)
+
+
+def parse_fit(text: str) -> Fit:
+    """Return what :func:`fit_text` wrote; raises InputError of anything else."""
+    try:
+        document = yaml.safe_load(text)
+        overheads = {
+            (machine, protocol): _fitted(values)
+            for machine, protocols in document["host_overhead_us"].items()
+            for protocol, values in protocols.items()
+        }
+        efficiency = document["nic_efficiency"]
+        return Fit(overheads, None if efficiency is None else _fitted(efficiency), tuple(document["not_told"]))
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        words = "found no fit, expected host_overhead_us, nic_efficiency and not_told as a fit is written"
+        raise wrong(words) from error
+
+
+def _plain(fitted: Fitted) -> dict[str, object]:
+    return {
+        "value": round(fitted.value, 4),
+        "quartiles": [round(number, 4) for number in fitted.quartiles],
+        "rows": fitted.rows,
+        "logs": list(fitted.logs),
+    }
+
+
+def _fitted(values: Mapping[str, object]) -> Fitted:
+    quartiles, logs = values["quartiles"], values["logs"]
+    if not isinstance(quartiles, list) or not isinstance(logs, list):
+        raise TypeError
+    low, high = (float(number) for number in quartiles)
+    return Fitted(float(str(values["value"])), (low, high), int(str(values["rows"])), tuple(map(str, logs)))
