@@ -60,6 +60,7 @@ def assemble(
     content: Content | None = None,
     parts: npt.NDArray[np.int64] | None = None,
     keep: npt.NDArray[np.bool_] | None = None,
+    lanes: int = 1,
 ) -> Schedule:
     """Broadcast every argument to ``shape`` and lay the rows out in C order, only those of ``keep`` if given."""
     check_messages(name, ranks, prod(shape))
@@ -84,6 +85,7 @@ def assemble(
         expansion=expansion,
         content=content,
         parts=parts,
+        lanes=lanes,
     )
 
 
@@ -93,7 +95,7 @@ def rotated(first: Schedule, *, digits: int) -> Schedule:
     ``digits``: see :mod:`astra_ns3.collectives.rotation`.
     """
     rotation = Rotation(first.ranks, first.blocks, digits, {name: getattr(first, name) for name in COLUMNS})
-    return Schedule.rotated(first.name, rotation, first.expansion)
+    return Schedule.rotated(first.name, rotation, first.expansion, first.lanes)
 
 
 def empty(name: str) -> Schedule:
@@ -160,4 +162,5 @@ def concatenate(parts: list[Schedule], name: str) -> Schedule:
         wait_step=joined(lambda part: part.wait_step),
         wait_count=joined(lambda part: part.wait_count),
         expansion=first.expansion,
+        lanes=first.lanes,
     )

@@ -56,7 +56,9 @@ class MergedHoldings:
         return content
 
     def give(self, name: str, rank: int, step: int, came: Carried) -> bool:
-        """Merge; all blocks of a message must be merged the same way."""
+        """Merge; all blocks of a message must be merged the same way, and one without blocks is a signal."""
+        if not came:
+            return False
         outcomes = {self._merge(name, rank, block, contributions) for block, contributions in came}
         if len(outcomes) > 1:
             raise ScheduleError(f"{name} combines some blocks and copies others")

@@ -27,10 +27,16 @@ class Play:
         self._agenda = agenda
         self._sender, self._receiver = schedule.sender.tolist(), schedule.receiver.tolist()
         self._step = schedule.step.tolist()
-        # For each rank how many receptions each step has, its steps in order, and the first that isn't over.
+        # For each rank how many receptions each step has; in each of its lanes the steps in order, and the first that
+        # isn't over.
         self._expected = _receptions(schedule)
-        self._steps = [list(steps) for steps in self._expected]
-        self._first = [0] * schedule.ranks
+        self._lanes = schedule.lanes
+        self._steps = [
+            [step for step in steps if step % self._lanes == lane]
+            for steps in self._expected
+            for lane in range(self._lanes)
+        ]
+        self._first = [0] * len(self._steps)
         self._since = self._guaranteed_steps()
         self._waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)  # rank, step, count -> rows
         self._handled: dict[tuple[int, int], int] = defaultdict(int)
@@ -61,7 +67,8 @@ class Play:
         self._content[row] = self._holdings.take(
             self._name(row), self._sender[row], self._since[row], self._carried[row]
         )
-        if step == self._steps[receiver][self._first[receiver]]:
+        player = receiver * self._lanes + step % self._lanes
+        if step == self._steps[player][self._first[player]]:
             self._agenda.add(row)
         else:
             self._early[receiver, step].append(row)
@@ -72,9 +79,10 @@ class Play:
         self._handled[receiver, step] += 1
         self._add(self._waiting.pop((receiver, step, self._handled[receiver, step]), ()))
         if self._handled[receiver, step] == self._expected[receiver][step]:
-            self._first[receiver] += 1
-            if self._first[receiver] < len(self._steps[receiver]):
-                self._add(self._early.pop((receiver, self._steps[receiver][self._first[receiver]]), ()))
+            player = receiver * self._lanes + step % self._lanes
+            self._first[player] += 1
+            if self._first[player] < len(self._steps[player]):
+                self._add(self._early.pop((receiver, self._steps[player][self._first[player]]), ()))
 
     def _add(self, rows: Iterable[int]) -> None:
         for row in rows:

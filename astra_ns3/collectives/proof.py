@@ -148,13 +148,14 @@ def _check_columns(schedule: Schedule, kind: CollectiveKind) -> None:
     in_range = np.ones(schedule.messages, dtype=np.bool_)
     for column in (schedule.sender, schedule.receiver):
         in_range &= (column >= 0) & (column < ranks)
-    least = 0 if kind is CollectiveKind.BARRIER else 1
-    block_fits = (schedule.first_block >= 0) & (schedule.block_count >= least)
+    block_fits = (schedule.first_block >= 0) & (schedule.block_count >= 0)
     block_fits &= schedule.first_block + schedule.block_count <= blocks
     if not np.all(in_range & (schedule.sender != schedule.receiver) & block_fits & (schedule.step >= 0)):
         raise ScheduleError(f"{schedule.name}: a rank, a block or a step is out of range")
     if np.any((schedule.wait_step >= 0) & (schedule.wait_count < 1)):
         raise ScheduleError(f"{schedule.name}: a row waits for a step but for no message")
+    if schedule.lanes > 1 and _holdings_class(schedule, kind) is not MergedHoldings:
+        raise ScheduleError(f"{schedule.name}: has {schedule.lanes} lanes, expected 1 where rows say what they carry")
     expansions = {CollectiveKind.ALL_GATHER: (ranks,), CollectiveKind.ALL_TO_ALL: (1, ranks)}.get(kind, (1,))
     if schedule.expansion not in expansions:
         raise ScheduleError(f"{schedule.name}: expansion is {schedule.expansion}, expected one of {expansions}")

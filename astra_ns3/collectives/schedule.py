@@ -8,12 +8,15 @@ clock and no network. Rules that the proof (:mod:`astra_ns3.collectives.proof`) 
 * A rank handles received messages step by step: all of one step in parallel, and those of a later step only when
   all its receptions of the earlier steps are handled. A message that arrives early waits.
 * A rank is done when it has sent all its rows and handled all its receptions.
+* A schedule may have several ``lanes``; step s belongs to lane ``s % lanes``. The rules above then hold in each lane by
+  itself: a rank handles what it receives in a lane step by step, and a row belongs to the lane of the step it waits for
+  (the first, if it waits for none).
 
 Data: a phase works on ``bytes`` per rank. The whole is ``bytes * expansion``, cut in ``blocks`` parts; block b begins
 at byte ``floor(b * whole / blocks)``. Expansion is 1 where the ranks share one range of data (all-reduce,
 reduce-scatter, direct all-to-all), and the number of ranks where each brings its own (all-gather, and the ring
 all-to-all, whose messages carry blocks of other ranks on their way). A message carries blocks ``first_block`` to
-``first_block + block_count - 1``, and never fewer than one byte. A barrier's messages carry no block: one byte.
+``first_block + block_count - 1``, and never fewer than one byte. A signal carries no block: one byte.
 
 Where a message carries blocks that are no range (Bruck), or a sum that isn't all its sender holds (user-defined
 schedules), ``content`` says what it carries; then ``first_block`` and ``block_count`` give the size only.
@@ -86,15 +89,16 @@ class Schedule:
     content: Content | None = None
     parts: npt.NDArray[np.int64] | None = None
     """In an uneven all-to-all the blocks that each rank has for each, shape ``(ranks, ranks)``, a row per sender."""
+    lanes: int = 1
     rotation: Rotation | None = field(default=None, init=False)
     """What the columns are laid out from, in a schedule of :meth:`rotated`."""
 
     @classmethod
-    def rotated(cls, name: str, rotation: Rotation, expansion: int = 1) -> Schedule:
+    def rotated(cls, name: str, rotation: Rotation, expansion: int = 1, lanes: int = 1) -> Schedule:
         """A schedule whose columns are laid out when they are first asked for."""
         schedule = object.__new__(cls)
         known = {"name": name, "ranks": rotation.ranks, "blocks": rotation.blocks, "expansion": expansion}
-        schedule.__dict__.update(known, content=None, rotation=rotation)
+        schedule.__dict__.update(known, content=None, rotation=rotation, lanes=lanes)
         return schedule
 
     if not TYPE_CHECKING:  # for the checker each column is there

@@ -17,7 +17,9 @@ from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, checked, key_error, refuse_key, shown
 from astra_ns3.config.formats.remote_memory import RemoteMemory
+from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.nccl.server import Server
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS
 from astra_ns3.user_code import FORM, user_part
 
@@ -41,6 +43,12 @@ _MEMORY_TRACE = "local-mem-trace-filename"
 
 # Of the memory's bandwidth, by counting reductions in whole bytes per ns.
 _MOST_LEFT_OUT = 0.01
+
+
+# What files with NCCL's collectives may leave out.
+_UNUSED_BY_NCCL: Mapping[str, object] = {"preferred-dataset-splits": 1, "scheduling-policy": "FIFO"}
+MOST_CHANNELS = 64
+"""Channels of a collective, and so queues of a dimension, with ``collectives: nccl`` (NCCL's MAXCHANNELS)."""
 
 
 def _whole_number(value: object) -> object:
@@ -129,6 +137,10 @@ class SystemConfig(ConfigModel):
     """Up to so long an NPU waits before it starts a phase, at random; ours."""
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
     preferred_dataset_splits: _Splits = Field(alias="preferred-dataset-splits")
+    collectives: Literal["astra-sim", "nccl"] = "astra-sim"
+    """Whose algorithms play collectives: those that the keys below name, or NCCL's, which chooses by size."""
+    nccl: NcclConfig | None = None
+    """NCCL's version, server and variables; only with ``collectives: nccl``."""
     all_reduce: _Algorithms = Field(alias="all-reduce-implementation", default=())
     """An algorithm for each dimension, or a flat one; without one no such collective is played. As the next three."""
     reduce_scatter: _Algorithms = Field(alias="reduce-scatter-implementation", default=())
@@ -183,6 +195,15 @@ class SystemConfig(ConfigModel):
 
     @model_validator(mode="after")
     @checked
+    def _nccl_is_used(self) -> None:
+        refuse_key(
+            self.nccl is not None and self.collectives != "nccl",
+            "nccl",
+            "has no effect without 'collectives: nccl'; add that, or leave it out",
+        )
+
+    @model_validator(mode="after")
+    @checked
     def _endpoint_delay_fits(self) -> None:
         refuse_key(
             self.endpoint_delay_ns * self.injection_scale > LARGEST_INTEGER // PS_PER_NS,
@@ -216,6 +237,8 @@ class SystemConfig(ConfigModel):
                 words = " or ".join(str(value) for value in allowed)
                 raise key_error(key, f"found {shown(data[key])}, which is not supported yet; supported: {words}")
         known = {key: value for key, value in data.items() if key not in (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)}
+        if known.get("collectives") == "nccl":
+            known = {**_UNUSED_BY_NCCL, **known}
         memory = _decimal(known.get("local-mem-bw"))
         if isinstance(memory, (int, float)) and 0 < memory <= 1e9 and "reduction-bytes-per-ns" not in known:
             known["reduction-bytes-per-ns"] = _whole_bytes_per_ns(memory)
@@ -239,6 +262,25 @@ class SystemConfig(ConfigModel):
                 f"{_counted(dimensions, 'dimension')}, and each needs one"
             )
         return algorithms
+
+    def with_nccl(self, server: Server, servers: Sequence[int], *, on_packets: bool) -> SystemConfig:
+        """Return the system whose collectives NCCL plays, on NPUs of which each stands in one of ``servers``.
+
+        Each channel has a queue of its own.
+        """
+        table = (self.nccl or NcclConfig()).placed(server, tuple(servers), on_packets=on_packets)
+        queues = {"num_queues_per_dimension": MOST_CHANNELS, "active_chunks_per_dimension": MOST_CHANNELS}
+        return self.model_copy(update={"nccl": table, **queues})
+
+    @property
+    def plays_nccl(self) -> bool:
+        """Whether NCCL plays the collectives."""
+        return self.collectives == "nccl"
+
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """The server of each NPU; empty unless NCCL plays the collectives."""
+        return self.nccl.servers if self.nccl is not None else ()
 
     def custom_collectives(self) -> dict[CollectiveKind, str]:
         """The kinds of collectives that are played as graphs, and the prefix of each one's traces."""

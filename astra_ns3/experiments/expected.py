@@ -20,6 +20,7 @@ from astra_ns3.scenario.scenario import Tenancy
 from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
+from astra_ns3.system.channels import Channel, groups_of
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
@@ -113,7 +114,7 @@ def expected_plays(
     planners: dict[Communicator | None, tuple[Grid, CollectivePlanner]] = {}
     collectives = 0
     cuts: dict[RequestKind, tuple[int, int]] = {}
-    plays: Counter[tuple[Schedule, int, Communicator | None, tuple[int, ...]]] = Counter()
+    plays: Counter[tuple[Schedule, int, Communicator | None, tuple[int, ...], Channel | None]] = Counter()
     for request, count in requests:
         communicator = request.communicator
         if communicator not in planners:
@@ -127,12 +128,14 @@ def expected_plays(
         for phase, times in alike.items():
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
-            plays[schedule, phase.bytes, communicator, tuple(phase.dimensions)] += count * times
-    groups = {(who, dims): tuple(map(tuple, planners[who][0].cosets(dims))) for _, _, who, dims in plays}
+            plays[schedule, phase.bytes, communicator, tuple(phase.dimensions), phase.channel] += count * times
+    groups = {
+        (who, dims, channel): groups_of(dims, channel, planners[who][0]) for _, _, who, dims, channel in plays
+    }
     return ExpectedRun(
         collectives,
         (
-            *(ExpectedPlay(schedule, size, groups[who, dims], n) for (schedule, size, who, dims), n in plays.items()),
+            *(ExpectedPlay(schedule, size, groups[tuple(who)], n) for (schedule, size, *who), n in plays.items()),
             *messages,
         ),
         cuts,

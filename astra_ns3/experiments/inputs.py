@@ -22,6 +22,7 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
+from astra_ns3.experiments.nccl_servers import with_servers
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,
@@ -137,6 +138,8 @@ def load_inputs(
     compatibility = preset(compat)
     system_config = system_with_options(files.system, options)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, tenant, beside)
+    with _named(system):
+        system_config = with_servers(system_config, network_config, tenancy, options.backend_name)
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
     platform = _platform(system_config, tenancy, compatibility)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))

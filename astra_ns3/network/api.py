@@ -12,6 +12,7 @@ from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.channel import ChannelCosts as ChannelCosts
 from astra_ns3.network.floor.carried import CarriedBytes, Launch
 from astra_ns3.network.limits import Limits as Limits
 
@@ -112,6 +113,13 @@ class NetworkBackend(Protocol):
         """As :meth:`register_group`, with an endpoint delay of its own, for rules of another simulator.
 
         Who doesn't know such gives it the endpoint delay of all.
+        """
+        return self.register_group(npus)
+
+    def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
+        """As :meth:`register_group`, of NPUs that play a channel of a collective library.
+
+        Who doesn't know such gives it the costs of all.
         """
         return self.register_group(npus)
 

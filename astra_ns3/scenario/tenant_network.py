@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener, PendingMessage
+from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.instance import TenantBits
 
@@ -48,6 +49,10 @@ class TenantNetwork(NetworkBackend):
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
         return self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
+
+    def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
+        """Name a group of the tenant's ranks that play a channel of a collective library."""
+        return self._network.register_channel([self._npus[rank] for rank in npus], channel)
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start a rank's part of a phase now."""

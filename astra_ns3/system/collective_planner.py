@@ -7,6 +7,7 @@ among the queues of a dimension and between the two trees, and what the policy t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -21,6 +22,7 @@ from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.inter_dimension import route_policy
 from astra_ns3.system.launches import turns
+from astra_ns3.system.nccl_planner import NcclPlanner
 from astra_ns3.system.phases import Phase, PhasePlanner
 from astra_ns3.system.request import CollectiveRequest
 from astra_ns3.system.route import ChunkToRoute
@@ -57,17 +59,20 @@ class CollectivePlanner:
         self._route = route_policy(config.inter_dimension_scheduling, grid, compatibility)
         self._next_queue = [0] * len(grid.sizes)
         self._tree_turns: Counter[tuple[CollectiveKind, int]] = Counter()
+        self._nccl = None if config.nccl is None or not config.plays_nccl else NcclPlanner(config.nccl, grid)
         self._phases = cache(self._planner.phases)
         self._turns = cache(turns)
         self._in_turn = cache(_in_turn)
         # Large tables take long to hash: found by their id, and kept, since a dead one's may be used again.
         self._uneven_phases: dict[tuple[int, int, tuple[int, ...]], tuple[Parts | None, list[Phase]]] = {}
 
-    def chunks(self, request: CollectiveRequest, time_ps: int) -> list[Chunk]:
+    def chunks(self, request: CollectiveRequest, time_ps: int) -> Sequence[Chunk]:
         """For each chunk its phases, in order; empty without data or partners. Raises InputError."""
         self._grid.check_dimensions(request.dimensions)
         if request.counts is not None:
             return self._uneven(request)
+        if self._nccl is not None:
+            return self._nccl.chunks(request.kind, request.bytes, self._planner.wide_dimensions(request.dimensions))
         flat = self._planner.flat_dimensions(request.kind, request.dimensions)
         dimensions = self._planner.wide_dimensions(request.dimensions) if flat is None else flat
         if not dimensions:

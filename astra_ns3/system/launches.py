@@ -14,6 +14,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.system.channels import register_channels
 from astra_ns3.system.communicator import PerNpu
 from astra_ns3.system.groups import Grid, register_groups
 from astra_ns3.system.phases import Phase
@@ -78,6 +79,7 @@ class LaunchTable:
         self._direct_reduces_all = is_part and compatibility.direct_reduces_twice_in_groups
         self._reducing_all: dict[int, tuple[Schedule, Schedule]] = {}
         self._groups = cache(partial(register_groups, network, grid, own_delay_ps))
+        self._of_channel = cache(partial(register_channels, network, grid, config.servers))
         self._schedules = schedules
         self.launch = cache(self._launch)
 
@@ -87,17 +89,23 @@ class LaunchTable:
         schedule = self._played(phase, schedule_of(phase, ranks))
         bytes = phase.bytes
         # An all-gather's messages are what a rank brings, whole (semantics 4).
-        truncates = self._truncates and cuts_in_ranks(phase.algorithm) and phase.uneven is None
+        truncates = self._truncates and cuts_in_ranks(phase.algorithm) and phase.schedule is None
         if truncates and phase.kind is not CollectiveKind.ALL_GATHER:
             bytes = max(bytes - bytes % ranks, 1)
-        groups = self._groups(phase.dimensions)
+        groups = self._groups(phase.dimensions) if phase.channel is None else self._channels(phase)
 
         @cache
         def costs(npu: int) -> RankCosts:
-            return rank_costs(schedule, self._grid.place(npu, phase.dimensions), bytes, self._reduction_bytes_per_ns)
+            place = self._grid.place(npu, phase.dimensions)
+            rank = place if phase.channel is None else phase.channel.order.index(place)
+            return rank_costs(schedule, rank, bytes, self._reduction_bytes_per_ns)
 
         number, delay_ns = self._schedules.number(schedule), self._endpoint_delay_ns
         return Launch(phase.dimensions[0], number, groups, bytes, costs, schedule.messages, delay_ns)
+
+    def _channels(self, phase: Phase) -> PerNpu[int]:
+        assert phase.channel is not None
+        return self._of_channel(phase.dimensions, phase.channel)
 
     def _played(self, phase: Phase, schedule: Schedule) -> Schedule:
         """Return what is really played of an algorithm's schedule, by another simulator's rules."""
@@ -111,8 +119,8 @@ class LaunchTable:
 
 def schedule_of(phase: Phase, ranks: int, tell: Tell = silent) -> Schedule:
     """The schedule that a group of ``ranks`` plays in a phase; raises InputError. ``tell``: see :func:`lookup`."""
-    if phase.uneven is not None:
-        return phase.uneven
+    if phase.schedule is not None:
+        return phase.schedule
     algorithm = _fitting(phase.algorithm, ranks)
     return lookup(phase.kind, algorithm, ranks, phase.turn, anticlockwise=phase.anticlockwise, tell=tell)
 

@@ -17,6 +17,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
+from astra_ns3.system.channels import Channel
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.route import Route
 
@@ -29,9 +30,10 @@ _NAMES: Mapping[CollectiveKind, str] = MappingProxyType(
 class Phase:
     """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm.
 
-    Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``uneven``: the
-    schedule of an all-to-all with counts, whose blocks ``bytes`` are a multiple of. ``queue``: its number in its
-    dimension; ``turn``: which of the schedules that chunks alternate between.
+    Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``schedule``: what
+    is played instead of the algorithm's: of an all-to-all with counts, whose blocks ``bytes`` are a multiple of, or of a
+    ``channel`` of a collective library. ``queue``: its number in its dimension; ``turn``: which of the schedules that
+    chunks alternate between.
     """
 
     dimensions: tuple[int, ...]
@@ -39,7 +41,8 @@ class Phase:
     algorithm: str
     bytes: int
     left_bytes: int
-    uneven: Schedule | None = None
+    schedule: Schedule | None = None
+    channel: Channel | None = None
     queue: int = 0
     turn: int = 0
     anticlockwise: bool = False

@@ -56,12 +56,26 @@ class Session(Protocol):
     """``Session``: one simulation; see ``astra-ns3-session.h``."""
 
     def RegisterSchedule(
-        self, ranks: int, blocks: int, expansion: int, messages: int, columns: npt.NDArray[np.int32]
+        self, ranks: int, blocks: int, expansion: int, lanes: int, messages: int, columns: npt.NDArray[np.int32]
     ) -> int: ...
     def RegisterRotation(
-        self, ranks: int, blocks: int, expansion: int, digits: int, rows: int, columns: npt.NDArray[np.int32]
+        self,
+        ranks: int,
+        blocks: int,
+        expansion: int,
+        lanes: int,
+        digits: int,
+        rows: int,
+        columns: npt.NDArray[np.int32],
     ) -> int: ...
     def RegisterGroup(self, npus: npt.NDArray[np.uint32], count: int, delay_ps: int) -> int: ...
+    def RegisterChannel(
+        self,
+        npus: npt.NDArray[np.uint32],
+        count: int,
+        servers: npt.NDArray[np.uint32],
+        costs: npt.NDArray[np.uint64],
+    ) -> int: ...
     def Launch(self, npu: int, instance: int, schedule: int, group: int, bytes: int) -> None: ...
     def LaunchAll(self, rows: npt.NDArray[np.uint64], count: int) -> None: ...
     def SetTimer(self, npu: int, delay_ps: int, token: int) -> None: ...

@@ -23,6 +23,7 @@ from astra_ns3.collectives.schedule import COLUMNS, Schedule
 from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
+from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.door.description import Description
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.hooking import load_namespace
@@ -120,7 +121,7 @@ class SessionBackend:
 
     def register_schedule(self, schedule: Schedule) -> int:
         """Hand over a schedule; raises BackendError if it can't be played."""
-        sizes = schedule.ranks, schedule.blocks, schedule.expansion
+        sizes = schedule.ranks, schedule.blocks, schedule.expansion, schedule.lanes
         columns = native_columns(schedule)
         with _translated():
             if schedule.rotation is None:
@@ -140,6 +141,15 @@ class SessionBackend:
         with _translated():
             number = int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), delay_ps))
         self._launches.group(number, npus)
+        return number
+
+    def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
+        """As :meth:`register_group`, of NPUs that play a channel of a collective library."""
+        members, servers = np.array(npus, dtype=np.uint32), np.array(channel.servers, dtype=np.uint32)
+        costs = np.array(channel.numbers, dtype=np.uint64)
+        with _translated():
+            number = int(self._session.RegisterChannel(members, len(npus), servers, costs))
+        self._launches.group(number, npus, channel)
         return number
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.frozen import dataclass
+from astra_ns3.network.channel import PER_MILLE, ChannelCosts
 
 Numbers = npt.NDArray[np.int64]
 Launch = tuple[int, int, int, int, int]
@@ -35,6 +36,7 @@ class Launches:
     def __init__(self) -> None:
         self._schedules: dict[int, Schedule] = {}
         self._groups: dict[int, Sequence[int]] = {}
+        self._channels: dict[int, ChannelCosts] = {}
         self._counts: Counter[tuple[int, int, int]] = Counter()
         self._whole: set[int] = set()
         """Schedules of one message that carries all: of these the bytes are summed, for a list has many sizes."""
@@ -47,9 +49,11 @@ class Launches:
         if schedule.messages == 1 and int(schedule.block_count[0]) == schedule.blocks:
             self._whole.add(number)
 
-    def group(self, number: int, npus: Sequence[int]) -> None:
-        """A group has this number."""
+    def group(self, number: int, npus: Sequence[int], channel: ChannelCosts | None = None) -> None:
+        """A group has this number; ``channel``: the channel that it plays."""
         self._groups[number] = npus
+        if channel is not None:
+            self._channels[number] = channel
 
     def launched(self, schedule: int, group: int, bytes: int) -> None:
         """An NPU of the group has begun its part."""
@@ -108,7 +112,18 @@ class Launches:
             carried[having] += often[having, None] * sizes
         for turn in range(ranks if turned else 1):
             sender, receiver = (pairs // ranks + turn) % ranks, (pairs % ranks + turn) % ranks
-            yield members[:, sender].reshape(-1), members[:, receiver].reshape(-1), carried.reshape(-1)
+            wire = self._on_wire(place, sender, receiver, carried)
+            yield members[:, sender].reshape(-1), members[:, receiver].reshape(-1), wire.reshape(-1)
+
+    def _on_wire(self, groups: Iterable[int], senders: Numbers, receivers: Numbers, carried: Numbers) -> Numbers:
+        """Return the bytes on the wire of what groups carry, which differ from the data in channels."""
+        if self._channels.keys().isdisjoint(groups):
+            return carried
+        wire = carried.copy()
+        for row, group in enumerate(groups):
+            if group in self._channels:
+                wire[row] = wire[row] * self._channels[group].wire_per_mille(senders, receivers) // PER_MILLE
+        return wire
 
     def _of_messages(self, schedule: Schedule, sums: list[tuple[int, int]]) -> tuple[Numbers, Numbers, Numbers]:
         """What groups carry whose schedule is one message: a list of flows has one for each pair."""

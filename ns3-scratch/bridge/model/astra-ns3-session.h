@@ -85,6 +85,7 @@ class Session
      * \param ranks number of ranks
      * \param blocks parts the data is cut in
      * \param expansion size of the whole over that of one rank
+     * \param lanes how many lanes steps are in
      * \param messages number of rows
      * \param columns eight columns, one after the other, each `messages` long: sender, receiver,
      * step, first block, blocks, whether the receiver reduces, step waited for (or -1), receptions
@@ -94,6 +95,7 @@ class Session
     uint32_t RegisterSchedule(uint32_t ranks,
                               uint32_t blocks,
                               uint32_t expansion,
+                              uint32_t lanes,
                               uint64_t messages,
                               const int32_t* columns);
     /**
@@ -101,6 +103,7 @@ class Session
      * \param ranks number of ranks
      * \param blocks parts the data is cut in
      * \param expansion size of the whole over that of one rank
+     * \param lanes how many lanes steps are in
      * \param digits digits of a block's number, see astra_ns3/collectives/rotation.py
      * \param rows number of rows of rank 0
      * \param columns its columns, as RegisterSchedule takes them
@@ -109,6 +112,7 @@ class Session
     uint32_t RegisterRotation(uint32_t ranks,
                               uint32_t blocks,
                               uint32_t expansion,
+                              uint32_t lanes,
                               uint32_t digits,
                               uint64_t rows,
                               const int32_t* columns);
@@ -119,6 +123,18 @@ class Session
      * \return number of a group for Launch
      */
     uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs = -1);
+    /**
+     * Hand over NPUs that play a channel of a collective library.
+     * \param npus the NPUs of ranks 0, 1, ...
+     * \param count how many
+     * \param servers server of each
+     * \param costs seven numbers, in the order of ChannelCosts
+     * \return number of a group for Launch
+     */
+    uint32_t RegisterChannel(const uint32_t* npus,
+                             uint32_t count,
+                             const uint32_t* servers,
+                             const uint64_t* costs);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Begin parts of phases now, in their order. \param rows five numbers of each: NPU, schedule,

@@ -141,9 +141,17 @@ CollectiveExecutor::RegisterSchedule(const CollectiveScheduleColumns& columns)
 uint32_t
 CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
 {
+    auto group = MakeGroup(npus, count);
+    group->delayPs = delayPs;
+    m_groups.push_back(group);
+    return static_cast<uint32_t>(m_groups.size() - 1);
+}
+
+std::shared_ptr<CollectiveGroup>
+CollectiveExecutor::MakeGroup(const uint32_t* npus, uint32_t count) const
+{
     auto group = std::make_shared<CollectiveGroup>();
     group->members.reserve(count);
-    group->delayPs = delayPs;
     for (uint32_t rank = 0; rank < count; ++rank)
     {
         if (npus[rank] >= m_applications.size() || !group->Add(npus[rank]))
@@ -152,6 +160,26 @@ CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t 
                                         ", or it is in it twice");
         }
     }
+    return group;
+}
+
+uint32_t
+CollectiveExecutor::RegisterChannel(const uint32_t* npus,
+                                    uint32_t count,
+                                    const uint32_t* servers,
+                                    const uint64_t* costs)
+{
+    auto channel = std::make_unique<ChannelCosts>();
+    channel->startPs = static_cast<int64_t>(costs[0]);
+    channel->nearPs = static_cast<int64_t>(costs[1]);
+    channel->farPs = static_cast<int64_t>(costs[2]);
+    channel->copyBytesPerUs = costs[3];
+    channel->nearWirePerMille = static_cast<uint32_t>(costs[4]);
+    channel->farWirePerMille = static_cast<uint32_t>(costs[5]);
+    channel->channel = static_cast<uint32_t>(costs[6]);
+    channel->servers.assign(servers, servers + count);
+    auto group = MakeGroup(npus, count);
+    group->channel = std::move(channel);
     m_groups.push_back(group);
     return static_cast<uint32_t>(m_groups.size() - 1);
 }

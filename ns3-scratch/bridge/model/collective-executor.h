@@ -55,6 +55,11 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     uint32_t RegisterSchedule(const ns3::CollectiveScheduleColumns& columns);
     /// \return number of a group. \param npus, delayPs see Session::RegisterGroup
     uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs);
+    /// \return number of a group. \param npus, costs see Session::RegisterChannel
+    uint32_t RegisterChannel(const uint32_t* npus,
+                             uint32_t count,
+                             const uint32_t* servers,
+                             const uint64_t* costs);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.
@@ -73,6 +78,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     uint64_t GetDeliveredBytes(uint32_t npu) const;
 
   private:
+    /// \return a group of these NPUs \throw std::invalid_argument if there is none of them
+    std::shared_ptr<ns3::CollectiveGroup> MakeGroup(const uint32_t* npus, uint32_t count) const;
     class TimerEvent;
 
     /// Tell the listener of something, at once or together with what follows in the same moment.

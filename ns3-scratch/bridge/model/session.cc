@@ -224,29 +224,40 @@ uint32_t
 Session::RegisterSchedule(uint32_t ranks,
                           uint32_t blocks,
                           uint32_t expansion,
+                          uint32_t lanes,
                           uint64_t messages,
                           const int32_t* columns)
 {
     return m_parts->executor->RegisterSchedule(
-        NamedColumns({ranks, blocks, expansion, {}, messages}, columns));
+        NamedColumns({ranks, blocks, expansion, lanes, {}, messages}, columns));
 }
 
 uint32_t
 Session::RegisterRotation(uint32_t ranks,
                           uint32_t blocks,
                           uint32_t expansion,
+                          uint32_t lanes,
                           uint32_t digits,
                           uint64_t rows,
                           const int32_t* columns)
 {
     return m_parts->executor->RegisterSchedule(
-        NamedColumns({ranks, blocks, expansion, {true, digits}, rows}, columns));
+        NamedColumns({ranks, blocks, expansion, lanes, {true, digits}, rows}, columns));
 }
 
 uint32_t
 Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
 {
     return m_parts->executor->RegisterGroup(npus, count, delayPs);
+}
+
+uint32_t
+Session::RegisterChannel(const uint32_t* npus,
+                         uint32_t count,
+                         const uint32_t* servers,
+                         const uint64_t* costs)
+{
+    return m_parts->executor->RegisterChannel(npus, count, servers, costs);
 }
 
 void

@@ -126,7 +126,7 @@ RegisterRing(Session& session, uint32_t steps)
     {
         all.insert(all.end(), column.begin(), column.end());
     }
-    return session.RegisterSchedule(HOSTS, HOSTS, 1, columns.front().size(), all.data());
+    return session.RegisterSchedule(HOSTS, HOSTS, 1, 1, columns.front().size(), all.data());
 }
 
 /// What was seen of a run.

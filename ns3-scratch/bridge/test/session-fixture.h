@@ -480,7 +480,7 @@ inline uint32_t
 RegisterOneMessage(Session& session)
 {
     constexpr std::array<int32_t, 8> COLUMNS{0, 1, 0, 0, 1, 0, -1, 0};
-    return session.RegisterSchedule(2, 1, 1, 1, COLUMNS.data());
+    return session.RegisterSchedule(2, 1, 1, 1, 1, COLUMNS.data());
 }
 
 /// Send a message now, as phase `instance`. \param schedule from RegisterOneMessage

@@ -20,7 +20,17 @@ namespace
 constexpr int64_t PS_PER_NS = 1'000;
 constexpr std::size_t FEW_MEMBERS = 8;           // of a group that is searched through
 constexpr int64_t REDUCTION_MEMORY_ACCESSES = 3; // two reads and a write
+constexpr uint64_t PER_MILLE = 1'000;
+constexpr uint64_t PS_PER_US = 1'000'000;
 } // namespace
+
+uint64_t
+ChannelCosts::WireBytes(uint64_t bytes, bool isNear) const
+{
+    const uint32_t perMille = isNear ? nearWirePerMille : farWirePerMille;
+    const auto wire = (static_cast<unsigned __int128>(bytes) * perMille + PER_MILLE - 1) / PER_MILLE;
+    return std::max<uint64_t>(static_cast<uint64_t>(wire), 1);
+}
 
 bool
 CollectiveGroup::Add(uint32_t npu)
@@ -62,26 +72,28 @@ CollectiveGroup::FindRank(uint32_t npu) const
 class CollectiveApplication::HandledEvent : public FabricTellingEvent
 {
   public:
-    /// \param npu whose reception \param instance of which phase
-    HandledEvent(CollectiveApplication& npu, uint64_t instance)
+    /// \param npu whose reception \param instance of which phase \param lane of which lane
+    HandledEvent(CollectiveApplication& npu, uint64_t instance, uint32_t lane)
         : m_npu(npu),
-          m_instance(instance)
+          m_instance(instance),
+          m_lane(lane)
     {
     }
 
     bool OnlyTells() const override
     {
-        return m_npu.EndsWithNext(m_instance);
+        return m_npu.EndsWithNext(m_instance, m_lane);
     }
 
   private:
     void Notify() override
     {
-        m_npu.Handled(m_instance);
+        m_npu.Handled(m_instance, m_lane);
     }
 
     CollectiveApplication& m_npu; //!< whose reception
     uint64_t m_instance;          //!< of which phase
+    uint32_t m_lane;              //!< of which lane
 };
 
 TypeId
@@ -124,15 +136,23 @@ CollectiveApplication::Launch(uint64_t instance,
     Phase& phase = m_phases[instance];
     NS_ABORT_MSG_IF(phase.schedule, "NPU " << m_npu << ": phase " << instance << " launched twice");
     phase.rank = group->FindRank(m_npu).value();
-    phase.nextSend = schedule->SendsBegin(phase.rank);
-    phase.lastSend = schedule->SendsEnd(phase.rank);
+    const uint32_t lanes = schedule->GetLanes();
+    phase.others.resize(lanes - 1);
+    for (uint32_t number = 0; number < lanes; ++number)
+    {
+        Lane& lane = phase.GetLane(number);
+        lane.nextSend = schedule->SendsBegin(phase.rank, number);
+        lane.lastSend = schedule->SendsEnd(phase.rank, number);
+        lane.slots = schedule->GetSlots(phase.rank, number);
+    }
     phase.leastBytes = schedule->LeastBytes(bytes);
     phase.schedule = std::move(schedule);
     phase.group = std::move(group);
     phase.bytes = bytes;
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
-    GetClock().Schedule(EndpointDelayPs(phase),
+    const auto* channel = phase.group->channel.get();
+    GetClock().Schedule(channel ? channel->startPs : EndpointDelayPs(phase),
                         "an NPU",
                         MakeEvent(&CollectiveApplication::Start, this, instance));
     HandleEarly(instance, phase);
@@ -143,7 +163,11 @@ CollectiveApplication::Start(uint64_t instance)
 {
     Phase& phase = m_phases.at(instance);
     phase.started = true;
-    SendReady(instance, phase);
+    SendReady(instance, phase, phase.first);
+    for (Lane& lane : phase.others)
+    {
+        SendReady(instance, phase, lane);
+    }
     FinishIfDone(instance, phase);
 }
 
@@ -153,26 +177,36 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
     Phase& phase = m_phases[message.instance];
+    const int64_t nowPs = FabricNowPs();
     if (phase.schedule)
     {
         const auto reception = phase.schedule->GetReception(message.row);
-        if (reception.slot == phase.slot)
+        if (reception.slot == phase.GetLane(reception.lane).slot)
         {
-            Handle(message.instance, phase, message.row, reception.reduces);
+            Handle(message.instance, phase, message.row, reception, nowPs);
             return;
         }
     }
-    phase.early.push_back(message.row);
+    phase.early.push_back({message.row, nowPs});
 }
 
 void
-CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces)
+CollectiveApplication::Handle(uint64_t instance,
+                              Phase& phase,
+                              uint32_t row,
+                              const CollectiveSchedule::Reception& reception,
+                              int64_t arrivalPs)
 {
-    phase.arrived.push_back(row);
-    const int64_t delayPs = EndpointDelayPs(phase);
-    if (!reduces)
+    phase.GetLane(reception.lane).arrived.push_back(row);
+    if (phase.group->channel)
     {
-        HandledLater(delayPs, instance);
+        HandledLater(ChannelDelayPs(phase, row, reception, arrivalPs), instance, reception.lane);
+        return;
+    }
+    const int64_t delayPs = EndpointDelayPs(phase);
+    if (!reception.reduces)
+    {
+        HandledLater(delayPs, instance, reception.lane);
         return;
     }
     const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
@@ -180,15 +214,40 @@ CollectiveApplication::Handle(uint64_t instance, Phase& phase, uint32_t row, boo
     const int64_t costPs = REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
     // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
     // decides ties.
-    GetClock().Schedule(delayPs, "an NPU", MakeEvent([this, instance, costPs]() {
-                            HandledLater(costPs, instance);
+    GetClock().Schedule(delayPs,
+                        "an NPU",
+                        MakeEvent([this, instance, costPs, lane = reception.lane]() {
+                            HandledLater(costPs, instance, lane);
                         }));
 }
 
-void
-CollectiveApplication::HandledLater(int64_t delayPs, uint64_t instance)
+int64_t
+CollectiveApplication::ChannelDelayPs(const Phase& phase,
+                                      uint32_t row,
+                                      const CollectiveSchedule::Reception& reception,
+                                      int64_t arrivalPs) const
 {
-    GetClock().Schedule(delayPs, "a reduction", new HandledEvent(*this, instance));
+    if (reception.isSignal)
+    {
+        return 0;
+    }
+    const ChannelCosts& channel = *phase.group->channel;
+    const bool isNear = channel.IsNear(reception.sender, phase.rank);
+    const int64_t readyPs = arrivalPs + (isNear ? channel.nearPs : channel.farPs);
+    const int64_t waitPs = std::max<int64_t>(readyPs - FabricNowPs(), 0);
+    if (channel.copyBytesPerUs == 0)
+    {
+        return waitPs;
+    }
+    const uint64_t bytes = channel.WireBytes(phase.schedule->RowBytes(row, phase.bytes), isNear);
+    const auto copyPs = static_cast<unsigned __int128>(bytes) * PS_PER_US / channel.copyBytesPerUs;
+    return waitPs + static_cast<int64_t>(copyPs);
+}
+
+void
+CollectiveApplication::HandledLater(int64_t delayPs, uint64_t instance, uint32_t lane)
+{
+    GetClock().Schedule(delayPs, "a reduction", new HandledEvent(*this, instance, lane));
 }
 
 FabricClock
@@ -201,14 +260,18 @@ CollectiveApplication::GetClock() const
 uint32_t
 CollectiveApplication::CountAwaited(const Phase& phase)
 {
-    const uint32_t slots = phase.schedule->GetSlots(phase.rank);
-    if (phase.slot == slots)
+    uint64_t all = 0;
+    uint64_t here = phase.early.size();
+    for (uint32_t number = 0; number < phase.schedule->GetLanes(); ++number)
     {
-        return 0;
+        const Lane& lane = phase.GetLane(number);
+        if (lane.slot < lane.slots)
+        {
+            all += phase.schedule->GetExpected(phase.rank, number, lane.slot) + lane.slots -
+                   lane.slot - 1;
+            here += lane.arrived.size();
+        }
     }
-    const uint64_t all =
-        phase.schedule->GetExpected(phase.rank, phase.slot) + slots - phase.slot - 1;
-    const uint64_t here = phase.arrived.size() + phase.early.size();
     return static_cast<uint32_t>(all > here ? all - here : 0);
 }
 
@@ -233,32 +296,49 @@ CollectiveApplication::CountAwaited(uint64_t delivered) const
 }
 
 bool
-CollectiveApplication::EndsWithNext(uint64_t instance) const
+CollectiveApplication::IsDone(const Phase& phase)
+{
+    return phase.started && phase.first.IsDone() &&
+           std::all_of(phase.others.begin(), phase.others.end(), [](const Lane& lane) {
+               return lane.IsDone();
+           });
+}
+
+bool
+CollectiveApplication::EndsWithNext(uint64_t instance, uint32_t lane) const
 {
     const auto found = m_phases.find(instance);
-    if (found == m_phases.end())
+    if (found == m_phases.end() || !found->second.started)
     {
         return false;
     }
     const Phase& phase = found->second;
-    return phase.started && phase.nextSend == phase.lastSend &&
-           phase.slot + 1 == phase.schedule->GetSlots(phase.rank) &&
-           phase.handled + 1 == phase.schedule->GetExpected(phase.rank, phase.slot);
+    for (uint32_t number = 0; number < phase.schedule->GetLanes(); ++number)
+    {
+        if (number != lane && !phase.GetLane(number).IsDone())
+        {
+            return false;
+        }
+    }
+    const Lane& last = phase.GetLane(lane);
+    return last.nextSend == last.lastSend && last.slot + 1 == last.slots &&
+           last.handled + 1 == phase.schedule->GetExpected(phase.rank, lane, last.slot);
 }
 
 void
-CollectiveApplication::Handled(uint64_t instance)
+CollectiveApplication::Handled(uint64_t instance, uint32_t number)
 {
     Phase& phase = m_phases.at(instance);
-    phase.handled++;
-    if (phase.handled == phase.schedule->GetExpected(phase.rank, phase.slot))
+    Lane& lane = phase.GetLane(number);
+    lane.handled++;
+    if (lane.handled == phase.schedule->GetExpected(phase.rank, number, lane.slot))
     {
-        phase.slot++;
-        phase.handled = 0;
-        phase.arrived.clear();
+        lane.slot++;
+        lane.handled = 0;
+        lane.arrived.clear();
         HandleEarly(instance, phase);
     }
-    SendReady(instance, phase);
+    SendReady(instance, phase, lane);
     FinishIfDone(instance, phase);
 }
 
@@ -269,58 +349,73 @@ CollectiveApplication::HandleEarly(uint64_t instance, Phase& phase)
     {
         return;
     }
-    std::vector<uint32_t> early;
+    std::vector<Early> early;
     early.swap(phase.early);
-    for (uint32_t row : early)
+    for (const Early& one : early)
     {
-        const auto reception = phase.schedule->GetReception(row);
-        if (reception.slot == phase.slot)
+        const auto reception = phase.schedule->GetReception(one.row);
+        if (reception.slot == phase.GetLane(reception.lane).slot)
         {
-            Handle(instance, phase, row, reception.reduces);
+            Handle(instance, phase, one.row, reception, one.arrivalPs);
         }
         else
         {
-            phase.early.push_back(row);
+            phase.early.push_back(one);
         }
     }
 }
 
 void
-CollectiveApplication::SendReady(uint64_t instance, Phase& phase)
+CollectiveApplication::SendReady(uint64_t instance, Phase& phase, Lane& lane)
 {
     if (!phase.started)
     {
         return;
     }
-    while (phase.nextSend != phase.lastSend)
+    while (lane.nextSend != lane.lastSend)
     {
-        const CollectiveSchedule::Send& next = *phase.nextSend;
-        const bool ready = next.waitSlot < phase.slot ||
-                           (next.waitSlot == phase.slot && next.waitCount <= phase.handled);
+        const CollectiveSchedule::Send& next = *lane.nextSend;
+        const bool ready = next.waitSlot < lane.slot ||
+                           (next.waitSlot == lane.slot && next.waitCount <= lane.handled);
         if (!ready)
         {
             return;
         }
-        const CollectiveSchedule::Send send = phase.schedule->TurnedFor(phase.rank, next);
-        phase.nextSend++;
-        CollectiveMessage message;
-        message.instance = instance;
-        message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
-        message.startPs = FabricNowPs();
-        message.row = send.row;
-        message.sender = m_npu;
-        message.receiver = phase.group->members[send.receiver];
-        m_sentBytes += message.bytes;
-        m_sentMessages++;
-        m_transport->Send(message);
+        lane.nextSend++;
+        SendRow(instance, phase, phase.schedule->TurnedFor(phase.rank, next));
     }
+}
+
+void
+CollectiveApplication::SendRow(uint64_t instance,
+                               const Phase& phase,
+                               const CollectiveSchedule::Send& send)
+{
+    CollectiveMessage message;
+    message.instance = instance;
+    message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
+    if (const ChannelCosts* channel = phase.group->channel.get())
+    {
+        message.channel = channel->channel;
+        if (send.blockCount > 0)
+        {
+            const bool isNear = channel->IsNear(phase.rank, send.receiver);
+            message.bytes = channel->WireBytes(message.bytes, isNear);
+        }
+    }
+    message.startPs = FabricNowPs();
+    message.row = send.row;
+    message.sender = m_npu;
+    message.receiver = phase.group->members[send.receiver];
+    m_sentBytes += message.bytes;
+    m_sentMessages++;
+    m_transport->Send(message);
 }
 
 void
 CollectiveApplication::FinishIfDone(uint64_t instance, Phase& phase)
 {
-    const bool allSent = phase.started && phase.nextSend == phase.lastSend;
-    if (allSent && phase.slot == phase.schedule->GetSlots(phase.rank))
+    if (IsDone(phase))
     {
         m_phases.erase(instance);
         m_listener->PhaseDone(m_npu, instance);
@@ -348,10 +443,13 @@ CollectiveApplication::GetPending(uint64_t instance) const
     for (uint32_t row : schedule.GetReceivedRows(phase.rank))
     {
         const auto reception = schedule.GetReception(row);
-        const auto has = [row](const std::vector<uint32_t>& rows) {
-            return std::find(rows.begin(), rows.end(), row) != rows.end();
-        };
-        if (reception.slot >= phase.slot && !has(phase.arrived) && !has(phase.early))
+        const Lane& lane = phase.GetLane(reception.lane);
+        const bool isEarly = std::any_of(phase.early.begin(),
+                                         phase.early.end(),
+                                         [row](const Early& early) { return early.row == row; });
+        const bool isHere =
+            std::find(lane.arrived.begin(), lane.arrived.end(), row) != lane.arrived.end();
+        if (reception.slot >= lane.slot && !isHere && !isEarly)
         {
             pending.push_back({phase.group->members[reception.sender],
                                m_npu,
@@ -360,14 +458,18 @@ CollectiveApplication::GetPending(uint64_t instance) const
                                true});
         }
     }
-    for (const auto* next = phase.nextSend; next != phase.lastSend; ++next)
+    for (uint32_t number = 0; number < schedule.GetLanes(); ++number)
     {
-        const auto send = schedule.TurnedFor(phase.rank, *next);
-        pending.push_back({m_npu,
-                           phase.group->members[send.receiver],
-                           schedule.GetStep(send.row),
-                           schedule.RowBytes(send.row, phase.bytes),
-                           false});
+        const Lane& lane = phase.GetLane(number);
+        for (const auto* next = lane.nextSend; next != lane.lastSend; ++next)
+        {
+            const auto send = schedule.TurnedFor(phase.rank, *next);
+            pending.push_back({m_npu,
+                               phase.group->members[send.receiver],
+                               schedule.GetStep(send.row),
+                               schedule.RowBytes(send.row, phase.bytes),
+                               false});
+        }
     }
     return pending;
 }

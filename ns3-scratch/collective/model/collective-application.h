@@ -16,11 +16,40 @@
 namespace ns3
 {
 
+/**
+ * What one channel of a collective library costs its NPUs, in place of EndpointCosts.
+ *
+ * A message is handled once its latency has passed since it came, and the kernel that copies has
+ * done what came before it in its lane; copying takes bytes / copyBytesPerUs. Signals, which carry
+ * no block, cost nothing.
+ */
+struct ChannelCosts
+{
+    int64_t startPs{0};            //!< before the first sends
+    int64_t nearPs{0};             //!< latency of a message from the same server
+    int64_t farPs{0};              //!< latency of a message from another one
+    uint64_t copyBytesPerUs{0};    //!< bytes on the wire that are copied; 0: in no time
+    uint32_t nearWirePerMille{0};  //!< bytes on the wire for 1,000 of data, inside a server
+    uint32_t farWirePerMille{0};   //!< the same between servers
+    uint32_t channel{0};           //!< number, which a transport may give connections of its own
+    std::vector<uint32_t> servers; //!< server of each rank
+
+    /// \return whether two ranks are in one server
+    bool IsNear(uint32_t rank, uint32_t other) const
+    {
+        return servers[rank] == servers[other];
+    }
+
+    /// \return bytes on the wire of so many bytes of data
+    uint64_t WireBytes(uint64_t bytes, bool isNear) const;
+};
+
 /// The NPUs that play ranks 0, 1, ... of a schedule.
 struct CollectiveGroup
 {
-    std::vector<uint32_t> members; //!< NPU of each rank
-    int64_t delayPs{-1};           //!< endpoint delay of its phases; -1: that of the NPUs
+    std::vector<uint32_t> members;         //!< NPU of each rank
+    int64_t delayPs{-1};                   //!< endpoint delay of its phases; -1: that of the NPUs
+    std::unique_ptr<ChannelCosts> channel; //!< if it is a channel, what that costs
 
     /// Let an NPU play the next rank. \return false if it plays one already
     bool Add(uint32_t npu);
@@ -128,6 +157,30 @@ class CollectiveApplication : public Application
   private:
     class HandledEvent;
 
+    /// A row that has arrived before its turn.
+    struct Early
+    {
+        uint32_t row;      //!< which
+        int64_t arrivalPs; //!< when it arrived
+    };
+
+    /// This NPU's part of one lane of a phase.
+    struct Lane
+    {
+        const CollectiveSchedule::Send* nextSend{nullptr}; //!< next of its sends
+        const CollectiveSchedule::Send* lastSend{nullptr}; //!< behind the last
+        uint32_t slots{0};                                 //!< its reception steps
+        uint32_t slot{0};                                  //!< reception step being handled
+        uint32_t handled{0};                               //!< receptions of it that are handled
+        std::vector<uint32_t> arrived; //!< rows arrived in this step, for a report
+
+        /// \return whether nothing is left to send and to handle
+        bool IsDone() const
+        {
+            return nextSend == lastSend && slot == slots;
+        }
+    };
+
     /// This NPU's part of one phase.
     struct Phase
     {
@@ -135,30 +188,51 @@ class CollectiveApplication : public Application
         std::shared_ptr<const CollectiveGroup> group;       //!< who plays it
         uint64_t bytes{0};                                  //!< what each member brings
         uint64_t leastBytes{0};                             //!< no message is smaller
-        const CollectiveSchedule::Send* nextSend{nullptr};  //!< next of its sends
-        const CollectiveSchedule::Send* lastSend{nullptr};  //!< behind the last
         uint32_t rank{0};                                   //!< this NPU's rank in the group
-        uint32_t slot{0};                                   //!< reception step being handled
-        uint32_t handled{0};                                //!< receptions of it that are handled
         bool started{false};                                //!< the first endpoint delay has passed
-        std::vector<uint32_t> early;                        //!< rows that arrived before their turn
-        std::vector<uint32_t> arrived; //!< rows arrived in this step, for a report
+        Lane first;                                         //!< the first lane
+        std::vector<Lane> others;                           //!< the others
+        std::vector<Early> early;                           //!< rows that arrived before their turn
+
+        /// \return a lane by its number
+        Lane& GetLane(uint32_t number)
+        {
+            return number == 0 ? first : others[number - 1];
+        }
+
+        const Lane& GetLane(uint32_t number) const
+        {
+            return number == 0 ? first : others[number - 1];
+        }
     };
 
     /// The first endpoint delay of a phase has passed.
     void Start(uint64_t instance);
-    /// Begin to handle a row whose turn has come. \param reduces whether it is reduced
-    void Handle(uint64_t instance, Phase& phase, uint32_t row, bool reduces);
+    /// Begin to handle a row whose turn has come. \param arrivalPs when it arrived
+    void Handle(uint64_t instance,
+                Phase& phase,
+                uint32_t row,
+                const CollectiveSchedule::Reception& reception,
+                int64_t arrivalPs);
+    /// \return in how long a channel has handled a row that arrived at a time
+    int64_t ChannelDelayPs(const Phase& phase,
+                           uint32_t row,
+                           const CollectiveSchedule::Reception& reception,
+                           int64_t arrivalPs) const;
     /// Have a reception handled after a while.
-    void HandledLater(int64_t delayPs, uint64_t instance);
+    void HandledLater(int64_t delayPs, uint64_t instance, uint32_t lane);
     /// A reception is handled: go on.
-    void Handled(uint64_t instance);
+    void Handled(uint64_t instance, uint32_t lane);
     /// \return whether the next reception that is handled ends a phase, and nothing is left to send
-    bool EndsWithNext(uint64_t instance) const;
+    bool EndsWithNext(uint64_t instance, uint32_t lane) const;
     /// Handle the rows that arrived early and whose turn has come.
     void HandleEarly(uint64_t instance, Phase& phase);
-    /// Send what is ready.
-    void SendReady(uint64_t instance, Phase& phase);
+    /// Send what is ready in a lane.
+    void SendReady(uint64_t instance, Phase& phase, Lane& lane);
+    /// Hand a row to the transport.
+    void SendRow(uint64_t instance, const Phase& phase, const CollectiveSchedule::Send& send);
+    /// \return whether every lane is done
+    static bool IsDone(const Phase& phase);
     /// Tell the listener if nothing is left to do.
     void FinishIfDone(uint64_t instance, Phase& phase);
     /// \return what passes before the first sends of a phase and after each reception

@@ -15,8 +15,9 @@ CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
       m_blocks(columns.blocks),
       m_leastBlocks(0),
       m_expansion(columns.expansion),
+      m_lanes(columns.lanes),
       m_rotation(columns.rotation),
-      m_keptRanks(columns.rotation.on ? 1 : columns.ranks),
+      m_players((columns.rotation.on ? 1 : columns.ranks) * columns.lanes),
       m_rows(static_cast<uint32_t>(columns.messages)),
       m_width(columns.blocks)
 {
@@ -37,9 +38,10 @@ CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
 void
 CollectiveSchedule::Check(const CollectiveScheduleColumns& columns) const
 {
-    if (columns.blocks == 0)
+    if (columns.blocks == 0 || columns.lanes == 0)
     {
-        throw std::invalid_argument("schedule: the data must be cut in at least one block");
+        throw std::invalid_argument("schedule: the data must be cut in at least one block, and "
+                                    "steps must be in at least one lane");
     }
     const auto ranks = static_cast<int64_t>(columns.ranks);
     for (uint64_t row = 0; row < columns.messages; ++row)
@@ -98,6 +100,18 @@ CollectiveSchedule::Kept(uint32_t rank) const
 }
 
 uint32_t
+CollectiveSchedule::Player(uint32_t rank, uint32_t lane) const
+{
+    return Kept(rank) * m_lanes + lane;
+}
+
+uint32_t
+CollectiveSchedule::PlayerAt(uint32_t rank, int32_t step) const
+{
+    return Player(rank, step < 0 ? 0 : static_cast<uint32_t>(step) % m_lanes);
+}
+
+uint32_t
 CollectiveSchedule::TurnedBlock(uint32_t block, uint32_t turn) const
 {
     if (m_rotation.digits == 1) // without a division, for a ring asks for each message
@@ -140,25 +154,26 @@ CollectiveSchedule::TurnedFor(uint32_t rank, const Send& send) const
 std::vector<uint32_t>
 CollectiveSchedule::OrderReceptions(const CollectiveScheduleColumns& columns) const
 {
-    std::vector<uint64_t> offsets(m_keptRanks + 1, 0);
+    std::vector<uint64_t> offsets(m_players + 1, 0);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        offsets[Kept(columns.receiver[row]) + 1]++;
+        offsets[PlayerAt(columns.receiver[row], columns.step[row]) + 1]++;
     }
     std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<uint64_t> next(offsets.begin(), offsets.end() - 1);
     std::vector<uint32_t> order(columns.messages);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        order[next[Kept(columns.receiver[row])]++] = static_cast<uint32_t>(row);
+        order[next[PlayerAt(columns.receiver[row], columns.step[row])]++] =
+            static_cast<uint32_t>(row);
     }
     const auto byStep = [&columns](uint32_t a, uint32_t b) {
         return columns.step[a] < columns.step[b];
     };
-    for (uint32_t rank = 0; rank < m_keptRanks; ++rank)
+    for (uint32_t player = 0; player < m_players; ++player)
     {
-        const auto begin = order.begin() + static_cast<int64_t>(offsets[rank]);
-        const auto end = order.begin() + static_cast<int64_t>(offsets[rank + 1]);
+        const auto begin = order.begin() + static_cast<int64_t>(offsets[player]);
+        const auto end = order.begin() + static_cast<int64_t>(offsets[player + 1]);
         if (!std::is_sorted(begin, end, byStep)) // most come step by step
         {
             std::stable_sort(begin, end, byStep);
@@ -175,14 +190,14 @@ CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
     const std::vector<uint32_t> order = OrderReceptions(columns);
     m_receptions.resize(messages);
     m_slotOffsets.assign(1, 0);
-    uint32_t rank = 0;
+    uint32_t player = 0;
     for (const uint32_t row : order)
     {
-        const uint32_t receiver = Kept(columns.receiver[row]);
-        while (rank < receiver)
+        const uint32_t receiver = PlayerAt(columns.receiver[row], columns.step[row]);
+        while (player < receiver)
         {
             m_slotOffsets.push_back(m_slotSteps.size());
-            rank++;
+            player++;
         }
         if (m_slotSteps.size() == m_slotOffsets.back() || m_slotSteps.back() != columns.step[row])
         {
@@ -192,28 +207,37 @@ CollectiveSchedule::BuildReceptions(const CollectiveScheduleColumns& columns)
         m_slotExpected.back()++;
         m_receptions[row] = {static_cast<uint32_t>(m_slotSteps.size() - 1 - m_slotOffsets.back()),
                              static_cast<uint32_t>(columns.sender[row]),
-                             columns.reduces[row] != 0};
+                             receiver % m_lanes,
+                             columns.reduces[row] != 0,
+                             columns.blockCount[row] == 0};
     }
-    m_slotOffsets.resize(m_keptRanks + 1, m_slotSteps.size());
+    m_slotOffsets.resize(m_players + 1, m_slotSteps.size());
 }
 
 uint32_t
-CollectiveSchedule::FindSlot(uint32_t rank, int32_t step, uint32_t near) const
+CollectiveSchedule::CountSlots(uint32_t player) const
 {
-    for (uint32_t slot = near; slot < std::min(near + 2, GetSlots(rank)); ++slot)
+    return static_cast<uint32_t>(m_slotOffsets[player + 1] - m_slotOffsets[player]);
+}
+
+uint32_t
+CollectiveSchedule::FindSlot(uint32_t player, int32_t step, uint32_t near) const
+{
+    for (uint32_t slot = near; slot < std::min(near + 2, CountSlots(player)); ++slot)
     {
-        if (m_slotSteps[m_slotOffsets[rank] + slot] == step)
+        if (m_slotSteps[m_slotOffsets[player] + slot] == step)
         {
             return slot;
         }
     }
-    const auto begin = m_slotSteps.begin() + static_cast<int64_t>(m_slotOffsets[rank]);
-    const auto end = m_slotSteps.begin() + static_cast<int64_t>(m_slotOffsets[rank + 1]);
+    const auto begin = m_slotSteps.begin() + static_cast<int64_t>(m_slotOffsets[player]);
+    const auto end = m_slotSteps.begin() + static_cast<int64_t>(m_slotOffsets[player + 1]);
     const auto found = std::lower_bound(begin, end, step);
     if (found == end || *found != step)
     {
-        throw std::invalid_argument("schedule: rank " + std::to_string(rank) + " waits for step " +
-                                    std::to_string(step) + ", in which it receives nothing");
+        throw std::invalid_argument("schedule: rank " + std::to_string(player / m_lanes) +
+                                    " waits for step " + std::to_string(step) +
+                                    ", in which it receives nothing");
     }
     return static_cast<uint32_t>(found - begin);
 }
@@ -222,28 +246,29 @@ void
 CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
 {
     m_sends.resize(columns.messages);
-    m_sendOffsets.assign(m_keptRanks + 1, 0);
+    m_sendOffsets.assign(m_players + 1, 0);
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        m_sendOffsets[columns.sender[row] + 1]++;
+        m_sendOffsets[PlayerAt(columns.sender[row], columns.waitStep[row]) + 1]++;
     }
     std::partial_sum(m_sendOffsets.begin(), m_sendOffsets.end(), m_sendOffsets.begin());
     std::vector<uint64_t> next(m_sendOffsets.begin(), m_sendOffsets.end() - 1);
-    std::vector<uint32_t> lastSlot(m_keptRanks,
+    std::vector<uint32_t> lastSlot(m_players,
                                    0); // most rows wait for the rank's last step or its next
     for (uint64_t row = 0; row < columns.messages; ++row)
     {
-        const auto sender = static_cast<uint32_t>(columns.sender[row]);
+        const uint32_t sender = PlayerAt(columns.sender[row], columns.waitStep[row]);
         const bool waits = columns.waitStep[row] >= 0;
         const uint32_t waitSlot =
             waits ? FindSlot(sender, columns.waitStep[row], lastSlot[sender]) : 0;
         lastSlot[sender] = waitSlot;
         const uint32_t waitCount = waits ? static_cast<uint32_t>(columns.waitCount[row]) : 0;
-        if (waits && waitCount > GetExpected(sender, waitSlot))
+        if (waits && waitCount > m_slotExpected[m_slotOffsets[sender] + waitSlot])
         {
             throw std::invalid_argument("schedule row " + std::to_string(row) + " waits for " +
                                         std::to_string(waitCount) + " messages of a step with " +
-                                        std::to_string(GetExpected(sender, waitSlot)));
+                                        std::to_string(
+                                            m_slotExpected[m_slotOffsets[sender] + waitSlot]));
         }
         m_sends[next[sender]++] = {static_cast<uint32_t>(row),
                                    static_cast<uint32_t>(columns.receiver[row]),
@@ -255,10 +280,10 @@ CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
     const auto byWait = [](const Send& a, const Send& b) {
         return a.waitSlot != b.waitSlot ? a.waitSlot < b.waitSlot : a.waitCount < b.waitCount;
     };
-    for (uint32_t rank = 0; rank < m_keptRanks; ++rank)
+    for (uint32_t player = 0; player < m_players; ++player)
     {
-        const auto begin = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank]);
-        const auto end = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[rank + 1]);
+        const auto begin = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[player]);
+        const auto end = m_sends.begin() + static_cast<int64_t>(m_sendOffsets[player + 1]);
         if (!std::is_sorted(begin, end, byWait))
         {
             std::stable_sort(begin, end, byWait);
@@ -277,29 +302,34 @@ CollectiveSchedule::GetRanks() const
     return m_ranks;
 }
 
-const CollectiveSchedule::Send*
-CollectiveSchedule::SendsBegin(uint32_t rank) const
+uint32_t
+CollectiveSchedule::GetLanes() const
 {
-    return m_sends.data() + m_sendOffsets[Kept(rank)];
+    return m_lanes;
 }
 
 const CollectiveSchedule::Send*
-CollectiveSchedule::SendsEnd(uint32_t rank) const
+CollectiveSchedule::SendsBegin(uint32_t rank, uint32_t lane) const
 {
-    return m_sends.data() + m_sendOffsets[Kept(rank) + 1];
+    return m_sends.data() + m_sendOffsets[Player(rank, lane)];
+}
+
+const CollectiveSchedule::Send*
+CollectiveSchedule::SendsEnd(uint32_t rank, uint32_t lane) const
+{
+    return m_sends.data() + m_sendOffsets[Player(rank, lane) + 1];
 }
 
 uint32_t
-CollectiveSchedule::GetSlots(uint32_t rank) const
+CollectiveSchedule::GetSlots(uint32_t rank, uint32_t lane) const
 {
-    const uint32_t kept = Kept(rank);
-    return static_cast<uint32_t>(m_slotOffsets[kept + 1] - m_slotOffsets[kept]);
+    return CountSlots(Player(rank, lane));
 }
 
 uint32_t
-CollectiveSchedule::GetExpected(uint32_t rank, uint32_t slot) const
+CollectiveSchedule::GetExpected(uint32_t rank, uint32_t lane, uint32_t slot) const
 {
-    return m_slotExpected[m_slotOffsets[Kept(rank)] + slot];
+    return m_slotExpected[m_slotOffsets[Player(rank, lane)] + slot];
 }
 
 std::vector<uint32_t>
@@ -348,7 +378,7 @@ uint32_t
 CollectiveSchedule::GetStep(uint32_t row) const
 {
     const uint32_t kept = row % m_rows;
-    const uint64_t first = m_slotOffsets[Kept(m_receiver[kept])];
+    const uint64_t first = m_slotOffsets[Player(m_receiver[kept], m_receptions[kept].lane)];
     return static_cast<uint32_t>(m_slotSteps[first + m_receptions[kept].slot]);
 }
 

@@ -21,6 +21,7 @@ struct CollectiveScheduleColumns
     uint32_t ranks{0};                  //!< number of ranks
     uint32_t blocks{1};                 //!< parts the data is cut in
     uint32_t expansion{1};              //!< how many times the bytes of one rank the whole is
+    uint32_t lanes{1};                  //!< step s belongs to lane s % lanes
     CollectiveRotation rotation;        //!< whether the rows are those of rank 0 only
     uint64_t messages{0};               //!< number of rows
     const int32_t* sender{nullptr};     //!< rank that sends
@@ -41,6 +42,9 @@ struct CollectiveScheduleColumns
  * grows: `slot` counts its reception steps that are complete, `count` the receptions handled of the
  * next. A send is ready once that pair has reached its own, and one cursor per phase is all the
  * state the sends need.
+ *
+ * With several lanes a rank does so in each lane by itself: a reception belongs to the lane of its
+ * step, a send to the lane of the step that it waits for (the first, if it waits for none).
  *
  * Where all ranks do the same, each turned round by its number, what rank 0 does is kept, and
  * turned for who asks: `turn` is then the rank, else 0. Row r of what is kept has number
@@ -63,9 +67,11 @@ class CollectiveSchedule
     /// A message as its receiver sees it.
     struct Reception
     {
-        uint32_t slot;   //!< number of its step among the receiver's reception steps
+        uint32_t slot;   //!< number of its step among the receiver's steps in the lane
         uint32_t sender; //!< rank that sends
+        uint32_t lane;   //!< lane that it belongs to
         bool reduces;    //!< whether what arrives is reduced
+        bool isSignal;   //!< whether it carries no block
     };
 
     /**
@@ -76,10 +82,12 @@ class CollectiveSchedule
 
     /// \return number of ranks
     uint32_t GetRanks() const;
-    /// \return first send of a rank, in the order they become ready, not turned yet
-    const Send* SendsBegin(uint32_t rank) const;
-    /// \return behind the last send of a rank
-    const Send* SendsEnd(uint32_t rank) const;
+    /// \return number of lanes
+    uint32_t GetLanes() const;
+    /// \return first send of a rank in a lane, in the order they become ready, not turned yet
+    const Send* SendsBegin(uint32_t rank, uint32_t lane) const;
+    /// \return behind the last send of a rank in a lane
+    const Send* SendsEnd(uint32_t rank, uint32_t lane) const;
     /// \return what a rank sends. \param send one of its sends, not turned yet
     Send TurnedFor(uint32_t rank, const Send& send) const;
 
@@ -92,10 +100,10 @@ class CollectiveSchedule
         return reception;
     }
 
-    /// \return number of reception steps of a rank
-    uint32_t GetSlots(uint32_t rank) const;
+    /// \return number of reception steps of a rank in a lane
+    uint32_t GetSlots(uint32_t rank, uint32_t lane) const;
     /// \return receptions in a rank's reception step
-    uint32_t GetExpected(uint32_t rank, uint32_t slot) const;
+    uint32_t GetExpected(uint32_t rank, uint32_t lane, uint32_t slot) const;
     /// \return rows that arrive at a rank, in row order
     std::vector<uint32_t> GetReceivedRows(uint32_t rank) const;
     /**
@@ -119,6 +127,10 @@ class CollectiveSchedule
     void CheckRotation(const CollectiveScheduleColumns& columns) const;
     /// \return the rank whose rows stand for those of a rank
     uint32_t Kept(uint32_t rank) const;
+    /// \return number of what is kept of a rank in a lane
+    uint32_t Player(uint32_t rank, uint32_t lane) const;
+    /// \return number of what is kept of the lane in which a rank waits, or receives
+    uint32_t PlayerAt(uint32_t rank, int32_t step) const;
     /// \return what is kept, turned
     Send Turned(const Send& send, uint32_t turn) const;
     /// \return a block turned by so many ranks
@@ -129,24 +141,27 @@ class CollectiveSchedule
     void BuildReceptions(const CollectiveScheduleColumns& columns);
     /// Order each rank's sends.
     void BuildSends(const CollectiveScheduleColumns& columns);
-    /// \return number of a rank's reception step, which must exist \param near where to look first
-    uint32_t FindSlot(uint32_t rank, int32_t step, uint32_t near) const;
+    /// \return number of a reception step, which must exist \param near where to look first
+    uint32_t FindSlot(uint32_t player, int32_t step, uint32_t near) const;
+    /// \return number of a player's reception steps
+    uint32_t CountSlots(uint32_t player) const;
 
     uint32_t m_ranks;                     //!< number of ranks
     uint32_t m_blocks;                    //!< parts of the data
     uint32_t m_leastBlocks;               //!< that a row carries
     uint32_t m_expansion;                 //!< size of the whole over that of one rank
+    uint32_t m_lanes;                     //!< number of lanes
     CollectiveRotation m_rotation;        //!< whether what is kept is that of rank 0 only
-    uint32_t m_keptRanks;                 //!< of how many ranks something is kept
+    uint32_t m_players;                   //!< ranks of which something is kept, times lanes
     uint32_t m_rows;                      //!< rows that are kept
     uint64_t m_width;                     //!< blocks that the last digit of a block's number counts
-    std::vector<Send> m_sends;            //!< kept ranks' sends
-    std::vector<uint64_t> m_sendOffsets;  //!< first send of each rank
+    std::vector<Send> m_sends;            //!< players' sends
+    std::vector<uint64_t> m_sendOffsets;  //!< first send of each player
     std::vector<Reception> m_receptions;  //!< by row
     std::vector<uint32_t> m_rowSend;      //!< place in m_sends of each row
-    std::vector<int32_t> m_slotSteps;     //!< step of each reception step, rank after rank
+    std::vector<int32_t> m_slotSteps;     //!< step of each reception step, player after player
     std::vector<uint32_t> m_slotExpected; //!< receptions in it
-    std::vector<uint64_t> m_slotOffsets;  //!< first reception step of each rank
+    std::vector<uint64_t> m_slotOffsets;  //!< first reception step of each player
     std::vector<uint32_t> m_receiver;     //!< receiver of each row
 };
 

@@ -256,11 +256,11 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
                      const CollectiveSchedule& plain,
                      uint32_t rank)
     {
-        NS_TEST_ASSERT_MSG_EQ(turned.SendsEnd(rank) - turned.SendsBegin(rank),
-                              plain.SendsEnd(rank) - plain.SendsBegin(rank),
+        NS_TEST_ASSERT_MSG_EQ(turned.SendsEnd(rank, 0) - turned.SendsBegin(rank, 0),
+                              plain.SendsEnd(rank, 0) - plain.SendsBegin(rank, 0),
                               "sends of rank " << rank);
-        const auto* other = plain.SendsBegin(rank);
-        for (const auto* send = turned.SendsBegin(rank); send != turned.SendsEnd(rank); ++send)
+        const auto* other = plain.SendsBegin(rank, 0);
+        for (const auto* send = turned.SendsBegin(rank, 0); send != turned.SendsEnd(rank, 0); ++send)
         {
             const auto a = turned.TurnedFor(rank, *send);
             const auto b = plain.TurnedFor(rank, *other++);
@@ -274,11 +274,11 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
         NS_TEST_EXPECT_MSG_EQ((turned.GetReceivedRows(rank) == plain.GetReceivedRows(rank)),
                               true,
                               "rows that rank " << rank << " receives");
-        NS_TEST_ASSERT_MSG_EQ(turned.GetSlots(rank), plain.GetSlots(rank), "reception steps");
-        for (uint32_t slot = 0; slot < plain.GetSlots(rank); ++slot)
+        NS_TEST_ASSERT_MSG_EQ(turned.GetSlots(rank, 0), plain.GetSlots(rank, 0), "reception steps");
+        for (uint32_t slot = 0; slot < plain.GetSlots(rank, 0); ++slot)
         {
-            NS_TEST_EXPECT_MSG_EQ(turned.GetExpected(rank, slot),
-                                  plain.GetExpected(rank, slot),
+            NS_TEST_EXPECT_MSG_EQ(turned.GetExpected(rank, 0, slot),
+                                  plain.GetExpected(rank, 0, slot),
                                   "receptions");
         }
     }

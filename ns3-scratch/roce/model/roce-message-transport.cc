@@ -421,8 +421,12 @@ RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNu
 }
 
 RoceQueuePair&
-RoceMessageTransport::TakeTurn(const PairName& name)
+RoceMessageTransport::TakeTurn(const PairName& name, uint32_t channel)
 {
+    if (channel > 0)
+    {
+        return TakeTurnOfChannel(name, channel);
+    }
     Sender& sender = m_senders[name.sender];
     Pair& pair = sender.pairs[name.number];
     const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
@@ -437,6 +441,26 @@ RoceMessageTransport::TakeTurn(const PairName& name)
     return *queuePair;
 }
 
+RoceQueuePair&
+RoceMessageTransport::TakeTurnOfChannel(const PairName& name, uint32_t channel)
+{
+    Sender& sender = m_senders[name.sender];
+    const Pair& pair = sender.pairs[name.number];
+    const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
+    ChannelPair& own = sender.channels[(uint64_t{channel} << 32) | name.number];
+    own.queuePairs.resize(queuePairs);
+    const uint32_t turn = own.next;
+    own.next = turn + 1 < queuePairs ? turn + 1 : 0;
+    RoceQueuePair*& queuePair = own.queuePairs[turn];
+    if (!queuePair)
+    {
+        queuePair =
+            &OpenQueuePair(AddressOf(name.sender, pair.receiver, channel * queuePairs + turn),
+                           m_context.ways.Get(pair.way).path);
+    }
+    return *queuePair;
+}
+
 void
 RoceMessageTransport::SendInParts(const PairName& name,
                                   const CollectiveMessage& message,
@@ -446,7 +470,7 @@ RoceMessageTransport::SendInParts(const PairName& name,
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
         part.bytes = cut.BytesOf(part.row);
-        TakeTurn(name).Post(part);
+        TakeTurn(name, message.channel).Post(part);
     }
 }
 
@@ -470,7 +494,7 @@ RoceMessageTransport::Send(const CollectiveMessage& message)
         OpenQueuePair(address, m_context.ways.Get(pair.way).path).Post(timed);
         return;
     }
-    TakeTurn(name).Post(timed);
+    TakeTurn(name, message.channel).Post(timed);
 }
 
 void

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace ns3
@@ -95,12 +96,21 @@ class RoceMessageTransport : public MessageTransport,
         std::vector<RocePath> ways; //!< what its messages may take, if that isn't `path` alone
     };
 
+    /// The queue pairs of one channel between two NPUs.
+    struct ChannelPair
+    {
+        uint32_t next{0};                       //!< number of its next queue pair
+        std::vector<RoceQueuePair*> queuePairs; //!< by number
+    };
+
     /// What an NPU knows of those that it sends to. The thread that plays it changes that.
     struct Sender
     {
         std::vector<Pair> pairs;             //!< by the number of the receiver (RocePairTable)
         std::deque<Paths> paths;             //!< the same, if asked for
         std::vector<RoceQueuePair*> lasting; //!< of each as many as it may have, by number
+        std::unordered_map<uint64_t, ChannelPair>
+            channels; //!< by channel and number, those of channels other than the first
     };
 
     /// Names a pair of NPUs.
@@ -130,9 +140,11 @@ class RoceMessageTransport : public MessageTransport,
     void UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const;
     /// \return an open queue pair
     RoceQueuePair& OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path);
-    /// \param name of a pair of NPUs \return its lasting queue pair whose turn it is; the next
-    /// one is another
-    RoceQueuePair& TakeTurn(const PairName& name);
+    /// \param name of a pair of NPUs \param channel of the message \return its lasting queue
+    /// pair whose turn it is; the next one is another
+    RoceQueuePair& TakeTurn(const PairName& name, uint32_t channel);
+    /// The same for a channel other than the first, which has queue pairs of its own.
+    RoceQueuePair& TakeTurnOfChannel(const PairName& name, uint32_t channel);
     /// Send a message over all lasting queue pairs of its pair. \param name of the pair
     void SendInParts(const PairName& name, const CollectiveMessage& message, const RoceCut& cut);
     /// Do something with each queue pair, host by host, in the order in which they were made.

@@ -92,9 +92,13 @@ TcpMessageTransport::Accepted(Ptr<Socket> socket, const Address& from)
 }
 
 TcpConnection&
-TcpMessageTransport::GetConnection(uint32_t sender, uint32_t receiver)
+TcpMessageTransport::GetConnection(const CollectiveMessage& message)
 {
-    auto& connection = m_connections[(uint64_t{sender} << 32) | receiver];
+    constexpr uint32_t NPU_BITS = 28; // as many NPUs as no memory holds
+    const uint32_t sender = message.sender;
+    const uint32_t receiver = message.receiver;
+    const uint64_t pair = (uint64_t{sender} << NPU_BITS) | receiver;
+    auto& connection = m_connections[(uint64_t{message.channel} << (2 * NPU_BITS)) | pair];
     if (!connection)
     {
         connection = std::make_unique<TcpConnection>(sender, receiver, m_acknowledged, m_listener);
@@ -125,7 +129,7 @@ TcpMessageTransport::GetConnection(uint32_t sender, uint32_t receiver)
 void
 TcpMessageTransport::Send(const CollectiveMessage& message)
 {
-    GetConnection(message.sender, message.receiver).Send(message);
+    GetConnection(message).Send(message);
 }
 
 std::size_t

@@ -48,8 +48,8 @@ class TcpMessageTransport : public MessageTransport
     std::size_t GetNConnections() const;
 
   private:
-    /// \return the connection of this pair, opened if need be
-    TcpConnection& GetConnection(uint32_t sender, uint32_t receiver);
+    /// \return the connection of a message's pair and channel, opened if need be
+    TcpConnection& GetConnection(const CollectiveMessage& message);
     /// Make a host listen.
     void Listen(uint32_t host);
     /// A connection was accepted somewhere.
@@ -61,7 +61,8 @@ class TcpMessageTransport : public MessageTransport
     std::vector<Ptr<Socket>> m_servers; //!< listening socket of each host
     bool m_acknowledged;                //!< messages complete when acknowledged
     OpenedCallback m_opened;            //!< told of each connection
-    std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>> m_connections; //!< by pair
+    std::unordered_map<uint64_t, std::unique_ptr<TcpConnection>>
+        m_connections; //!< by channel, sender and receiver
     std::unordered_map<uint64_t, TcpConnection*>
         m_bySource; //!< by IPv4 address and port of the sender
 };

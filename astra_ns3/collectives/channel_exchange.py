@@ -1,0 +1,46 @@
+"""An all-to-all as sends and receptions of pairs, of which a collective library plays some at a time.
+
+Rank i sends to i+1, i+2, ..., in slices. Its peers are dealt out to ``at_once`` lanes. In a lane a rank sends on while
+fewer than ``slots`` of its slices are under way; as all ranks do the same, it counts those that have come to it.
+Source: send/recv of NCCL 2.30 (``enqueue.cc``): groups of peers at a time, slices of a step, 8 slots.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from astra_ns3.collectives.columns import assemble, check_messages, column, rotated
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.frozen import dataclass
+
+
+@dataclass(frozen=True)
+class ExchangeCut:
+    """``at_once``: peers served at a time; ``slices`` of what goes to a peer; ``slots``: slices under way."""
+
+    at_once: int
+    slices: int
+    slots: int
+
+
+def channel_exchange(ranks: int, cut: ExchangeCut) -> Schedule:
+    """The all-to-all of one channel; raises InputError for what memory can't hold."""
+    lanes, name = min(cut.at_once, ranks - 1), "channel all_to_all"
+    check_messages(name, ranks, ranks * (ranks - 1) * cut.slices, kept=(ranks - 1) * cut.slices)
+    peer, piece = column(ranks - 1)[:, None], column(cut.slices)
+    lane, turn = peer % lanes, peer // lanes
+    number = turn * cut.slices + piece
+    first = assemble(
+        name,
+        ranks,
+        ranks * cut.slices,
+        (ranks - 1, cut.slices),
+        sender=0,
+        receiver=1 + peer,
+        step=number * lanes + lane,
+        first_block=(1 + peer) * cut.slices + piece,
+        wait_step=np.where(number < cut.slots, -1, (number - cut.slots) * lanes + lane),
+        wait_count=number >= cut.slots,
+        lanes=lanes,
+    )
+    return rotated(first, digits=1)

@@ -1,0 +1,100 @@
+"""The table ``nccl`` of a system file: collectives as NCCL plays them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+
+from astra_ns3.config.core.model import ConfigModel, checked
+from astra_ns3.errors import InputError
+from astra_ns3.nccl.environment import Environment, parse_environment
+from astra_ns3.nccl.server import Server
+from astra_ns3.nccl.servers import server_named
+from astra_ns3.nccl.version import Version, parse_version
+
+PREFIX = "NCCL_"
+
+
+def _text(value: object) -> object:
+    """Return a version that YAML took for a number as text."""
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+class NcclConfig(ConfigModel):
+    """NCCL's variables stand among the keys, under their own names (``NCCL_ALGO: Ring``)."""
+
+    version: Annotated[str, BeforeValidator(_text)] = "2.30"
+    """Whose rules decide: 2.18 to 2.30, and the nearest of these for others."""
+    server: str | None = None
+    """A ready server, such as ``dgx-h100``. Absent: Hopper GPUs with the ports that the network file gives them."""
+    host_overhead_us: Annotated[float, Ge(0), Le(1e6)] = Field(alias="host-overhead", default=0.0)
+    """Microseconds before the first send of each collective, besides NCCL's own; ``nccl fit`` finds it."""
+    nic_efficiency: Annotated[float, Gt(0.01), Le(1)] = Field(alias="nic-efficiency", default=1.0)
+    """Share of a NIC's rate that messages reach."""
+    channels: Literal["each", "merged"] | None = None
+    """Whether channels that do the same are played each by itself, or as one with the rate of all. Absent: each on
+    packets, merged elsewhere."""
+    environment: Mapping[str, str | int] = Field(default_factory=dict)
+    """NCCL's variables; also each by itself beside the other keys."""
+
+    _servers: tuple[int, ...] = PrivateAttr(default=())
+    _built: Server | None = PrivateAttr(default=None)
+    _merges: bool = PrivateAttr(default=False)
+
+    @classmethod
+    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+        """Gather NCCL's variables."""
+        variables = {key: value for key, value in data.items() if key.startswith(PREFIX)}
+        if not variables:
+            return data
+        given = data.get("environment")
+        both = {**(given if isinstance(given, Mapping) else {}), **variables}
+        return {**{key: value for key, value in data.items() if key not in variables}, "environment": both}
+
+    @model_validator(mode="after")
+    @checked
+    def _means_something(self) -> None:
+        try:
+            parse_version(self.version)
+            if self.server is not None:
+                server_named(self.server)
+            _ = self.variables
+        except InputError as error:
+            raise ValueError(str(error)) from error
+
+    @cached_property
+    def variables(self) -> Environment:
+        """The environment."""
+        return parse_environment(self.environment)
+
+    @property
+    def rules(self) -> Version:
+        """The version."""
+        return parse_version(self.version)
+
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """The server of each NPU."""
+        return self._servers
+
+    @property
+    def built(self) -> Server:
+        """The server that the NPUs stand in."""
+        assert self._built is not None
+        return self._built
+
+    @property
+    def merges(self) -> bool:
+        """Whether channels that do the same are played as one."""
+        return self._merges
+
+    def placed(self, server: Server, servers: tuple[int, ...], *, on_packets: bool) -> NcclConfig:
+        """Return the same for NPUs of which each stands in one of ``servers``."""
+        found = self.model_copy()
+        found._built, found._servers = server, servers
+        found._merges = self.channels == "merged" or (self.channels is None and not on_packets)
+        return found

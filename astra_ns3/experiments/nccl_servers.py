@@ -1,0 +1,84 @@
+"""The servers of a network, where NCCL plays a system's collectives, and the network of ready servers."""
+
+from __future__ import annotations
+
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
+from astra_ns3.config.topology.switched import SingleSwitch
+from astra_ns3.errors import refuse
+from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.server import Nic, Server
+from astra_ns3.nccl.servers import server_named
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.scenario.scenario import Tenancy
+
+_GBPS = 1e9
+_HOPPER, _NVLINKS = 90, 18
+_BITS_PER_GBYTE = 8e9
+
+
+@dataclass(frozen=True)
+class _Place:
+    """NPUs of a server, and what each reaches inside it and outwards."""
+
+    npus: int
+    inside_bps: float
+    outwards_bps: float
+    nics: int
+
+
+def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, backend: str) -> SystemConfig:
+    """Return a system whose collectives NCCL plays, told which NPUs share a server; any other as it is.
+
+    Raises InputError if a server has fewer GPUs than the network puts in it, or no NIC where there are several.
+    """
+    if not system.plays_nccl:
+        return system
+    place = _place(network)
+    name = None if system.nccl is None else system.nccl.server
+    server = _built(place) if name is None else server_named(name)
+    servers = tuple(npu // place.npus for npu in tenancy.npus)
+    refuse(
+        place.npus > server.gpus,
+        f"server '{server.name}' has {server.gpus} GPUs, and the network puts {place.npus} NPUs in one; "
+        f"expected at most {server.gpus}",
+    )
+    refuse(
+        not server.nics and len(set(servers)) > 1,
+        f"server '{server.name}' has no NIC, and the network has {len(set(servers))} of them; expected one",
+    )
+    return system.with_nccl(server, servers, on_packets=abilities_of(backend).packets)
+
+
+def _place(network: AnyNetwork) -> _Place:
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    if isinstance(topology, (Hierarchical, RailOptimised)):
+        inside, outwards = topology.built_bandwidths()
+        nics = topology.nics if isinstance(topology, Hierarchical) else topology.npus_per_node
+        return _Place(topology.npus_per_node, inside, outwards, nics)
+    bandwidths = network.bandwidths
+    bits = 1.0 if isinstance(network, NetworkConfig) else _BITS_PER_GBYTE
+    if isinstance(topology, SingleSwitch):
+        return _Place(topology.npus_per_host, bandwidths[0], bandwidths[0], 1)
+    if isinstance(network, AnalyticalNetwork) and len(network.dimensions) > 1:
+        inner = network.dimensions[0]
+        return _Place(inner, bandwidths[0] * bits, bandwidths[1] * bits, inner)
+    return _Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
+
+
+def _built(place: _Place) -> Server:
+    """Hopper GPUs with the ports that a network gives them."""
+    rate = place.outwards_bps * place.npus / place.nics / _GBPS
+    share = place.npus // place.nics
+    return Server(
+        name="of the network file",
+        gpus=place.npus,
+        compute_capability=_HOPPER,
+        nvlinks=_NVLINKS,
+        nvlink_gbytes_per_s=place.inside_bps / _BITS_PER_GBYTE,
+        nics=tuple(Nic(rate, tuple(range(nic * share, (nic + 1) * share))) for nic in range(place.nics)),
+        multicast=place.npus > 1,
+    )

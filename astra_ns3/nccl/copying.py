@@ -1,0 +1,78 @@
+"""What kernels, proxies and links can do, as far as it slows messages; the tuner's beliefs play no part here.
+
+Each figure is NCCL's own measured constant (its ``src/graph/tuning.cc``: hardware latencies, bounds of LL; ``topo.h``:
+rate of a link), or was fitted on one published table, which is named beside it. docs/hardware.md says how well they do
+on other tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.server import Server
+
+SWITCHES_INCLUDED_US = 1.5
+"""NCCL's latencies between servers include a network of a switch or two; what is simulated is taken off."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a channel costs. Times in microseconds, rates in GB/s (10**9 bytes on the wire), of one channel.
+
+    ``start_us``: from the call to the first send. ``near_us``, ``far_us``: latency of a hop inside a server and between
+    servers. ``near_wire``, ``far_wire``: bytes on the wire for one of data.
+    """
+
+    start_us: float
+    near_us: float
+    far_us: float
+    copy_gbytes_per_s: float
+    near_wire: float = 1.0
+    far_wire: float = 1.0
+
+
+# Base latencies, and latencies of a hop inside a server and between servers: NCCL 2.30's constants (tuning.cc).
+_START: Mapping[str, float] = MappingProxyType({"LL": 6.6, "LL128": 14.0, "Simple": 8.4})
+_RING_NEAR: Mapping[str, float] = MappingProxyType({"LL": 0.6, "LL128": 1.9, "Simple": 3.4})
+_TREE_NEAR: Mapping[str, float] = MappingProxyType({"LL": 0.6, "LL128": 1.25, "Simple": 4.0})
+_RING_FAR: Mapping[str, float] = MappingProxyType({"LL": 2.7, "LL128": 4.0, "Simple": 14.0})
+_TREE_FAR: Mapping[str, float] = MappingProxyType({"LL": 5.0, "LL128": 8.5, "Simple": 14.0})
+_PCI = 1.6  # latencies over PCIe instead of NVLink: 1.0, 2.5 and 5.7 of NCCL's ring
+_FLAGS: Mapping[str, float] = MappingProxyType({"LL": 2.0, "LL128": 128 / 120, "Simple": 1.0})
+"""Bytes on the wire for one of data: LL has a flag of 4 bytes behind each 4, LL128 one of 8 behind 120."""
+# Copying of a channel with Simple. Hopper: one cluster of 10 x 8 H100 (all-reduce of 1, 2, 4, 8 GPUs a server; NCCL
+# 2.29.2): 16 channels of 20 GB/s give all four. Others: Hopper's times NCCL's rates of an NVLink, 20, 20.6, 40.1.
+_SIMPLE: Mapping[int, float] = MappingProxyType({70: 20.0, 80: 20.0, 90: 20.0, 100: 40.0})
+# LL: the tuner's bounds for one server (39, 87.7, 141 and 282 GB/s), with flags, over the channels of a DGX.
+_LL: Mapping[int, float] = MappingProxyType({70: 6.5, 80: 7.3, 90: 11.8, 100: 23.5})
+# NVLS: data that all heads of a server reduce. Hopper: 480 GB/s of bus bandwidth on 8 H100 (nccl-tests 212).
+_NVLS: Mapping[int, float] = MappingProxyType({90: 274.0, 100: 480.0})
+_NVLS_START_US, _NVLS_NEAR_US = 8.4, 6.0
+
+
+def generation(compute_capability: int) -> int:
+    """The generation of GPUs: 70, 80, 90 or 100."""
+    return max((known for known in _SIMPLE if known <= compute_capability), default=70)
+
+
+def work_of(server: Server, algorithm: str, protocol: str, channels: int, gpus: int) -> Work:
+    """What one of ``channels`` costs on ``gpus`` GPUs of a server."""
+    of = generation(server.compute_capability)
+    if algorithm in ("NVLS", "NVLSTree"):
+        # Each head has a star; the switch reduces and multiplies, so ports carry 9/8 of the data instead of 14/8.
+        carried = (gpus + 1) / (2 * (gpus - 1)) if gpus > 1 else 1.0
+        rate = _NVLS.get(of, _NVLS[90]) / gpus / channels * carried
+        return Work(_NVLS_START_US, _NVLS_NEAR_US, _far(_TREE_FAR, "Simple"), rate, near_wire=carried)
+    ring = algorithm != "Tree"
+    scale = 1.0 if server.nvlinks else _PCI
+    near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale
+    far = _far(_TREE_FAR if not ring or gpus == 1 else _RING_FAR, protocol)
+    rate = {"LL": _LL[of], "LL128": _SIMPLE[of], "Simple": _SIMPLE[of]}[protocol]
+    flags = _FLAGS[protocol]
+    return Work(_START[protocol], near, far, rate, flags, flags)
+
+
+def _far(latencies: Mapping[str, float], protocol: str) -> float:
+    return max(latencies[protocol] - SWITCHES_INCLUDED_US, 0.0)

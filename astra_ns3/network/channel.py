@@ -1,0 +1,51 @@
+"""What a channel of a collective library costs the NPUs that play it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.frozen import dataclass
+
+PER_MILLE = 1_000
+_Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ChannelCosts:
+    """What one channel of a collective library, such as NCCL, costs its NPUs, in place of those of its endpoints (:class:`~astra_ns3.network.api.EndpointModel`).
+
+    ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A message is handled once its
+    latency (``near_ps`` from the same server, ``far_ps`` from another) has passed since it came, what came before it in
+    its lane is handled, and ``copy_bytes_per_us`` have copied it (0: in no time). A message has
+    ``..._wire_per_mille`` bytes on the wire for 1,000 of data. Messages without blocks cost nothing. ``channel``: its
+    number; a transport gives each channel connections of its own.
+    """
+
+    servers: tuple[int, ...]
+    start_ps: int = 0
+    near_ps: int = 0
+    far_ps: int = 0
+    copy_bytes_per_us: int = 0
+    near_wire_per_mille: int = 1_000
+    far_wire_per_mille: int = 1_000
+    channel: int = 0
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All but the servers, in the order in which the native half takes them."""
+        return (
+            self.start_ps,
+            self.near_ps,
+            self.far_ps,
+            self.copy_bytes_per_us,
+            self.near_wire_per_mille,
+            self.far_wire_per_mille,
+            self.channel,
+        )
+
+    def wire_per_mille(self, senders: _Numbers, receivers: _Numbers) -> _Numbers:
+        """Bytes on the wire for 1,000 of data between ranks; shape ``(pairs,)``."""
+        servers = np.array(self.servers, dtype=np.int64)
+        near = servers[senders] == servers[receivers]
+        return np.where(near, self.near_wire_per_mille, self.far_wire_per_mille)
