@@ -22,7 +22,7 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
-from astra_ns3.experiments.nccl_servers import with_servers
+from astra_ns3.experiments.nccl.servers_of_network import with_servers
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,

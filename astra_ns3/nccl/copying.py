@@ -76,3 +76,13 @@ def work_of(server: Server, algorithm: str, protocol: str, channels: int, gpus: 
 
 def _far(latencies: Mapping[str, float], protocol: str) -> float:
     return max(latencies[protocol] - SWITCHES_INCLUDED_US, 0.0)
+
+
+# GB/s of one NVLink, each way, as NCCL 2.30 counts it (topo.h); PCIe Gen3 x16 for GPUs without NVLinks.
+_NVLINK: Mapping[int, float] = MappingProxyType({70: 20.0, 80: 20.0, 90: 20.6, 100: 40.1})
+_PCIE = 12.0
+
+
+def nvlink_gbytes_per_s(server: Server) -> float:
+    """What a GPU's NVLinks carry together, each way."""
+    return server.nvlinks * _NVLINK[generation(server.compute_capability)] if server.nvlinks else _PCIE

@@ -16,11 +16,12 @@ class Channel:
     """A channel that plays a phase.
 
     ``order[rank]``: the place in its group of who plays a rank of the schedule. ``costs``: without servers, which differ
-    from group to group.
+    from group to group. ``channels``: how many it stands for.
     """
 
     order: tuple[int, ...]
     costs: ChannelCosts
+    channels: int = 1
 
     def members(self, group: Sequence[int]) -> tuple[int, ...]:
         """The NPUs that play ranks 0, 1, ..."""

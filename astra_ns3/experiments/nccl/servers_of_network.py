@@ -1,4 +1,4 @@
-"""The servers of a network, where NCCL plays a system's collectives, and the network of ready servers."""
+"""The servers of a network, where NCCL plays a system's collectives."""
 
 from __future__ import annotations
 

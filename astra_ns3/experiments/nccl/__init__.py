@@ -1,0 +1,1 @@
+"""Collectives as NCCL plays them, measured as nccl-tests does."""

@@ -1,0 +1,221 @@
+"""Plays collectives of many sizes one after the other, each alone on the network, as nccl-tests measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.compatibility import OURS
+from astra_ns3.config.nccl import NcclConfig
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.errors import SimulationStalled
+from astra_ns3.experiments.nccl.servers_of_network import with_servers
+from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.logs import bus_factor
+from astra_ns3.network.api import Limits, NetworkBackend
+from astra_ns3.network.backend_makers import create_backend
+from astra_ns3.network.instance import pack_instance
+from astra_ns3.network.plan import plan_network
+from astra_ns3.network.records import RecorderOptions
+from astra_ns3.scenario.scenario import tenancy_of
+from astra_ns3.system.file import parse_system
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
+from astra_ns3.system.nccl_planner import NcclPlanner
+from astra_ns3.system.phases import Phase
+from astra_ns3.units import PS_PER_US
+
+OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
+    {
+        "all_reduce": CollectiveKind.ALL_REDUCE,
+        "all_gather": CollectiveKind.ALL_GATHER,
+        "reduce_scatter": CollectiveKind.REDUCE_SCATTER,
+        "alltoall": CollectiveKind.ALL_TO_ALL,
+        "sendrecv": CollectiveKind.POINT_TO_POINT,
+    }
+)
+"""nccl-tests' operations by their names."""
+_BITS_PER_BYTE = 8
+_BYTES_PER_US = 1_000  # of a GB/s
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """A size as nccl-tests counts it, and what came of it. Bandwidths in GB/s (10**9 bytes).
+
+    ``binds``: what takes most of the time if everything else took none, with its share; ``latency`` if nothing does.
+    """
+
+    size_bytes: int
+    time_us: float
+    bus_factor: float
+    algorithm: str
+    protocol: str
+    channels: int
+    binds: str
+    share: float
+
+    @property
+    def alg_gbytes_per_s(self) -> float:
+        """Size over time."""
+        return self.size_bytes / self.time_us / _BYTES_PER_US
+
+    @property
+    def bus_gbytes_per_s(self) -> float:
+        """What nccl-tests calls bus bandwidth."""
+        return self.alg_gbytes_per_s * self.bus_factor
+
+
+def bench(
+    operation: str,
+    sizes: Sequence[int],
+    network: AnyNetwork,
+    table: NcclConfig,
+    *,
+    backend: str = "flow",
+    seed: int = 1,
+) -> list[BenchRow]:
+    """Play each size on all NPUs of a network, one after the other. Raises InputError."""
+    npus = network.npus
+    tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
+    written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
+    system = with_servers(written, network, tenancy, backend)
+    plan = plan_network(network)
+    native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
+    try:
+        played = _Played(native, system, npus, operation, sizes)
+        played.run()
+        return list(played.rows(network))
+    finally:
+        native.close(process_ends=True)
+
+
+class _Played:
+    """One size after the other; the listener of the network."""
+
+    def __init__(
+        self, network: NetworkBackend, system: SystemConfig, npus: int, operation: str, sizes: Sequence[int]
+    ) -> None:
+        grid = Grid((npus,))
+        assert system.nccl is not None
+        self._network, self._npus, self._operation, self._sizes = network, npus, operation, sizes
+        self._servers = np.array(system.servers, dtype=np.int64)
+        self._planner = NcclPlanner(system.nccl, grid)
+        self._table = LaunchTable(network, system, grid, OURS, ScheduleNumbers(network))
+        self._phases = [self._phases_of(size) for size in sizes]
+        for phases in self._phases:
+            for phase in phases:
+                self._table.launch(phase)
+        self._number = 0
+        self._left = 0
+        self._begun_ps = 0
+        self.times_ps: list[int] = []
+        self._carried: list[npt.NDArray[np.int64]] = []
+
+    def _phases_of(self, size: int) -> list[Phase]:
+        kind, per_rank = OPERATIONS[self._operation], size
+        if kind is CollectiveKind.POINT_TO_POINT:
+            return self._planner.shift(size, (0,))
+        if kind is CollectiveKind.ALL_GATHER:
+            per_rank = max(size // self._npus, 1)
+        return [phase for (phase,) in self._planner.chunks(kind, per_rank, (0,))]
+
+    def run(self) -> None:
+        """Play all sizes. Raises SimulationStalled if one doesn't end."""
+        self._network.call_later(0, 0, lambda _: self._begin())
+        self._network.run(self, Limits())
+        if len(self.times_ps) < len(self._sizes):
+            raise SimulationStalled(f"{self._operation} of {self._sizes[len(self.times_ps)]} bytes doesn't end")
+
+    def _begin(self) -> None:
+        phases = self._phases[self._number]
+        self._begun_ps = self._network.now_ps()
+        self._left = self._npus * len(phases)
+        launches: list[Launch] = [self._table.launch(phase) for phase in phases]
+        rows = [
+            (npu, launch.schedule, launch.groups[npu], pack_instance(self._number, place, 0), launch.bytes)
+            for place, launch in enumerate(launches)
+            for npu in range(self._npus)
+        ]
+        self._network.launch_all(rows)
+
+    def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
+        """From the network: an NPU has ended its part of a channel."""
+        self._left -= 1
+        if self._left:
+            return
+        self.times_ps.append(time_ps - self._begun_ps)
+        self._carried.append(self._carried_so_far())
+        self._number += 1
+        if self._number == len(self._sizes):
+            self._network.stop()
+        else:
+            self._network.call_later(0, 0, lambda _: self._begin())
+
+    def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
+        """From the network: NPUs have ended parts at one moment."""
+        for npu, instance in zip(npus, instances, strict=True):
+            self.phase_done(npu, instance, time_ps)
+
+    def heartbeat(self, time_ps: int, events: int) -> None:
+        """Nothing to tell."""
+
+    def _carried_so_far(self) -> npt.NDArray[np.int64]:
+        """Bytes on the wire that each NPU has sent inside its server, and outwards; shape ``(2, npus)``."""
+        carried, found = self._network.carried(), np.zeros((2, self._npus), dtype=np.int64)
+        if carried is not None:
+            far = self._servers[carried.sender] != self._servers[carried.receiver]
+            np.add.at(found, (far.astype(np.int64), carried.sender), carried.bytes)
+        return found
+
+    def rows(self, network: AnyNetwork) -> Iterator[BenchRow]:
+        """What came of each size."""
+        before = np.zeros((2, self._npus), dtype=np.int64)
+        factor = bus_factor(self._operation, self._npus)
+        for size, phases, time_ps, so_far in zip(self._sizes, self._phases, self.times_ps, self._carried, strict=True):
+            time_us = time_ps / PS_PER_US
+            least = self._least_us(phases, so_far - before, network)
+            binds, least_us = max(least, key=lambda each: each[1])
+            before = so_far
+            _, algorithm, protocol = phases[0].algorithm.split("-")
+            channels = sum(max(_channels_of(phase), 1) for phase in phases)
+            share = least_us / time_us
+            name = binds if share > 0.5 else "latency"
+            yield BenchRow(size, time_us, factor, algorithm, protocol, channels, name, share)
+
+    def _least_us(
+        self, phases: Iterable[Phase], sent: npt.NDArray[np.int64], network: AnyNetwork
+    ) -> list[tuple[str, float]]:
+        """The time that each kind of line, and copying, would need alone."""
+        bandwidths = [rate / _BITS_PER_BYTE for rate in network.bandwidths]
+        inside, outwards = bandwidths[0] / 1e6, bandwidths[-1] / 1e6
+        copying = max(map(_copying_us, phases))
+        return [("NVLink", float(sent[0].max()) / inside), ("NIC", float(sent[1].max()) / outwards), ("copying", copying)]
+
+
+def _channels_of(phase: Phase) -> int:
+    assert phase.channel is not None
+    return phase.channel.channels
+
+
+def _copying_us(phase: Phase) -> float:
+    """The time that a channel's kernel needs to copy what comes to it, in its busiest lane."""
+    schedule, channel = phase.schedule, phase.channel
+    assert schedule is not None and channel is not None
+    kept = schedule.kept
+    sizes = np.diff(np.array([0, phase.bytes * schedule.expansion]))[0] / schedule.blocks * kept["block_count"]
+    receivers = np.zeros(schedule.kept_rows, dtype=np.int64) if schedule.rotation is not None else kept["receiver"]
+    player = receivers.astype(np.int64) * schedule.lanes + kept["step"] % schedule.lanes
+    # Receptions of one step are copied side by side.
+    step = player * (int(kept["step"].max(initial=0)) + 1) + kept["step"]
+    order = np.argsort(step, kind="stable")
+    first = np.flatnonzero(np.diff(step[order], prepend=-1))
+    largest = np.maximum.reduceat(sizes[order], first) if len(first) else sizes
+    busiest = np.bincount(player[order][first], weights=largest).max(initial=0.0) if len(first) else 0.0
+    wire = channel.costs.near_wire_per_mille / 1_000
+    return float(busiest) * wire / max(channel.costs.copy_bytes_per_us, 1)

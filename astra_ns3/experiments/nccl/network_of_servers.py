@@ -1,0 +1,67 @@
+"""The network of ready servers: GPUs on their NVLinks, NICs on one switch."""
+
+from __future__ import annotations
+
+from astra_ns3.config.core.plain import Json
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.errors import refuse
+from astra_ns3.nccl.copying import nvlink_gbytes_per_s
+from astra_ns3.nccl.server import Server
+
+_PAYLOAD = 4096
+"""Bytes of a RoCE packet: the largest path MTU."""
+# Recalled: what a message needs from GPU to GPU through an NVSwitch, and through a switch and two cables outside.
+_NEAR_DELAY, _FAR_DELAY = "250ns", "500ns"
+_BUFFER = "64MiB"
+
+
+def network_of(server: Server, servers: int, gpus: int) -> NetworkConfig:
+    """``servers`` of the same kind with ``gpus`` each. Raises InputError if GPUs can't share the NICs evenly.
+
+    The links inside carry what NCCL's own constants say of an NVLink; a NIC carries its whole rate.
+    """
+    nics = _nics(server, gpus)
+    refuse(servers > 1 and not server.nics, f"server '{server.name}' has no NIC, and there are {servers} servers")
+    rate = sum(nic.gbits_per_s for nic in server.nics) / len(server.nics) if server.nics else 400.0
+    document: dict[str, Json] = {
+        "topology": {
+            "kind": "hierarchical",
+            "nodes": servers,
+            "npus_per_node": gpus,
+            "nics_per_node": nics,
+            "scale_up": _scale_up(server, gpus, nics),
+            "scale_out": {
+                "kind": "single-switch",
+                "link": {"rate": f"{rate:g}Gbps", "delay": _FAR_DELAY},
+                "switch": {"buffer": _BUFFER, "pfc": {}},
+            },
+        },
+        "transport": {"kind": "roce", "payload": _PAYLOAD},
+    }
+    return parse_network(document, f"network of {servers} x {server.name}")
+
+
+def _nics(server: Server, gpus: int) -> int:
+    """NICs of a server that its first ``gpus`` GPUs use."""
+    if not server.nics:
+        return gpus
+    used = sum(1 for nic in server.nics if any(gpu < gpus for gpu in nic.near))
+    return next(nics for nics in range(min(used, gpus), 0, -1) if gpus % nics == 0)
+
+
+def _scale_up(server: Server, gpus: int, nics: int) -> dict[str, Json]:
+    rate = nvlink_gbytes_per_s(server) * 8
+    joined_by_pairs = not server.switched and gpus > 1
+    if joined_by_pairs and nics == gpus and _alike(server, gpus):
+        links = server.pairs[0][2]
+        return {"kind": "full-mesh", "link": {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}}
+    return {
+        "link": {"rate": f"{rate:g}Gbps", "delay": _NEAR_DELAY},
+        "switch": {"buffer": _BUFFER, "pfc": {}},
+    }
+
+
+def _alike(server: Server, gpus: int) -> bool:
+    """Whether each two of the GPUs in use are joined by as many links."""
+    links = {(one, other): count for one, other, count in server.pairs if max(one, other) < gpus}
+    return len(links) == gpus * (gpus - 1) // 2 and len(set(links.values())) == 1
