@@ -101,12 +101,13 @@ _REACHES: tuple[Reach, ...] = ("pix", "pxb", "phb", "sys")
 
 
 def no_direct_reach(communicator: Communicator) -> bool:
-    """Return whether ``NCCL_NET_GDR_LEVEL`` forbids GPUDirect to every NIC; without it NCCL allows up to PXB."""
-    level = communicator.environment.net_gdr_level
-    most = 2 if level is None else _LEVELS.get(str(level).upper(), int(level) if str(level).isdigit() else 2)
-    if level is None and communicator.server.cpu in ("arm", "amd"):
-        most = 3  # between the CPU and a GPU of Grace, and through AMD's root ports
-    reaches = [_REACHES.index(nic.reach) + 1 for nic in communicator.server.nics]
+    """Return whether GPUDirect reaches no NIC: farther than ``NCCL_NET_GDR_LEVEL``, by default PXB, of Grace P2C."""
+    server, level = communicator.server, communicator.environment.net_gdr_level
+    grace = server.cpu == "arm" and server.compute_capability >= 90 and communicator.version.rules >= (2, 26)
+    most = 3 if grace else 2
+    if level is not None:
+        most = _LEVELS.get(str(level).upper(), int(level) if str(level).isdigit() else most)
+    reaches = [_REACHES.index(nic.reach) + 1 for nic in server.nics]
     return bool(reaches) and min(reaches) > most
 
 
