@@ -1,0 +1,147 @@
+"""Links inside one server as NCCL believes them: NVLink, PCIe, the NICs, the way between sockets.
+
+Source: NVIDIA/nccl v2.30.7, ``src/graph/topo.h`` (widths) and ``src/graph/paths.cc`` (which path a GPU takes to a NIC).
+*Limits*: a :class:`~astra_ns3.nccl.server.Server` doesn't state its PCIe, so the generation follows from the GPU's
+(Volta 3, Ampere 4, Hopper and Blackwell 5, a NIC above 400 Gb/s 6), all links with 16 lanes; two sockets have one link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.communicator import Communicator
+from astra_ns3.nccl.constants import Rules, nvlink_width
+from astra_ns3.nccl.server import Nic, Reach, Server
+
+_PCI_3, _PCI_4, _PCI_5, _PCI_6 = 12.0, 24.0, 48.0, 96.0
+_CHIP_TO_CHIP = 400.0  # Grace reaches its GPU by NVLink-C2C, which never limits a NIC
+_BITS_PER_GBYTE = 8.0
+
+
+@dataclass(frozen=True)
+class NicLink:
+    """A NIC: width in GB/s, the used GPUs next to it, the one of them that a channel enters first."""
+
+    number: int
+    width: float
+    near: tuple[int, ...]
+    local: int
+    reach: Reach
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links of the used GPUs of one server, widths in GB/s a direction.
+
+    ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets; ``relay``:
+    a GPU may send through another one to that one's NIC (PXN).
+    """
+
+    gpus: int
+    switched: bool
+    nvlink: float
+    pairs: tuple[tuple[int, int, float], ...]
+    pci: float
+    socket: float
+    nics: tuple[NicLink, ...]
+    relay: bool
+    compute_capability: int
+    cpu: str
+
+    @property
+    def all_nvlink(self) -> bool:
+        """Whether each two GPUs have NVLink between them."""
+        return self.gpus == 1 or self.switched or 2 * len(self.pairs) == self.gpus * (self.gpus - 1)
+
+    @property
+    def some_nvlink(self) -> bool:
+        """Whether any GPU has NVLink."""
+        return self.gpus == 1 or self.switched or bool(self.pairs)
+
+    @property
+    def widest_pair(self) -> float:
+        """Width of the widest path between two GPUs."""
+        return self.nvlink if self.switched else max((width for *_, width in self.pairs), default=0.0)
+
+    @property
+    def total(self) -> float:
+        """Width of the GPU with most links (NCCL's totalBw)."""
+        if self.switched or not self.pairs:
+            return max(self.nvlink, self.pci)
+        sums = [sum(width for a, b, width in self.pairs if gpu in (a, b)) for gpu in range(self.gpus)]
+        return max(*sums, self.pci)
+
+
+@cache
+def links_of(communicator: Communicator) -> Links:
+    """Return the links of one server as a communicator uses it."""
+    server, rules = communicator.server, communicator.version.rules
+    used, width = communicator.gpus_per_server, nvlink_width(server.compute_capability, rules)
+    pairs = tuple((a, b, count * width) for a, b, count in server.pairs if max(a, b) < used)
+    switched = server.switched and server.nvlinks > 0
+    direct = not (communicator.sockets or no_direct_reach(communicator))
+    return Links(
+        gpus=used,
+        switched=switched,
+        nvlink=server.nvlinks * width if switched else 0.0,
+        pairs=() if switched else pairs,
+        pci=_gpu_pci(server),
+        socket=_between_sockets(server, rules),
+        nics=tuple(_nics(server, used, direct)),
+        relay=(switched or bool(pairs)) and direct and communicator.environment.pxn_disable != 1,
+        compute_capability=server.compute_capability,
+        cpu=server.cpu,
+    )
+
+
+_LEVELS: dict[str, int] = {"LOC": 0, "PIX": 1, "PXB": 2, "PHB": 3, "SYS": 4}
+_REACHES: tuple[Reach, ...] = ("pix", "pxb", "phb", "sys")
+
+
+def no_direct_reach(communicator: Communicator) -> bool:
+    """Return whether GPUDirect reaches no NIC: farther than ``NCCL_NET_GDR_LEVEL``, by default PXB, of Grace P2C."""
+    server, level = communicator.server, communicator.environment.net_gdr_level
+    grace = server.cpu == "arm" and server.compute_capability >= 90 and communicator.version.rules >= (2, 26)
+    most = 3 if grace else 2
+    if level is not None:
+        most = _LEVELS.get(str(level).upper(), int(level) if str(level).isdigit() else most)
+    reaches = [_REACHES.index(nic.reach) + 1 for nic in server.nics]
+    return bool(reaches) and min(reaches) > most
+
+
+def _nics(server: Server, used: int, direct: bool) -> Iterator[NicLink]:
+    seen: dict[tuple[int, ...], int] = {}
+    for number, nic in enumerate(server.nics):
+        near = tuple(gpu for gpu in nic.near if gpu < used)
+        if near:
+            turn = seen[near] = seen.get(near, -1) + 1
+            reach: Reach = nic.reach if direct else "sys" if nic.reach == "sys" else "phb"
+            yield NicLink(number, _nic_width(server, nic), near, near[turn % len(near)], reach)
+
+
+def _nic_width(server: Server, nic: Nic) -> float:
+    slot = _generation_pci(server)
+    if slot == _PCI_5 and nic.gbits_per_s > _PCI_5 * _BITS_PER_GBYTE * 2:
+        slot = _PCI_6
+    return min(nic.gbits_per_s / _BITS_PER_GBYTE, slot)
+
+
+def _generation_pci(server: Server) -> float:
+    capability = server.compute_capability
+    return _PCI_3 if capability < 80 else _PCI_4 if capability < 90 else _PCI_5
+
+
+def _gpu_pci(server: Server) -> float:
+    if server.cpu == "arm" and server.compute_capability >= 90:
+        return _CHIP_TO_CHIP
+    return max([_generation_pci(server), *(_nic_width(server, nic) for nic in server.nics)])
+
+
+def _between_sockets(server: Server, rules: Rules) -> float:
+    """Width of the link between two sockets: Skylake's, of newer Intel CPUs theirs since 2.27; AMD, ARM, POWER9."""
+    if server.cpu == "intel":
+        newer = 40.0 if server.compute_capability >= 100 else 22.0 if server.compute_capability >= 90 else 10.0
+        return newer if rules >= (2, 27) else 10.0
+    return {"amd": 16.0, "arm": 6.0, "power": 32.0}[server.cpu]
