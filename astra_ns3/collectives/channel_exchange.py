@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.columns import assemble, check_messages, column, rotated
+from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, rotated
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,33 @@ def channel_exchange(ranks: int, cut: ExchangeCut) -> Schedule:
     peer, piece = column(ranks - 1)[:, None], column(cut.slices)
     lane, turn = peer % lanes, peer // lanes
     number = turn * cut.slices + piece
-    first = assemble(
+    return rotated(_first(name, ranks, cut, lanes, peer, lane, number, piece), digits=1)
+
+
+def channel_shift(ranks: int, cut: ExchangeCut) -> Schedule:
+    """A message from each rank to the next one; each brings what it sends, which is the whole."""
+    name, piece, nobody = "channel shift", column(cut.slices), column(1)[:, None]
+    check_messages(name, ranks, ranks * cut.slices, kept=cut.slices)
+    first = _first(name, ranks, cut, 1, nobody, nobody, piece, piece)
+    return rotated(replace(first, first_block=piece, blocks=cut.slices), digits=0)
+
+
+def _first(
+    name: str,
+    ranks: int,
+    cut: ExchangeCut,
+    lanes: int,
+    peer: Int32Array,
+    lane: Int32Array,
+    number: Int32Array,
+    piece: Int32Array,
+) -> Schedule:
+    """Rank 0's messages to some peers, a row for each slice."""
+    return assemble(
         name,
         ranks,
         ranks * cut.slices,
-        (ranks - 1, cut.slices),
+        (len(peer), cut.slices),
         sender=0,
         receiver=1 + peer,
         step=number * lanes + lane,
@@ -43,4 +65,3 @@ def channel_exchange(ranks: int, cut: ExchangeCut) -> Schedule:
         wait_count=number >= cut.slots,
         lanes=lanes,
     )
-    return rotated(first, digits=1)

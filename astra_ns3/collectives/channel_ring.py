@@ -1,8 +1,8 @@
 """A ring as a channel of a collective library plays it: loops of chunks, cut in slices, through slots of a buffer.
 
 The data are cut in a part for each rank, each part in ``loops`` chunks and each chunk in ``slices``. In a loop a chunk
-of every part goes round once (twice in an all-reduce). A rank sends a slice on once it has handled it. The next rank has
-``slots`` places: with ``slots`` given, a slice is sent once the receiver has told, by a signal, that it has handled
+of every part goes round once (twice in an all-reduce). A rank sends a slice on once it has handled it. With ``slots``
+given, the next rank has so many places: a slice is sent once the receiver has told, by a signal, that it has handled
 the slice ``slots`` before. A rank begins a loop when it has ended the loop before.
 Source: the ring kernels and ``device.h`` of NCCL 2.30 (2 slices a chunk and 4 places with the Simple protocol).
 """

@@ -17,10 +17,10 @@ from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_mess
 from astra_ns3.playing.dry_run.deadlock import check_end
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.scenario.scenario import Tenancy
+from astra_ns3.system.channels import Channel, groups_of
 from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.channels import Channel, groups_of
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
@@ -129,9 +129,7 @@ def expected_plays(
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, communicator, tuple(phase.dimensions), phase.channel] += count * times
-    groups = {
-        (who, dims, channel): groups_of(dims, channel, planners[who][0]) for _, _, who, dims, channel in plays
-    }
+    groups = {(who, dims, channel): groups_of(dims, channel, planners[who][0]) for _, _, who, dims, channel in plays}
     return ExpectedRun(
         collectives,
         (

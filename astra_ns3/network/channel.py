@@ -13,7 +13,7 @@ _Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChannelCosts:
-    """What one channel of a collective library, such as NCCL, costs its NPUs, in place of those of its endpoints (:class:`~astra_ns3.network.api.EndpointModel`).
+    """What one channel of a collective library, such as NCCL, costs its NPUs, in place of the costs of endpoints.
 
     ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A message is handled once its
     latency (``near_ps`` from the same server, ``far_ps`` from another) has passed since it came, what came before it in

@@ -15,8 +15,8 @@ from astra_ns3.system.groups import Grid
 class Channel:
     """A channel that plays a phase.
 
-    ``order[rank]``: the place in its group of who plays a rank of the schedule. ``costs``: without servers, which differ
-    from group to group. ``channels``: how many it stands for.
+    ``order[rank]``: the place in its group of who plays a rank of the schedule. ``costs``: without servers, in which
+    groups differ. ``channels``: how many it stands for.
     """
 
     order: tuple[int, ...]

@@ -11,27 +11,30 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange
+from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange, channel_shift
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.nccl import NcclConfig
-from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
+from astra_ns3.nccl.constants import SLOTS
 from astra_ns3.nccl.copying import Work, work_of
-from astra_ns3.nccl.graphs import nvls_tree_parents, ring_orders, tree_parents
-from astra_ns3.nccl.point_to_point import PointToPoint, p2p_of
+from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, ring_orders, tree_parents
+from astra_ns3.nccl.point_to_point import p2p_of
 from astra_ns3.nccl.tuning import Choice, choose
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import Channel
+from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
 
 _MOST_LOOPS, _MOST_CHUNKS, _MOST_SLICES = 8, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings, trees and send/recv."""
+_AT_ONCE = 8
+"""Peers that a channel's kernel serves at once (NCCL's groups of 8)."""
 _PER_MILLE = 1_000
 _BYTES_PER_US = 1_000  # of a GB/s
 _OF_RINGS = {CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER}
@@ -66,6 +69,12 @@ class NcclPlanner:
             self._known[key] = [(phase,) for phase in plan.phases(kind, bytes)] if len(group) > 1 and bytes else []
         return self._known[key]
 
+    def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
+        """A message from each NPU to the next one, as nccl-tests' sendrecv."""
+        return list(
+            _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions).exchanges(bytes, shifts=True)
+        )
+
 
 class _GroupPlan:
     """Plans for one group, which stands for all over the same dimensions."""
@@ -91,7 +100,7 @@ class _GroupPlan:
     def phases(self, kind: CollectiveKind, bytes: int) -> list[Phase]:
         """The phases of all channels."""
         if kind is CollectiveKind.ALL_TO_ALL:
-            return list(self._exchanges(bytes))
+            return list(self.exchanges(bytes))
         played = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.BARRIER else kind
         ranks = len(self._group)
         choice = choose(self._communicator, played, bytes * ranks if kind is CollectiveKind.ALL_GATHER else bytes)
@@ -109,18 +118,42 @@ class _GroupPlan:
         """What each channel plays, with its share of the bytes."""
         stars = choice.algorithm in ("NVLS", "NVLSTree")
         if kind in _OF_RINGS and not stars and (choice.algorithm != "Tree" or not self._is_even):
-            for number, share in enumerate(_shares(bytes, choice.channels)):
+            for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
                 yield Part(number, 1, share, self._rings[number % len(self._rings)])
             return
         if kind in _ROOTED:
             chain = tuple(range(-1, len(self._group) - 1))
-            for number, share in enumerate(_shares(bytes, choice.channels)):
+            for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
                 yield Part(number, 1, share, _from_root(self._rings[number % len(self._rings)]), chain)
             return
-        trees = nvls_tree_parents(self._communicator) if stars else tree_parents(self._communicator)
-        count = len(trees) if stars else choice.channels
-        for number, share in enumerate(_shares(bytes, count)):
-            yield Part(number, choice.channels if stars else 1, share, tuple(self._places), trees[number % len(trees)])
+        if stars:
+            yield from self._stars(bytes, choice)
+            return
+        trees = tree_parents(self._communicator)
+        for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
+            yield Part(number, 1, share, tuple(self._places), trees[number % len(trees)])
+
+    def _stars(self, bytes: int, choice: Choice) -> Iterator[Part]:
+        """The parts of NVLS: each head has a star in its server, and a tree over servers for each kind of channel.
+
+        Channels that do the same are one part, for their kernels share the switches' work.
+        """
+        heads = nvls_heads(self._communicator)
+        trees = Counter(nvls_tree_parents(self._communicator)[: choice.channels])
+        stars = [(head, tree, count) for tree, count in trees.items() for head in heads]
+        shares = chunk_sizes(bytes, len(stars))
+        for number, (share, (head, tree, count)) in enumerate(zip(shares, stars, strict=False)):
+            yield Part(number, count, share, tuple(self._places), self._star(head, tree))
+
+    def _star(self, head: int, servers: tuple[int, ...]) -> tuple[int, ...]:
+        """The parents of a star around one GPU of each server; ``servers``: the parent of each server."""
+        gpus = self._communicator.gpus_per_server
+        found = []
+        for rank in range(len(self._group)):
+            server, gpu = divmod(rank, gpus)
+            above = servers[server] if len(servers) > 1 else -1
+            found.append(server * gpus + head if gpu != head else above * gpus + head if above >= 0 else -1)
+        return tuple(found)
 
     def _merged(self, parts: list[Part]) -> list[Part]:
         """The same with channels that do the same as one, if they are to be."""
@@ -145,7 +178,7 @@ class _GroupPlan:
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
         name = f"nccl-{choice.algorithm}-{choice.protocol}"
-        channel = Channel(part.order, self._costs(part, work))
+        channel = Channel(part.order, self._costs(part, work), part.channels)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
     def _ring(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
@@ -160,52 +193,43 @@ class _GroupPlan:
         chunks = min(max(-(-part.bytes // (choice.chunk_bytes * part.channels)), 1), _MOST_CHUNKS)
         return channel_tree(kind, part.parents, chunks, choice.slots)
 
-    def _exchanges(self, bytes: int) -> Iterator[Phase]:
-        """The phases of an all-to-all: sends and receptions of all pairs."""
-        ranks = len(self._group)
-        of_peer = -(-bytes // ranks)
-        p2p = p2p_of(self._communicator, of_peer)
-        work = self._work("SendRecv", p2p.protocol, p2p.channels)
-        for number, share in enumerate(_shares(bytes, p2p.per_peer)):
-            part = Part(number, 1, share, tuple(self._places))
-            schedule = channel_exchange(ranks, self._exchange_cut(p2p, share))
-            channel = Channel(part.order, self._costs(part, work))
-            name = f"nccl-SendRecv-{p2p.protocol}"
-            yield Phase(
-                self._dimensions, CollectiveKind.ALL_TO_ALL, name, share, share, schedule, channel, queue=number
-            )
+    def exchanges(self, bytes: int, *, shifts: bool = False) -> Iterator[Phase]:
+        """The phases of an all-to-all, or with ``shifts`` of a message from each NPU to the next one.
 
-    def _exchange_cut(self, p2p: PointToPoint, bytes: int) -> ExchangeCut:
-        of_peer = -(-bytes // len(self._group))
-        return ExchangeCut(p2p.at_once, min(max(-(-of_peer // p2p.chunk_bytes), 1), _MOST_SLICES), p2p.slots)
+        Each channel of a peer is a phase. Its lanes, of the peers that are served at once, share what its kernels copy.
+        """
+        ranks = len(self._group)
+        peers = 1 if shifts else ranks - 1
+        of_peer = bytes if shifts else -(-bytes // ranks)
+        p2p = p2p_of(self._communicator, of_peer)
+        lanes = min(peers, max(_AT_ONCE * p2p.channels // p2p.parts, 1))
+        work = self._work("SendRecv", p2p.protocol, p2p.channels)
+        kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
+        for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):
+            slices = -(-(share if shifts else -(-share // ranks)) // p2p.chunk_bytes)
+            cut = ExchangeCut(lanes, min(max(slices, 1), _MOST_SLICES), SLOTS)
+            schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut)
+            kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
+            part = Part(number, 1, share, tuple(self._places))
+            channel = Channel(part.order, self._costs(part, work, kernels))
+            name = f"nccl-SendRecv-{p2p.protocol}"
+            yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
 
     def _work(self, algorithm: str, protocol: str, channels: int) -> Work:
         return work_of(self._config.built, algorithm, protocol, channels, self._communicator.gpus_per_server)
 
-    def _costs(self, part: Part, work: Work) -> ChannelCosts:
+    def _costs(self, part: Part, work: Work, kernels: float = 1.0) -> ChannelCosts:
+        """The costs of a part, whose lanes have so much of a kernel each."""
         return ChannelCosts(
             servers=(),
             start_ps=round((work.start_us + self._config.host_overhead_us) * PS_PER_US),
             near_ps=round(work.near_us * PS_PER_US),
             far_ps=round(work.far_us * PS_PER_US),
-            copy_bytes_per_us=round(work.copy_gbytes_per_s * _BYTES_PER_US * part.channels),
+            copy_bytes_per_us=round(work.copy_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),
             far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
             channel=part.number,
         )
-
-
-def check_places(servers: Sequence[int], gpus: int, name: str) -> None:
-    """Raise InputError if a server has more NPUs of the network than GPUs."""
-    most = max(Counter(servers).values(), default=0)
-    refuse(most > gpus, f"server '{name}' has {gpus} GPUs, the network {most} NPUs a server; expected no more")
-
-
-def _shares(bytes: int, channels: int) -> list[int]:
-    """The bytes of each channel, none of them empty."""
-    count = min(channels, bytes)
-    bounds = [channel * bytes // count for channel in range(count + 1)]
-    return [end - begin for begin, end in zip(bounds, bounds[1:], strict=False)]
 
 
 def _from_root(order: tuple[int, ...]) -> tuple[int, ...]:

@@ -28,12 +28,12 @@ _NAMES: Mapping[CollectiveKind, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Phase:
-    """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm.
+    """One algorithm on a group over ``dimensions``, more than one only for a flat algorithm or a channel.
 
     Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``schedule``: what
-    is played instead of the algorithm's: of an all-to-all with counts, whose blocks ``bytes`` are a multiple of, or of a
-    ``channel`` of a collective library. ``queue``: its number in its dimension; ``turn``: which of the schedules that
-    chunks alternate between.
+    is played instead of the algorithm's. An all-to-all with counts has one, of whose blocks ``bytes`` are a multiple;
+    so has a ``channel`` of a collective library. ``queue``: its number in its dimension; ``turn``: which of the
+    schedules that chunks alternate between.
     """
 
     dimensions: tuple[int, ...]

@@ -195,7 +195,11 @@ class _Played:
         bandwidths = [rate / _BITS_PER_BYTE for rate in network.bandwidths]
         inside, outwards = bandwidths[0] / 1e6, bandwidths[-1] / 1e6
         copying = max(map(_copying_us, phases))
-        return [("NVLink", float(sent[0].max()) / inside), ("NIC", float(sent[1].max()) / outwards), ("copying", copying)]
+        return [
+            ("NVLink", float(sent[0].max()) / inside),
+            ("NIC", float(sent[1].max()) / outwards),
+            ("copying", copying),
+        ]
 
 
 def _channels_of(phase: Phase) -> int:
@@ -206,7 +210,8 @@ def _channels_of(phase: Phase) -> int:
 def _copying_us(phase: Phase) -> float:
     """The time that a channel's kernel needs to copy what comes to it, in its busiest lane."""
     schedule, channel = phase.schedule, phase.channel
-    assert schedule is not None and channel is not None
+    assert schedule is not None
+    assert channel is not None
     kept = schedule.kept
     sizes = np.diff(np.array([0, phase.bytes * schedule.expansion]))[0] / schedule.blocks * kept["block_count"]
     receivers = np.zeros(schedule.kept_rows, dtype=np.int64) if schedule.rotation is not None else kept["receiver"]
