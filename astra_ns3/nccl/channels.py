@@ -1,7 +1,7 @@
 """How many channels a communicator has, for collectives, NVLS and point-to-point messages.
 
-Source of the rules: NVIDIA/nccl, ``src/graph/connect.cc`` (ncclTopoPostset), ``src/transport/nvls.cc`` (ncclNvlsTuning),
-``src/graph/paths.cc`` (ncclTopoComputeP2pChannels), at the tags v2.18.6-1 to v2.30.7-1.
+Source of the rules: NVIDIA/nccl, ``src/graph/connect.cc`` (ncclTopoPostset), ``src/transport/nvls.cc``
+(ncclNvlsTuning), ``src/graph/paths.cc`` (ncclTopoComputeP2pChannels), at the tags v2.18.6-1 to v2.30.7-1.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, max_channels, nvlink_width
 from astra_ns3.nccl.graphs import graph_of, has_collnet, has_nvls
 from astra_ns3.nccl.links import links_of
+from astra_ns3.nccl.rounding import divided_up
 
 _WIDE_RING, _ENOUGH = 45.0, 16
 _P2P_GBYTES_PER_S = 14
@@ -103,7 +104,7 @@ def channels_per_peer(communicator: Communicator) -> int:
     count = power_of_2(count)
     if communicator.servers == 1 or communicator.environment.nchannels_per_net_peer is not None:
         return min(channels, count)
-    while count > 1 and count * -(-communicator.ranks // P2P_AT_ONCE) > channels:
+    while count > 1 and count * divided_up(communicator.ranks, P2P_AT_ONCE) > channels:
         count //= 2
     return count
 
@@ -135,7 +136,7 @@ def _network_channels(communicator: Communicator) -> list[int]:
         return [2]
     nics, width = _nics_of_a_gpu(communicator)
     if rules >= (2, 29):
-        return [max(nics, -(-int(width) // _P2P_GBYTES_PER_S)) if nics else 2]
+        return [max(nics, divided_up(int(width), _P2P_GBYTES_PER_S)) if nics else 2]
     count = 2
     while count > 1 and count * communicator.ranks > 4 * p2p_channels(communicator):
         count //= 2
@@ -151,5 +152,5 @@ def _nics_of_a_gpu(communicator: Communicator) -> tuple[int, float]:
         while count < len(near) and width < links.pci:
             width += min(near[count].width, links.pci)
             count += 1
-        found.append((max(count, -(-int(width) // _P2P_GBYTES_PER_S)), count, width))
+        found.append((max(count, divided_up(int(width), _P2P_GBYTES_PER_S)), count, width))
     return min(found)[1:] if found else (0, 0.0)

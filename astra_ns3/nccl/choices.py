@@ -28,11 +28,13 @@ _PARTED = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
 
 
 @cache
-def listed(text: str, kind: CollectiveKind, names: tuple[str, ...], variable: str, rules: tuple[int, int]) -> frozenset[str]:
+def listed(
+    text: str, kind: CollectiveKind, names: tuple[str, ...], variable: str, rules: tuple[int, int]
+) -> frozenset[str]:
     """Return the names that a list allows for a collective.
 
-    ``^`` allows all but those listed. Since 2.24 ``allreduce:tree;broadcast:ring`` sets one collective's, and unknown names
-    are refused; before, they were passed over.
+    ``^`` allows all but those listed. Since 2.24 ``allreduce:tree;broadcast:ring`` sets one collective's, and unknown
+    names are refused; before, they were passed over.
     """
     allowed = frozenset(names)
     if rules < _PER_COLLECTIVE:
@@ -96,11 +98,15 @@ def _protocols(communicator: Communicator, kind: CollectiveKind) -> dict[str, bo
 
 def _fallback(communicator: Communicator, kind: CollectiveKind) -> tuple[tuple[Algorithm, Protocol], ...]:
     protocols = _protocols(communicator, kind)
-    pairs = tuple(("Ring", name) for name in PROTOCOLS if _protocol_fits(communicator, "Ring", name, protocols))
+    pairs: tuple[tuple[Algorithm, Protocol], ...] = tuple(
+        ("Ring", name) for name in PROTOCOLS if _protocol_fits(communicator, "Ring", name, protocols)
+    )
     if (2, 19) <= communicator.version.rules < _NO_FALLBACK and pairs:
         return pairs
     environment = communicator.environment
-    asked = [f"NCCL_{name}={value}" for name, value in (("ALGO", environment.algo), ("PROTO", environment.proto)) if value]
+    asked = [
+        f"NCCL_{name}={value}" for name, value in (("ALGO", environment.algo), ("PROTO", environment.proto)) if value
+    ]
     raise wrong(f"{' and '.join(asked)} leave no algorithm for {FUNCTIONS[kind]} on these servers", "NCCL")
 
 

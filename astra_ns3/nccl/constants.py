@@ -48,7 +48,7 @@ class Tables:
     tree_ll128: Rows
     tree: Rows
     nvls_tree: Rows | None
-    correction: dict[Protocol, Row | tuple[float, ...]]
+    correction: dict[Protocol, tuple[float, ...]]
 
 
 def _simple(value: float) -> Row:
@@ -65,7 +65,7 @@ def _changed(table: dict[Algorithm, Row], **rows: Row) -> dict[Algorithm, Row]:
 
 
 # Factors of a tree's width for 64, 128, ... bytes; 23 of them are used, 24 since 2.29.
-_CORRECTION: dict[Protocol, Row | tuple[float, ...]] = {
+_CORRECTION: dict[Protocol, tuple[float, ...]] = {
     "LL": (1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1, 1),
     "LL128": (1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, *[0.6] * 6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1, 1),
     "Simple": (*[0.9] * 7, 0.8, 0.7, 0.6, 0.6, *[0.5] * 4, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9),
@@ -124,9 +124,7 @@ def _rules_2_19(old: Tables) -> Tables:
     return replace(
         old,
         base=_changed(old.base, **no_base),
-        nvlink=_changed(
-            old.nvlink, Tree=(0.6, 1.25, 28.0), NVLS=_simple(23.0), NVLSTree=_simple(23.0), **collnet
-        ),
+        nvlink=_changed(old.nvlink, Tree=(0.6, 1.25, 28.0), NVLS=_simple(23.0), NVLSTree=_simple(23.0), **collnet),
         pci=_changed(old.pci, Tree=(1.0, 1.9, 28.0), **collnet),
         network=_changed(
             old.network,
@@ -216,7 +214,7 @@ def tables(rules: Rules) -> Tables:
     return found
 
 
-NVLS_EFFICIENCY: Rows | tuple[float, ...] = (0.0, 0.0, 0.85, 0.74)
+NVLS_EFFICIENCY: tuple[float, ...] = (0.0, 0.0, 0.85, 0.74)
 """Share of the links' width that NVLS gets, by generation; used since 2.28."""
 
 

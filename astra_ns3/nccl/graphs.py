@@ -1,4 +1,4 @@
-"""Graphs: the channels that NCCL's search finds in a server for rings, trees, NVLS and CollNet, and their believed widths.
+"""Graphs: the channels that NCCL finds in a server for rings, trees, NVLS and CollNet, and their believed widths.
 
 Source of the rules: NVIDIA/nccl, ``src/graph/search.cc`` (ncclTopoCompute: widths are tried from the widest step down;
 channels are doubled at half the width; a width inside or between servers is then raised), at the tags v2.18.6-1 to
@@ -34,8 +34,8 @@ _FALLBACK = 0.1
 class Graph:
     """What the search of one algorithm comes to; widths in GB/s a channel, before channels are doubled once more.
 
-    ``latency_inter``: of the NIC in microseconds; the plugins of InfiniBand and of sockets state none. ``orders``: of each
-    channel the GPUs of a server; ``nics``: of each channel the NICs it comes in and goes out by.
+    ``latency_inter``: of the NIC in microseconds; the plugins of InfiniBand and of sockets state none. ``orders``: of
+    each channel the GPUs of a server; ``nics``: of each channel the NICs it comes in and goes out by.
     """
 
     channels: int
@@ -85,9 +85,7 @@ def _none(pattern: GraphPattern) -> Graph:
 
 
 def _steps(communicator: Communicator) -> tuple[float, ...]:
-    return speed_steps(
-        communicator.server.compute_capability, communicator.servers > 1, communicator.version.rules
-    )
+    return speed_steps(communicator.server.compute_capability, communicator.servers > 1, communicator.version.rules)
 
 
 def _first_step(communicator: Communicator, links: Links, channels: int = 1, ring: bool = True) -> int:
@@ -138,7 +136,7 @@ def _widest_ring(communicator: Communicator, links: Links) -> Graph | None:
 
 
 def _tries(communicator: Communicator) -> Iterator[tuple[int, Way, bool]]:
-    """Return how rings are tried at one width: by whether NICs are crossed, the way back, one order for all channels."""
+    """Return how rings are tried at one width: whether NICs are crossed, the way back, one order for all channels."""
     if communicator.servers == 1:
         yield from ((0, "direct", True), (0, "direct", False))
         return
@@ -216,9 +214,7 @@ def _raised_ring(graph: Graph, communicator: Communicator, links: Links) -> Grap
     most, best = max_channels(communicator.version.rules) // 2, graph
     for step in reversed(_steps(communicator)):
         if step > graph.bw_inter:
-            shape = Shape(
-                "ring", step, step, most, communicator.servers > 1, graph.cross_nic, way, graph.same_channels
-            )
+            shape = Shape("ring", step, step, most, communicator.servers > 1, graph.cross_nic, way, graph.same_channels)
             new = _graph(links, shape, search(links, shape))
             if new is not None and new.channels >= graph.channels:
                 best = _better(best, new, communicator) or best
@@ -319,7 +315,7 @@ def _nvls_graph(links: Links, count: int, step: float, inter: PathType, heads: t
 
 
 def _raised_nvls(graph: Graph, communicator: Communicator, width: float) -> Graph:
-    """Return the graph with the widest channels between servers (since 2.19), below twice those inside, or a step more."""
+    """Return the widest channels between servers, since 2.19: the first step that is twice those inside, or less."""
     best = graph
     if not graph.channels or communicator.version.rules < (2, 19):
         return graph
@@ -338,9 +334,7 @@ def _collnet_direct(communicator: Communicator, links: Links) -> Graph:
     start = _first_step(communicator, links, ring=False)
     for i, step in enumerate(steps[start:], start):
         if step <= width and _direct_fits(links, len(heads), step):
-            graph = replace(
-                _nvls_graph(links, len(heads), step, direct_type(links), heads), pattern="collnet_direct"
-            )
+            graph = replace(_nvls_graph(links, len(heads), step, direct_type(links), heads), pattern="collnet_direct")
             graph = _duplicated(graph, communicator, most)
             return _raised_direct(graph, links, steps[:i])
     return _none("collnet_direct")
@@ -373,7 +367,9 @@ def _chain_through_cpu(communicator: Communicator, links: Links) -> Graph:
             break
         nics = [nic for nic in links.nics for _ in range(int((nic.width + 1e-3) / step))]
         count = int((width + 1e-3) / step) if links.gpus > 1 else len(nics)
-        count = min(count, len(nics), max_channels(communicator.version.rules) // 2) if communicator.servers > 1 else count
+        count = (
+            min(count, len(nics), max_channels(communicator.version.rules) // 2) if communicator.servers > 1 else count
+        )
         if count and (best is None or count * step > best.channels * best.bw_inter):
             starts = [nic.local for nic in nics] if communicator.servers > 1 else [0] * count
             orders = tuple(tuple((start + i) % links.gpus for i in range(links.gpus)) for start in starts[:count])

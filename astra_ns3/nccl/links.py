@@ -35,8 +35,8 @@ class NicLink:
 class Links:
     """Links of the used GPUs of one server, widths in GB/s a direction.
 
-    ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets; ``relay``:
-    a GPU may send through another one to that one's NIC (PXN).
+    ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets;
+    ``relay``: a GPU may send through another one to that one's NIC (PXN).
     """
 
     gpus: int

@@ -1,7 +1,7 @@
 """What NCCL's tuner believes of an algorithm and protocol: its latency, and its width for the bytes of a call.
 
-Source of the formulas: NVIDIA/nccl, ``src/graph/tuning.cc`` (ncclTopoTuneModel), at the tags v2.18.6-1 to v2.30.7-1; the
-constants are in :mod:`astra_ns3.nccl.constants`. They only choose: how fast messages are is not told by them.
+Source of the formulas: NVIDIA/nccl, ``src/graph/tuning.cc`` (ncclTopoTuneModel), at the tags v2.18.6-1 to v2.30.7-1;
+the constants are in :mod:`astra_ns3.nccl.constants`. They only choose: how fast messages are is not told by them.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class _Model:
 def corrected(
     communicator: Communicator, algorithm: Algorithm, protocol: Protocol, one: Belief, bytes: int, channels: int
 ) -> Belief:
-    """Return what is believed for a number of bytes of an all-reduce: trees are slower in the middle, rings wait longer."""
+    """Return what is believed for so many bytes of an all-reduce: trees are slower in the middle, rings wait longer."""
     rules, server = communicator.version.rules, communicator.server
     row, size = tables(rules).correction[protocol], (bytes >> 6).bit_length() - 1
     blackwell = server.compute_capability >= 100 and server.cpu in ("intel", "amd") and rules >= (2, 29)
@@ -236,4 +236,3 @@ def corrected(
     if several and bytes // (channels * communicator.ranks) >= 64:
         return Belief(one.latency_us * (1.9 if server.compute_capability < 80 else 1.4), one.bandwidth)
     return one
-

@@ -1,13 +1,13 @@
 """Who sends to whom: the orders of rings, the parents in trees, the heads of NVLS.
 
-Source of the rules: NVIDIA/nccl v2.30.7, ``src/graph/connect.cc``, ``src/graph/trees.cc``. Global rank = server times GPUs of
-a server, plus the GPU. All servers find the same channels.
+Source of the rules: NVIDIA/nccl v2.30.7, ``src/graph/connect.cc``, ``src/graph/trees.cc``. Global rank = server times
+GPUs of a server, plus the GPU. All servers find the same channels.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 
 from astra_ns3.nccl.channels import launched_channels, nvls_channels
 from astra_ns3.nccl.communicator import Communicator
@@ -42,9 +42,7 @@ def _kept(communicator: Communicator, found: int) -> tuple[int, ...]:
     return tuple(channel % first % found for channel in range(count))
 
 
-def _ring(
-    communicator: Communicator, orders: list[tuple[int, ...]], channel: int, swaps: bool
-) -> tuple[int, ...]:
+def _ring(communicator: Communicator, orders: list[tuple[int, ...]], channel: int, swaps: bool) -> tuple[int, ...]:
     gpus = communicator.gpus_per_server
     turns = [orders[channel ^ 1 if swaps and server % 2 else channel] for server in range(communicator.servers)]
     return tuple(chain.from_iterable((server * gpus + gpu for gpu in order) for server, order in enumerate(turns)))
@@ -72,7 +70,7 @@ def _tree(
     """Return the parents of ranks; a balanced tree's first children hang below a server's second GPU."""
     gpus, parents = communicator.gpus_per_server, [-1] * communicator.ranks
     for server, (above, is_second) in enumerate(servers):
-        for upper, lower in zip(order, order[1:], strict=False):
+        for upper, lower in pairwise(order):
             parents[server * gpus + lower] = server * gpus + upper
         if above >= 0:
             at = order[1] if graph.pattern == "balanced_tree" and not is_second and gpus > 1 else order[0]

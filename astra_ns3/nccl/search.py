@@ -1,15 +1,16 @@
 """Search of channels through the links of one server: how many of one width fit, and in which order of GPUs.
 
-Source of the rules: NVIDIA/nccl v2.30.7, ``src/graph/search.cc`` (ncclTopoSearchRec and what it calls). At each step of a
-channel NCCL tries next GPUs in an order of its own and takes back what doesn't fit; on NVSwitches it only tries the two
-neighbours. Here the same choices are tried in the same order. *Limits*: the search stops after a few thousand steps or
-at the number that the links allow at most, whichever comes first (NCCL: 16,384 steps, of equal results the one with fewer
-hops); paths through a second GPU (NVB) are not searched.
+Source of the rules: NVIDIA/nccl v2.30.7, ``src/graph/search.cc`` (ncclTopoSearchRec and what it calls). At each step of
+a channel NCCL tries next GPUs in an order of its own and takes back what doesn't fit; on NVSwitches it only tries the
+two neighbours. Here the same choices are tried in the same order. *Limits*: the search stops after a few thousand steps
+or at the number that the links allow at most, whichever comes first (NCCL: 16,384 steps, of equal results the one with
+fewer hops); paths through a second GPU (NVB) are not searched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal
 
 from astra_ns3.frozen import dataclass
@@ -178,7 +179,7 @@ class _Search:
         else:
             found = self.turns(start) if self.links.switched else self.walks((start,))
         for order in found:
-            pairs = zip(order, order[1:], strict=False)
+            pairs = pairwise(order)
             yield order, [use for a, b in pairs for use in self.hop(a, b, self.shape.bw_intra)]
 
     def turns(self, start: int) -> Iterator[tuple[int, ...]]:
@@ -231,7 +232,13 @@ def _most(links: Links, shape: Shape) -> int:
     """Return a number of channels that can't be exceeded: by the NICs, and by what NVLinks carry together."""
     most = shape.most
     alone = all(len(nic.near) == 1 for nic in links.nics)
-    if shape.pattern == "ring" and shape.several and links.gpus > 1 and alone and (shape.cross, shape.way) == (0, "direct"):
+    if (
+        shape.pattern == "ring"
+        and shape.several
+        and links.gpus > 1
+        and alone
+        and (shape.cross, shape.way) == (0, "direct")
+    ):
         return 0  # the last GPU of a ring is no neighbour of the NIC of its first
     if shape.several:
         most = min(most, sum(int((nic.width + _SLACK) / shape.bw_inter) for nic in links.nics))

@@ -1,11 +1,11 @@
 """NCCL's choice for a collective: algorithm, protocol, channels, threads, chunks, and the time it believes in.
 
-Source of the rules: NVIDIA/nccl, ``src/enqueue.cc`` (topoGetAlgoInfo, scheduleCollTasksToPlan, calcCollChunking), at the
-tags v2.18.6-1 to v2.30.7-1. ``bytes`` are counted as NCCL counts them: of an all-gather all that one rank receives, of a
-reduce-scatter all that it sends (both are the ranks' parts together), of all others the buffer of one rank.
+Source of the rules: NVIDIA/nccl, ``src/enqueue.cc`` (topoGetAlgoInfo, scheduleCollTasksToPlan, calcCollChunking), at
+the tags v2.18.6-1 to v2.30.7-1. ``bytes`` are counted as NCCL counts them: of an all-gather all that one rank receives,
+of a reduce-scatter all that it sends (both are the ranks' parts together), of all others the buffer of one rank.
 
-*Limits*: one collective at a time, elements of four bytes, sums, buffers that aren't registered, no tuner plugin. The last
-chunks of a call are cut by the kernels to what is left; :class:`Choice` has the size of a full chunk.
+*Limits*: one collective at a time, elements of four bytes, sums, buffers that aren't registered, no tuner plugin. The
+last chunks of a call are cut by the kernels to what is left; :class:`Choice` has the size of a full chunk.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import MAX_THREADS, SLOTS, Algorithm, Protocol, least_traffic
 from astra_ns3.nccl.graphs import graph_of
 from astra_ns3.nccl.model import belief, corrected
+from astra_ns3.nccl.rounding import divided_up, rounded_up
 
 _WARP = 32
 _PCI_WIDTH = 12.0  # rings not wider than this have half the threads
@@ -170,24 +171,35 @@ def _scheduled(
     """
     rules = communicator.version.rules
     if rules < (2, 22) or best.algorithm.startswith("CollNet") or not bytes:
-        return most, -(-bytes // most)
+        return most, divided_up(bytes, most)
     parted = kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
     weight = 2 if kind is CollectiveKind.ALL_REDUCE else communicator.ranks if parted else 1
-    count = -(-bytes // communicator.ranks) if parted else bytes
+    count = divided_up(bytes, communicator.ranks) if parted else bytes
     traffic = max(least_traffic(rules), count * weight)
-    share = -(-(traffic // most) // 16) * 16
-    weight *= 4 if best.protocol == "LL" and rules >= (2, 25) else 1
-    cell = -(-(-(-least_traffic(rules) // weight)) // 16) * 16
-    cells = -(-count // cell)
-    available = _available(communicator, best.algorithm)
-    each = min(cells, -(-share // (cell * weight)))
-    if available == 1:
-        return 1, bytes
-    channels = -(-cells // each)
-    if channels > available:
-        channels, each = available, each + 1
-    part = min(count, each * cell)
+    share = rounded_up(traffic // most, 16)
+    weight *= 4 if best.protocol == "LL" and rules >= (2, 26) else 1
+    cell = rounded_up(divided_up(least_traffic(rules), weight), 16)
+    cells = divided_up(count, cell)
+    channels, largest = _dealt(
+        cells, min(cells, divided_up(share, cell * weight)), _available(communicator, best.algorithm)
+    )
+    part = min(count, largest * cell)
     return channels, min(bytes, part * communicator.ranks) if parted else part
+
+
+def _dealt(cells: int, each: int, channels: int) -> tuple[int, int]:
+    """Return the channels that get cells, and the most that one gets: the first ``each``, the others alike.
+
+    If that needs more channels than there are, those after the first share the rest. With LL they do, for a cell of LL
+    counts four times: the first channel then gets little.
+    """
+    if channels == 1:
+        return 1, cells
+    needed = divided_up(cells, each)
+    if needed <= channels:
+        return needed, each
+    rest = cells - each
+    return channels, max(each, rest // (channels - 1) + rest % (channels - 1))
 
 
 def _available(communicator: Communicator, algorithm: Algorithm) -> int:
