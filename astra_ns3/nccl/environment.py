@@ -31,7 +31,7 @@ _PREFIX = "NCCL_"
 _WORDS: Mapping[str, tuple[str, ...]] = {"algo": ALGORITHMS, "proto": PROTOCOLS}
 _LEVELS: tuple[Level, ...] = ("LOC", "PIX", "PXB", "PHB", "SYS")
 _LAST_LEVEL = 5  # NCCL's old numbers: 4 and 5 are both SYS
-_CHANNELS = (1, 64)  # NCCL's MAXCHANNELS since 2.22; before, 32
+_CHANNELS = (1, 64)  # NCCL's MAXCHANNELS; 32 up to 2.24
 _BUFFER = (4096, (1 << 31) - 1)
 _WARP = 32
 # The least and the largest number of each field that is a number.
