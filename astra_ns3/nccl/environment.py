@@ -26,9 +26,12 @@ ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree
 PROTOCOLS = ("LL", "LL128", "Simple")
 Kind = Literal["algo", "proto"]
 Level = Literal["LOC", "PIX", "PXB", "PHB", "SYS"]
+Value = str | int | float | None
+"""What a YAML file or an environment can hold for a variable; fractions, truths and nothing are refused."""
 
 _PREFIX = "NCCL_"
 _WORDS: Mapping[str, tuple[str, ...]] = {"algo": ALGORITHMS, "proto": PROTOCOLS}
+_LEVEL = "net_gdr_level"
 _LEVELS: tuple[Level, ...] = ("LOC", "PIX", "PXB", "PHB", "SYS")
 _LAST_LEVEL = 5  # NCCL's old numbers: 4 and 5 are both SYS
 _CHANNELS = (1, 64)  # NCCL's MAXCHANNELS; 32 up to 2.24
@@ -191,40 +194,39 @@ def _plain(name: str) -> str:
     return re.sub("[-_ ]", "", name).lower()
 
 
-def parse_environment(variables: Mapping[str, object], where: Location = "") -> Environment:
+def parse_environment(variables: Mapping[str, Value], where: Location = "") -> Environment:
     """Return what is set, from NCCL's own names and values, which are text or numbers; raises InputError.
 
     An empty text is the same as not set, as in NCCL.
     """
-    found: dict[str, object] = {}
-    without_effect: list[str] = []
+    texts, numbers, level, without_effect = dict[str, str](), dict[str, int](), None, list[str]()
     for name, value in variables.items():
-        field = _field(name, where)
+        field, at = _field(name, where), f"{where}: {name}" if str(where) else name
         if value == "":
             continue
-        if field in _FIELDS:
-            found[field] = _value(field, value, f"{where}: {name}" if str(where) else name)
+        if field in _WORDS:
+            texts[field] = _list(field, value, at)
+        elif field in _RANGES:
+            numbers[field] = _in_range(field, value, at)
+        elif field == _LEVEL:
+            level = _level(value, at)
         else:
             _check_effect(name, value, where)
             without_effect.append(name)
-    _check_order(found, where)
-    return Environment(**found, without_effect=tuple(without_effect))  # type: ignore[arg-type]
+    _check_order(numbers, where)
+    algo, proto = texts.get("algo"), texts.get("proto")
+    return Environment(algo, proto, net_gdr_level=level, without_effect=tuple(without_effect), **numbers)
 
 
-_FIELDS = frozenset({*_WORDS, *_RANGES, "net_gdr_level"})
-
-
-def _field(name: object, where: Location) -> str:
-    name = of_type(name, str, f"found {name!r}, expected the name of a variable of NCCL", where)
-    short = name.removeprefix(_PREFIX)
-    fields = sorted(field.upper() for field in _FIELDS)
+def _field(name: str, where: Location) -> str:
+    fields = [field.upper() for field in (*_WORDS, *_RANGES, _LEVEL)]
     known = [_PREFIX + word for word in (*fields, *sorted(_WITHOUT_EFFECT), *_NOT_MODELLED)]
     if name in known:
-        return short.lower()
+        return name.removeprefix(_PREFIX).lower()
     raise wrong(f"found {name!r}, expected a variable of NCCL such as NCCL_ALGO{nearest(name, known)}", where)
 
 
-def _check_effect(name: str, value: object, where: Location) -> None:
+def _check_effect(name: str, value: Value, where: Location) -> None:
     short = name.removeprefix(_PREFIX)
     if short in _WITHOUT_EFFECT or str(value) == _NOT_MODELLED[short] != "":
         return
@@ -233,20 +235,20 @@ def _check_effect(name: str, value: object, where: Location) -> None:
     raise wrong(f"{name} is not modelled and would change times, found {value!r}; {instead}{also}", where)
 
 
-def _value(field: str, value: object, where: Location) -> object:
-    if field in _WORDS:
-        text = of_type(value, str, f"found {value!r}, expected a list such as {_WORDS[field][-1]} or ^LL", where)
-        parse_list("algo" if field == "algo" else "proto", text, where)
-        return text
-    if field == "net_gdr_level":
-        return _level(value, where)
+def _list(field: str, value: Value, where: Location) -> str:
+    text = of_type(value, str, f"found {value!r}, expected a list such as {_WORDS[field][1]}", where)
+    parse_list("algo" if field == "algo" else "proto", text, where)
+    return text
+
+
+def _in_range(field: str, value: Value, where: Location) -> int:
     number = _number(value, where)
     in_range("value", number, *_RANGES[field], where=where)
     refuse(field == "nthreads" and number % _WARP > 0, f"value is {number}, expected a multiple of {_WARP}", where)
     return number
 
 
-def _level(value: object, where: Location) -> Level:
+def _level(value: Value, where: Location) -> Level:
     """Return the word; an old number (0 to 5) becomes the word it stands for."""
     for level in _LEVELS:
         if value == level:  # NCCL passes over words in small letters
@@ -258,7 +260,7 @@ def _level(value: object, where: Location) -> Level:
     return _LEVELS[min(number, len(_LEVELS) - 1)]
 
 
-def _number(value: object, where: Location) -> int:
+def _number(value: Value, where: Location) -> int:
     """Return a whole number, in text as C reads it: 64, 0x40 or 0100."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -270,9 +272,9 @@ def _number(value: object, where: Location) -> int:
     raise wrong(f"found {value!r}, expected a whole number", where)
 
 
-def _check_order(found: Mapping[str, object], where: Location) -> None:
+def _check_order(numbers: Mapping[str, int], where: Location) -> None:
     for what in ("ctas", "nchannels"):
-        least, most = found.get(f"min_{what}"), found.get(f"max_{what}")
-        if isinstance(least, int) and isinstance(most, int) and least > most:
+        least, most = numbers.get(f"min_{what}"), numbers.get(f"max_{what}")
+        if least is not None and most is not None and least > most:
             names = f"NCCL_MIN_{what.upper()} is {least}", f"NCCL_MAX_{what.upper()} {most}"
             raise wrong(f"{names[0]} and {names[1]}, expected the least not above the largest", where)

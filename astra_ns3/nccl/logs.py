@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
-from astra_ns3.errors import InputError, Where, failing, in_range, one_of, some_of, wrong
+from astra_ns3.errors import InputError, Where, failing, in_range, one_of, required, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.version import Version, parse_version
 
@@ -70,7 +69,8 @@ class LogRow:
     @property
     def measured_us(self) -> float:
         """The time out of place, or in place if that is all there is."""
-        return cast(float, self.in_place_us if self.time_us is None else self.time_us)
+        time = self.in_place_us if self.time_us is None else self.time_us
+        return required(time, f"found no time of {self.size_bytes} bytes, expected one out of place or in place")
 
 
 @dataclass(frozen=True)

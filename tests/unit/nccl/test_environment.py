@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from astra_ns3.errors import InputError
-from astra_ns3.nccl.environment import ALGORITHMS, Environment, Kind, parse_environment, parse_list
+from astra_ns3.nccl.environment import ALGORITHMS, Environment, Kind, Value, parse_environment, parse_list
 
 
 def test_nothing_set_leaves_every_decision_to_nccl() -> None:
@@ -33,7 +33,7 @@ def test_an_empty_text_is_not_set() -> None:
 @pytest.mark.parametrize(
     ("value", "level"), [("PHB", "PHB"), ("0", "LOC"), (1, "PIX"), (2, "PXB"), ("3", "PHB"), (4, "SYS"), ("5", "SYS")]
 )
-def test_old_numbers_of_levels_are_the_words_they_stood_for(value: object, level: str) -> None:
+def test_old_numbers_of_levels_are_the_words_they_stood_for(value: Value, level: str) -> None:
     assert parse_environment({"NCCL_NET_GDR_LEVEL": value}).net_gdr_level == level
 
 
@@ -77,7 +77,7 @@ def test_what_is_not_modelled_may_stand_at_its_default() -> None:
         ({"NCCL_IB_DISABLE": 1}, "not modelled.*sockets.*set it to 0"),
     ],
 )
-def test_wrong_variables_are_refused_in_one_line(variables: Mapping[str, object], error: str) -> None:
+def test_wrong_variables_are_refused_in_one_line(variables: Mapping[str, Value], error: str) -> None:
     with pytest.raises(InputError, match=f"^job.yaml: .*{error}|^job.yaml: {error}") as raised:
         parse_environment(variables, "job.yaml")
     assert "\n" not in str(raised.value)
