@@ -64,24 +64,16 @@ def compare(log: Log, ours: Iterable[tuple[int, float]], tolerance: float = 0.1)
     The log's time is that out of place, if it was measured. ``tolerance``: the share up to which two parts are equal.
     """
     times = _by_size(ours)
-    rows = tuple(
-        ComparedRow(row.size_bytes, row.measured_us, times[row.size_bytes])
-        for row in log.rows
-        if row.size_bytes in times
-    )
-    if not rows:
+    both = [row for row in log.rows if row.size_bytes in times]
+    if not both:
         sizes = f"{log.rows[0].size_bytes} to {log.rows[-1].size_bytes}" if log.rows else "none"
         raise wrong(f"found no size of ours in the log, expected one or more of its sizes, {sizes}", log.path)
+    rows = tuple(ComparedRow(row.size_bytes, row.measured_us, times[row.size_bytes]) for row in both)
+    small = mean_error([row for row in rows if row.size_bytes < LARGE_BYTES])
+    large = mean_error([row for row in rows if row.size_bytes >= LARGE_BYTES])
     measured = split([(row.size_bytes, row.measured_us) for row in rows])
     own = split([(row.size_bytes, row.ours_us) for row in rows])
-    return Comparison(
-        rows,
-        mean_error([row for row in rows if row.size_bytes < LARGE_BYTES]),
-        mean_error([row for row in rows if row.size_bytes >= LARGE_BYTES]),
-        measured,
-        own,
-        which_differs(own, measured, tolerance),
-    )
+    return Comparison(rows, small, large, measured, own, which_differs(own, measured, tolerance))
 
 
 def mean_error(rows: Sequence[ComparedRow]) -> float | None:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from astra_ns3.errors import InputError, wrong
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 
 Ours = Callable[[float, float], Sequence[float]]
 """``ours(overhead_us, efficiency)``: our times in us, one for each row; both numbers hold for all rows."""
@@ -156,52 +157,46 @@ def _check(rows: Sequence[FitRow], ours: Ours) -> None:
     if not len(rows) == len(without) == len(with_one):
         raise wrong(f"found {len(without)} times of ours, expected one for each of {len(rows)} rows")
     for row, base, time in zip(rows, without, with_one, strict=True):
-        if abs(time - base - row.steps) > NOISE * max(row.steps, 1e-3 * base):
+        if not abs(time - base - row.steps) <= NOISE * max(row.steps, 1e-3 * base):  # also if it is no number
             words = f"1 us of overhead adds {time - base:.3g} us to our time, expected {row.steps:g}, one for each step"
             raise wrong(words, f"{row.log}: {row.size_bytes} bytes")
 
 
+class _Written(BaseModel, frozen=True, extra="forbid"):
+    """A fit as it stands in YAML."""
+
+    host_overhead_us: dict[str, dict[str, Fitted]]
+    nic_efficiency: Fitted | None
+    not_told: tuple[str, ...]
+
+
 def fit_text(result: Fit) -> str:
     """Return the fit as YAML: values, quartiles, how many rows, on which logs, and what was refused."""
-    overheads: dict[str, dict[str, object]] = {}
+    overheads: dict[str, dict[str, Fitted]] = {}
     for (machine, protocol), fitted in result.overheads.items():
-        overheads.setdefault(machine, {})[protocol] = _plain(fitted)
-    document = {
-        "host_overhead_us": overheads,
-        "nic_efficiency": None if result.efficiency is None else _plain(result.efficiency),
-        "not_told": list(result.refused),
-    }
-    return yaml.safe_dump(document, sort_keys=False, width=120)
+        overheads.setdefault(machine, {})[protocol] = _rounded(fitted)
+    efficiency = None if result.efficiency is None else _rounded(result.efficiency)
+    written = _Written(host_overhead_us=overheads, nic_efficiency=efficiency, not_told=result.refused)
+    text: str = yaml.safe_dump(written.model_dump(mode="json"), sort_keys=False, width=100)
+    return text
 
 
 def parse_fit(text: str) -> Fit:
     """Return what :func:`fit_text` wrote; raises InputError of anything else."""
     try:
-        document = yaml.safe_load(text)
-        overheads = {
-            (machine, protocol): _fitted(values)
-            for machine, protocols in document["host_overhead_us"].items()
-            for protocol, values in protocols.items()
-        }
-        efficiency = document["nic_efficiency"]
-        return Fit(overheads, None if efficiency is None else _fitted(efficiency), tuple(document["not_told"]))
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
-        words = "found no fit, expected host_overhead_us, nic_efficiency and not_told as a fit is written"
-        raise wrong(words) from error
-
-
-def _plain(fitted: Fitted) -> dict[str, object]:
-    return {
-        "value": round(fitted.value, 4),
-        "quartiles": [round(number, 4) for number in fitted.quartiles],
-        "rows": fitted.rows,
-        "logs": list(fitted.logs),
+        written = _Written.model_validate(yaml.safe_load(text))
+    except (yaml.YAMLError, ValidationError) as error:
+        raise wrong(
+            "found no fit, expected host_overhead_us, nic_efficiency and not_told as a fit is written"
+        ) from error
+    overheads = {
+        (machine, protocol): fitted
+        for machine, protocols in written.host_overhead_us.items()
+        for protocol, fitted in protocols.items()
     }
+    return Fit(overheads, written.nic_efficiency, written.not_told)
 
 
-def _fitted(values: Mapping[str, object]) -> Fitted:
-    quartiles, logs = values["quartiles"], values["logs"]
-    if not isinstance(quartiles, list) or not isinstance(logs, list):
-        raise TypeError
-    low, high = (float(number) for number in quartiles)
-    return Fitted(float(str(values["value"])), (low, high), int(str(values["rows"])), tuple(map(str, logs)))
+def _rounded(fitted: Fitted) -> Fitted:
+    low, high = fitted.quartiles
+    return replace(fitted, value=round(fitted.value, 4), quartiles=(round(low, 4), round(high, 4)))

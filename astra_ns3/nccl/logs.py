@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
-from astra_ns3.errors import InputError, Where, failing, in_range, one_of, some_of, wrong
+from astra_ns3.errors import InputError, Where, failing, in_range, one_of, required, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.version import Version, parse_version
 
@@ -70,7 +69,8 @@ class LogRow:
     @property
     def measured_us(self) -> float:
         """The time out of place, or in place if that is all there is."""
-        return cast(float, self.in_place_us if self.time_us is None else self.time_us)
+        time = self.in_place_us if self.time_us is None else self.time_us
+        return required(time, f"found no time of {self.size_bytes} bytes, expected one out of place or in place")
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,9 @@ def read_log(path: str | os.PathLike[str], collective: str | None = None, ranks:
         raise wrong(f"found bytes that are no text, {_EXPECTED}", path) from error
     lines = [_TAG.sub("", line) for line in lines]
     about, table = _parts(lines, path)
+    table = [line for line in table if line.size_bytes > 0]
+    if not table:
+        raise wrong("found no rows: the log is cut, or nothing was measured", path)
     return _checked(path, about, table, _collective(path, about, collective), ranks or _ranks(about))
 
 
@@ -129,9 +132,10 @@ def _parts(lines: Sequence[str], path: str | os.PathLike[str]) -> tuple[list[str
         raise wrong(f"found no line of columns '# size count ...', {_EXPECTED}", path)
     if places[1:]:
         raise wrong("found a second table, expected one in a file", Where(path, places[1] + 1))
-    rows = list(_text_rows(lines, places[0], path))
     about = [line for line in lines if not line.lstrip()[:1].isdigit()]
-    return about, rows
+    if any("rccl-tests" in line or "RCCL version" in line for line in about):
+        raise wrong("found a log of rccl-tests, expected one of nccl-tests: RCCL decides otherwise", path)
+    return about, list(_text_rows(lines, places[0], path))
 
 
 def _csv_rows(lines: Sequence[str], path: str | os.PathLike[str]) -> Iterator[_Line]:
@@ -202,18 +206,22 @@ def _collective(path: str | os.PathLike[str], about: Iterable[str], given: str |
     said = [line for line in about if "_perf" in line or re.match(r"#\s*[a-z_]+(;| )", line)]
     for text in (*said, Path(path).name.lower().replace("allreduce", "all_reduce").replace("allgather", "all_gather")):
         for name in _NAMES:
-            if re.search(rf"(?<![a-z]){name}(?![a-z]*_scatter)(_perf|;|\b|_|(?=[^a-z]))", text):
+            if re.search(rf"(?<![a-z_]){name}(?![a-z])", text):
                 return name
     raise wrong(f"found no name of a collective in it or its own name, expected one of {', '.join(_SHARES)}", path)
 
 
 def _ranks(about: Sequence[str]) -> int | None:
     """Return the number of ranks: lines ``# Rank``, or what the first line of a CSV file says."""
-    if devices := {found[1] for line in about if (found := re.match(r"#\s+Rank\s+([0-9]+)\s", line))}:
-        return len(devices)
+    if devices := _devices(about):
+        return max(devices) + 1  # a page can show some of them only
     said = next(iter(about), "")
     found = next((found for pattern in _RANKS if (found := re.search(pattern, said))), None)
     return None if found is None else math.prod(int(number) for number in found.groups())
+
+
+def _devices(about: Iterable[str]) -> list[int]:
+    return [int(found[1]) for line in about if (found := re.match(r"\s*#\s+Rank\s+([0-9]{1,7})\s", line))]
 
 
 def _version(about: Iterable[str]) -> Version | None:
@@ -227,11 +235,8 @@ def _version(about: Iterable[str]) -> Version | None:
 
 
 def _checked(
-    path: str | os.PathLike[str], about: Sequence[str], table: Sequence[_Line], collective: str, ranks: int | None
+    path: str | os.PathLike[str], about: Sequence[str], lines: Sequence[_Line], collective: str, ranks: int | None
 ) -> Log:
-    lines = [line for line in table if line.size_bytes > 0]
-    if not lines:
-        raise wrong("found no rows: the log is cut, or nothing was measured", path)
     for before, line in pairwise(lines):
         if line.size_bytes <= before.size_bytes:
             words = f"size is {line.size_bytes} after {before.size_bytes}, expected sizes that rise"
@@ -270,5 +275,7 @@ def _whole(about: Sequence[str], lines: Sequence[_Line]) -> Iterator[str]:
     text = any("(us)" in line for line in about)
     if text and not any("Avg bus bandwidth" in line for line in about):
         yield ": ends without '# Avg bus bandwidth', so larger sizes may be missing"
+    if len(devices := _devices(about)) > 1 and max(devices) == 0:
+        yield f": {len(devices)} processes are rank 0 each, as without MPI: each measured itself alone"
     if spoilt := [line.number for line in lines if line.wrong_values]:
         yield f":{spoilt[0]}: nccl-tests found wrong results in lines {some_of([str(one) for one in spoilt], 4)}"
