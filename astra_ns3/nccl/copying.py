@@ -19,7 +19,7 @@ SWITCHES_INCLUDED_US = 1.5
 
 @dataclass(frozen=True)
 class Work:
-    """What a channel costs. Times in microseconds, rates in GB/s (10**9 bytes on the wire), of one channel.
+    """What a channel costs. Times in microseconds, rates in GB/s (10**9 bytes of data), of one channel.
 
     ``start_us``: from the call to the first send. ``near_us``, ``far_us``: latency of a hop inside a server and between
     servers. ``near_wire``, ``far_wire``: bytes on the wire for one of data.
@@ -45,8 +45,12 @@ _FLAGS: Mapping[str, float] = MappingProxyType({"LL": 2.0, "LL128": 128 / 120, "
 # Copying of a channel with Simple. Hopper: one cluster of 10 x 8 H100 (all-reduce of 1, 2, 4, 8 GPUs a server; NCCL
 # 2.29.2): 16 channels of 20 GB/s give all four. Others: Hopper's times NCCL's rates of an NVLink, 20, 20.6, 40.1.
 _SIMPLE: Mapping[int, float] = MappingProxyType({70: 20.0, 80: 20.0, 90: 20.0, 100: 40.0})
-# LL: the tuner's bounds for one server (39, 87.7, 141 and 282 GB/s), with flags, over the channels of a DGX.
-_LL: Mapping[int, float] = MappingProxyType({70: 6.5, 80: 7.3, 90: 11.8, 100: 23.5})
+# LL: the tuner's bounds for one server (39, 87.7, 141 and 282 GB/s), over the channels of a DGX.
+_LL: Mapping[int, float] = MappingProxyType({70: 3.3, 80: 3.7, 90: 5.9, 100: 11.8})
+# LL128 has 120 bytes of data in 128.
+_LL128_SHARE = 120 / 128
+# Send/recv with Simple. Hopper: fitted on 10 x 8 H100 alone, one channel a peer (15.2 GB/s; NCCL 2.29.2).
+_SEND: Mapping[int, float] = MappingProxyType({70: 15.2, 80: 15.2, 90: 15.2, 100: 30.4})
 # NVLS: data that all heads of a server reduce. Hopper: 480 GB/s of bus bandwidth on 8 H100 (nccl-tests 212).
 _NVLS: Mapping[int, float] = MappingProxyType({90: 274.0, 100: 480.0})
 _NVLS_START_US, _NVLS_NEAR_US = 8.4, 6.0
@@ -63,13 +67,14 @@ def work_of(server: Server, algorithm: str, protocol: str, channels: int, gpus: 
     if algorithm in ("NVLS", "NVLSTree"):
         # Each head has a star; the switch reduces and multiplies, so ports carry 9/8 of the data instead of 14/8.
         carried = (gpus + 1) / (2 * (gpus - 1)) if gpus > 1 else 1.0
-        rate = _NVLS.get(of, _NVLS[90]) / gpus / channels * carried
+        rate = _NVLS.get(of, _NVLS[90]) / gpus / channels
         return Work(_NVLS_START_US, _NVLS_NEAR_US, _far(_TREE_FAR, "Simple"), rate, near_wire=carried)
     ring = algorithm != "Tree"
     scale = 1.0 if server.nvlinks else _PCI
     near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale
     far = _far(_TREE_FAR if not ring or gpus == 1 else _RING_FAR, protocol)
-    rate = {"LL": _LL[of], "LL128": _SIMPLE[of], "Simple": _SIMPLE[of]}[protocol]
+    simple = _SEND[of] if algorithm == "SendRecv" else _SIMPLE[of]
+    rate = {"LL": _LL[of], "LL128": simple * _LL128_SHARE, "Simple": simple}[protocol]
     flags = _FLAGS[protocol]
     return Work(_START[protocol], near, far, rate, flags, flags)
 

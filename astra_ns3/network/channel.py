@@ -15,9 +15,10 @@ _Numbers = npt.NDArray[np.int64]
 class ChannelCosts:
     """What one channel of a collective library, such as NCCL, costs its NPUs, in place of the costs of endpoints.
 
-    ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A message is handled once its
-    latency (``near_ps`` from the same server, ``far_ps`` from another) has passed since it came, what came before it in
-    its lane is handled, and ``copy_bytes_per_us`` have copied it (0: in no time). A message has
+    ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A kernel copies
+    what comes in a lane, one message after the other, at ``copy_bytes_per_us`` (0: in no time): a message from another
+    server once all of it is there, one from the same server from when it is sent on, since there the sender's kernel
+    writes where the receiver's reads. ``near_ps`` or ``far_ps`` pass after that. A message has
     ``..._wire_per_mille`` bytes on the wire for 1,000 of data. Messages without blocks cost nothing. ``channel``: its
     number; a transport gives each channel connections of its own.
     """

@@ -186,7 +186,7 @@ class _GroupPlan:
         of_rank = part.bytes if kind is CollectiveKind.ALL_GATHER else -(-part.bytes // ranks)
         chunk = choice.chunk_bytes * part.channels
         loops = min(max(-(-of_rank // chunk), 1), _MOST_LOOPS)
-        slices = max(choice.chunk_bytes // choice.slice_bytes, 1) if of_rank >= chunk else 1
+        slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
         return channel_ring(kind, ranks, ChannelCut(loops, slices))
 
     def _tree(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:

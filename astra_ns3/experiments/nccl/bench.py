@@ -92,7 +92,7 @@ def bench(
         played.run()
         return list(played.rows(network))
     finally:
-        native.close(process_ends=True)
+        native.close()
 
 
 class _Played:
@@ -222,5 +222,4 @@ def _copying_us(phase: Phase) -> float:
     first = np.flatnonzero(np.diff(step[order], prepend=-1))
     largest = np.maximum.reduceat(sizes[order], first) if len(first) else sizes
     busiest = np.bincount(player[order][first], weights=largest).max(initial=0.0) if len(first) else 0.0
-    wire = channel.costs.near_wire_per_mille / 1_000
-    return float(busiest) * wire / max(channel.costs.copy_bytes_per_us, 1)
+    return float(busiest) / max(channel.costs.copy_bytes_per_us, 1)

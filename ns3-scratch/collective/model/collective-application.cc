@@ -177,30 +177,29 @@ CollectiveApplication::Receive(const CollectiveMessage& message)
     m_receivedBytes += message.bytes;
     m_receivedMessages++;
     Phase& phase = m_phases[message.instance];
-    const int64_t nowPs = FabricNowPs();
+    const Early arrived{message.row, message.startPs, FabricNowPs()};
     if (phase.schedule)
     {
         const auto reception = phase.schedule->GetReception(message.row);
         if (reception.slot == phase.GetLane(reception.lane).slot)
         {
-            Handle(message.instance, phase, message.row, reception, nowPs);
+            Handle(message.instance, phase, arrived, reception);
             return;
         }
     }
-    phase.early.push_back({message.row, nowPs});
+    phase.early.push_back(arrived);
 }
 
 void
 CollectiveApplication::Handle(uint64_t instance,
                               Phase& phase,
-                              uint32_t row,
-                              const CollectiveSchedule::Reception& reception,
-                              int64_t arrivalPs)
+                              const Early& arrived,
+                              const CollectiveSchedule::Reception& reception)
 {
-    phase.GetLane(reception.lane).arrived.push_back(row);
+    phase.GetLane(reception.lane).arrived.push_back(arrived.row);
     if (phase.group->channel)
     {
-        HandledLater(ChannelDelayPs(phase, row, reception, arrivalPs), instance, reception.lane);
+        HandledLater(ChannelDelayPs(phase, arrived, reception), instance, reception.lane);
         return;
     }
     const int64_t delayPs = EndpointDelayPs(phase);
@@ -209,7 +208,7 @@ CollectiveApplication::Handle(uint64_t instance,
         HandledLater(delayPs, instance, reception.lane);
         return;
     }
-    const uint64_t bytes = phase.schedule->RowBytes(row, phase.bytes);
+    const uint64_t bytes = phase.schedule->RowBytes(arrived.row, phase.bytes);
     const auto accessNs = static_cast<int64_t>(bytes / m_costs.reductionBytesPerNs);
     const int64_t costPs = REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
     // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
@@ -222,10 +221,9 @@ CollectiveApplication::Handle(uint64_t instance,
 }
 
 int64_t
-CollectiveApplication::ChannelDelayPs(const Phase& phase,
-                                      uint32_t row,
-                                      const CollectiveSchedule::Reception& reception,
-                                      int64_t arrivalPs) const
+CollectiveApplication::ChannelDelayPs(Phase& phase,
+                                      const Early& arrived,
+                                      const CollectiveSchedule::Reception& reception)
 {
     if (reception.isSignal)
     {
@@ -233,15 +231,19 @@ CollectiveApplication::ChannelDelayPs(const Phase& phase,
     }
     const ChannelCosts& channel = *phase.group->channel;
     const bool isNear = channel.IsNear(reception.sender, phase.rank);
-    const int64_t readyPs = arrivalPs + (isNear ? channel.nearPs : channel.farPs);
-    const int64_t waitPs = std::max<int64_t>(readyPs - FabricNowPs(), 0);
-    if (channel.copyBytesPerUs == 0)
+    int64_t copyPs = 0;
+    if (channel.copyBytesPerUs > 0)
     {
-        return waitPs;
+        const uint64_t bytes = phase.schedule->RowBytes(arrived.row, phase.bytes);
+        copyPs = static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US /
+                                      channel.copyBytesPerUs);
     }
-    const uint64_t bytes = channel.WireBytes(phase.schedule->RowBytes(row, phase.bytes), isNear);
-    const auto copyPs = static_cast<unsigned __int128>(bytes) * PS_PER_US / channel.copyBytesPerUs;
-    return waitPs + static_cast<int64_t>(copyPs);
+    Lane& lane = phase.GetLane(reception.lane);
+    const int64_t beginPs = std::max(isNear ? arrived.startPs : arrived.arrivalPs, lane.freePs);
+    const int64_t copiedPs = std::max(arrived.arrivalPs, beginPs + copyPs);
+    lane.copiedPs = std::max(lane.copiedPs, copiedPs); // what comes in one step: side by side
+    const int64_t handledPs = copiedPs + (isNear ? channel.nearPs : channel.farPs);
+    return std::max<int64_t>(handledPs - FabricNowPs(), 0);
 }
 
 void
@@ -335,6 +337,7 @@ CollectiveApplication::Handled(uint64_t instance, uint32_t number)
     {
         lane.slot++;
         lane.handled = 0;
+        lane.freePs = lane.copiedPs;
         lane.arrived.clear();
         HandleEarly(instance, phase);
     }
@@ -356,7 +359,7 @@ CollectiveApplication::HandleEarly(uint64_t instance, Phase& phase)
         const auto reception = phase.schedule->GetReception(one.row);
         if (reception.slot == phase.GetLane(reception.lane).slot)
         {
-            Handle(instance, phase, one.row, reception, one.arrivalPs);
+            Handle(instance, phase, one, reception);
         }
         else
         {

@@ -19,16 +19,18 @@ namespace ns3
 /**
  * What one channel of a collective library costs its NPUs, in place of EndpointCosts.
  *
- * A message is handled once its latency has passed since it came, and the kernel that copies has
- * done what came before it in its lane; copying takes bytes / copyBytesPerUs. Signals, which carry
- * no block, cost nothing.
+ * A kernel copies what comes in a lane, one message after the other, in bytes / copyBytesPerUs. From
+ * another server a message is copied once it is there as a whole; inside a server the sender's
+ * kernel writes where the receiver's reads, so copying begins when the message is sent. The
+ * latency passes after that, and the kernel goes on meanwhile. Signals, which carry no block, cost
+ * nothing.
  */
 struct ChannelCosts
 {
     int64_t startPs{0};            //!< before the first sends
     int64_t nearPs{0};             //!< latency of a message from the same server
     int64_t farPs{0};              //!< latency of a message from another one
-    uint64_t copyBytesPerUs{0};    //!< bytes on the wire that are copied; 0: in no time
+    uint64_t copyBytesPerUs{0};    //!< data that is copied; 0: in no time
     uint32_t nearWirePerMille{0};  //!< bytes on the wire for 1,000 of data, inside a server
     uint32_t farWirePerMille{0};   //!< the same between servers
     uint32_t channel{0};           //!< number, which a transport may give connections of its own
@@ -157,10 +159,11 @@ class CollectiveApplication : public Application
   private:
     class HandledEvent;
 
-    /// A row that has arrived before its turn.
+    /// A row that has arrived, perhaps before its turn.
     struct Early
     {
         uint32_t row;      //!< which
+        int64_t startPs;   //!< when it was sent
         int64_t arrivalPs; //!< when it arrived
     };
 
@@ -172,6 +175,8 @@ class CollectiveApplication : public Application
         uint32_t slots{0};                                 //!< its reception steps
         uint32_t slot{0};                                  //!< reception step being handled
         uint32_t handled{0};                               //!< receptions of it that are handled
+        int64_t freePs{0};             //!< when a channel's kernel had copied the steps before
+        int64_t copiedPs{0};           //!< when it has copied what came in this step
         std::vector<uint32_t> arrived; //!< rows arrived in this step, for a report
 
         /// \return whether nothing is left to send and to handle
@@ -208,17 +213,15 @@ class CollectiveApplication : public Application
 
     /// The first endpoint delay of a phase has passed.
     void Start(uint64_t instance);
-    /// Begin to handle a row whose turn has come. \param arrivalPs when it arrived
+    /// Begin to handle a row whose turn has come.
     void Handle(uint64_t instance,
                 Phase& phase,
-                uint32_t row,
-                const CollectiveSchedule::Reception& reception,
-                int64_t arrivalPs);
-    /// \return in how long a channel has handled a row that arrived at a time
-    int64_t ChannelDelayPs(const Phase& phase,
-                           uint32_t row,
-                           const CollectiveSchedule::Reception& reception,
-                           int64_t arrivalPs) const;
+                const Early& arrived,
+                const CollectiveSchedule::Reception& reception);
+    /// \return in how long a channel has handled a row whose turn has come
+    static int64_t ChannelDelayPs(Phase& phase,
+                                  const Early& arrived,
+                                  const CollectiveSchedule::Reception& reception);
     /// Have a reception handled after a while.
     void HandledLater(int64_t delayPs, uint64_t instance, uint32_t lane);
     /// A reception is handled: go on.
