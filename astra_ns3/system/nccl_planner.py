@@ -38,6 +38,7 @@ _AT_ONCE = 8
 _PER_MILLE = 1_000
 _BYTES_PER_US = 1_000  # of a GB/s
 _OF_RINGS = {CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER}
+_STARS = ("NVLS", "NVLSTree")
 _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
 
@@ -116,7 +117,7 @@ class _GroupPlan:
 
     def _parts(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
         """What each channel plays, with its share of the bytes."""
-        stars = choice.algorithm in ("NVLS", "NVLSTree")
+        stars = choice.algorithm in _STARS
         if kind in _OF_RINGS and not stars and (choice.algorithm != "Tree" or not self._is_even):
             for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
                 yield Part(number, 1, share, self._rings[number % len(self._rings)])
@@ -216,7 +217,8 @@ class _GroupPlan:
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
 
     def _work(self, algorithm: str, protocol: str, channels: int) -> Work:
-        return work_of(self._config.built, algorithm, protocol, channels, self._communicator.gpus_per_server)
+        heads = len(nvls_heads(self._communicator)) if algorithm in _STARS else 1
+        return work_of(self._config.built, algorithm, protocol, channels, self._communicator.gpus_per_server, heads)
 
     def _costs(self, part: Part, work: Work, kernels: float = 1.0) -> ChannelCosts:
         """The costs of a part, whose lanes have so much of a kernel each."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from astra_ns3.config.topology.kinds import FlatTopology, Hierarchical, RailOptimised, ScaleUp
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.grids import grid_links
 from astra_ns3.topology.wiring import Wiring
 
@@ -25,7 +25,10 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
         wiring.switch(outside.switch_configs[switch], outside.switch_levels[switch], outside.switch_names[switch])
     if config.shared:
         wiring.levels = [level + 1 for level in wiring.levels]
-    inside = _Inside(wiring, config.scale_up, config.nodes, config.npus_per_node, 1 if config.shared else -1)
+    on_scale_up = config.shared and not config.behind_pcie
+    if config.behind_pcie:
+        pcie = wiring.switches(config.nodes * config.nics, outside.switch_configs[0], 1, "pcie")
+    inside = _Inside(wiring, config.scale_up, config.nodes, config.npus_per_node, 1 if on_scale_up else -1)
 
     def moved(node: int) -> int:
         """Where a node of the scale-out network is in the whole."""
@@ -33,6 +36,8 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
             return node - outside.hosts + config.npu_count()
         if not config.shared:
             return node
+        if config.behind_pcie:
+            return pcie + node
         box, nic = divmod(node, config.nics)
         return inside.outlet(box, nic, config.nics)
 
@@ -40,8 +45,18 @@ def hierarchical(config: Hierarchical, build: Callable[[FlatTopology], Graph]) -
         nic = min(link.a, link.b) < outside.hosts
         kind, cost = ("scale-out", inside.outwards) if nic else (link.kind, link.cost)
         wiring.links.append(replace(link, a=moved(link.a), b=moved(link.b), kind=kind, cost=cost))
+        if nic and config.behind_pcie:
+            _join_to_pcie(wiring, config, link, pcie, inside.outwards)
     inside.join()
     return wiring.graph(config, host_boxes=inside.boxes)
+
+
+def _join_to_pcie(wiring: Wiring, config: Hierarchical, link: Link, pcie: int, cost: int) -> None:
+    """Join the NPUs next to a NIC to its PCIe switch; ``link``: the NIC's to the scale-out network."""
+    nic = min(link.a, link.b)
+    sharing = config.npus_per_node // config.nics
+    for npu in range(nic * sharing, (nic + 1) * sharing):
+        wiring.links.append(replace(link, a=npu, b=pcie + nic, delay_ps=0, kind="scale-out", cost=cost))
 
 
 def rail_optimised(config: RailOptimised) -> Graph:

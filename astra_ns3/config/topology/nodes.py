@@ -127,7 +127,10 @@ class Hierarchical(_Nodes):
 
     kind: Literal["hierarchical"]
     nics_per_node: Count | None = None
-    """Absent: one for each NPU. Fewer are shared: the node's scale-up switches carry them."""
+    """Absent: one for each NPU. Fewer are shared."""
+    shared_nics: Literal["scale-up", "pcie"] = "scale-up"
+    """Where fewer NICs than NPUs are: on the node's scale-up switches, or each on a PCIe switch of its own, which joins
+    it to the NPUs next to it at the NIC's rate."""
     scale_out: Annotated[FlatTopology, Field(discriminator="kind")]
 
     @classmethod
@@ -146,9 +149,14 @@ class Hierarchical(_Nodes):
             f"found {nics}, expected a divisor of npus_per_node, {self.npus_per_node}",
         )
         refuse_key(
-            bool(self.shared and self.scale_up.kind == "full-mesh"),
+            self.shared and self.shared_nics == "scale-up" and self.scale_up.kind == "full-mesh",
             "nics_per_node",
-            f"{nics} NICs for {self.npus_per_node} NPUs need scale_up of kind switch or ring",
+            f"{nics} NICs for {self.npus_per_node} NPUs need scale_up of kind switch or ring, or shared_nics: pcie",
+        )
+        refuse_key(
+            not self.shared and self.shared_nics != "scale-up",
+            "shared_nics",
+            f"has no effect with a NIC for each of {self.npus_per_node} NPUs; leave it out",
         )
         for key in _OWN_KEYS:
             refuse_key(
@@ -173,6 +181,11 @@ class Hierarchical(_Nodes):
     def shared(self) -> bool:
         """Whether NPUs share NICs."""
         return self.nics < self.npus_per_node
+
+    @property
+    def behind_pcie(self) -> bool:
+        """Whether NPUs share NICs behind PCIe switches."""
+        return self.shared and self.shared_nics == "pcie"
 
     def nic_bps(self) -> float:
         """An NPU's share of its node's NICs."""

@@ -29,7 +29,8 @@ def network_of(server: Server, servers: int, gpus: int) -> NetworkConfig:
             "nodes": servers,
             "npus_per_node": gpus,
             "nics_per_node": nics,
-            "scale_up": _scale_up(server, gpus, nics),
+            "shared_nics": "pcie" if nics < gpus else "scale-up",
+            "scale_up": _scale_up(server, gpus),
             "scale_out": {
                 "kind": "single-switch",
                 "link": {"rate": f"{rate:g}Gbps", "delay": _FAR_DELAY},
@@ -49,10 +50,9 @@ def _nics(server: Server, gpus: int) -> int:
     return next(nics for nics in range(min(used, gpus), 0, -1) if gpus % nics == 0)
 
 
-def _scale_up(server: Server, gpus: int, nics: int) -> dict[str, Json]:
+def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
     rate = nvlink_gbytes_per_s(server) * 8
-    joined_by_pairs = not server.switched and gpus > 1
-    if joined_by_pairs and nics == gpus and _alike(server, gpus):
+    if not server.switched and gpus > 1 and _alike(server, gpus):
         links = server.pairs[0][2]
         return {"kind": "full-mesh", "link": {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}}
     return {
