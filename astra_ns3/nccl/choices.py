@@ -130,7 +130,7 @@ def possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algori
         return kind is CollectiveKind.ALL_REDUCE
     if algorithm == "PAT":
         one_gpu = communicator.gpus_per_server == 1 and communicator.servers > 1
-        return parted and one_gpu and rules >= (2, 23) and not communicator.sockets
+        return parted and one_gpu and rules >= (2, 23) and communicator.environment.pat_enable != 0
     if not (parted or kind is CollectiveKind.ALL_REDUCE):
         return False
     if algorithm.startswith("NVLS"):

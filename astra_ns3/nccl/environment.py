@@ -26,3 +26,4 @@ class Environment:
     net_gdr_level: str | None = None
     nthreads: int | None = None
     p2p_net_chunksize: int | None = None
+    pat_enable: int | None = None

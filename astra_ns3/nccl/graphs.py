@@ -17,7 +17,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import MAX_DIRECT_HEADS, MAX_NVLS_HEADS, max_channels, speed_steps
 from astra_ns3.nccl.links import Links, links_of
-from astra_ns3.nccl.search import Channel, Shape, Way, search
+from astra_ns3.nccl.search import Channel, Shape, Way, most_channels, search
 
 GraphKind = Literal["ring", "tree", "nvls", "collnet_direct", "collnet_chain"]
 PathType = Literal["LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"]
@@ -129,6 +129,8 @@ def _widest_ring(communicator: Communicator, links: Links) -> Graph | None:
             if way == "far" and best is not None:
                 continue
             shape = Shape("ring", step, step, most, communicator.servers > 1, cross, way, same)
+            if best is not None and most_channels(links, shape) * step <= best.channels * best.bw_intra:
+                continue
             best = _better(best, _graph(links, shape, search(links, shape)), communicator)
             if best is not None and (best.channels == most or best.channels * best.bw_inter >= links.total):
                 return best
@@ -239,7 +241,7 @@ def _tree(
     start = _first_step(communicator, links, channels, ring=False)
     for i, step in enumerate(steps[start:], start):
         for shape in _tree_shapes(communicator, patterns, step, channels):
-            found = search(links, shape)
+            found = search(links, shape) if most_channels(links, shape) >= channels else ()
             if len(found) == channels:
                 return _raised_tree(links, shape, found, steps[:i])
     return _fallback(links, patterns[0])
@@ -268,7 +270,7 @@ def _raised_tree(links: Links, shape: Shape, found: tuple[Channel, ...], wider: 
         if best.bw_intra >= 2 * best.bw_inter:
             break
         raised = replace(shape, bw_intra=step)
-        channels = search(links, raised)
+        channels = search(links, raised) if most_channels(links, raised) >= shape.most else ()
         if len(channels) < shape.most:
             break
         best = _graph(links, raised, channels) or best

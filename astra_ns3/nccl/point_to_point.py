@@ -85,7 +85,7 @@ def _step_bytes(communicator: Communicator, protocol: Protocol) -> int:
     environment, server = communicator.environment, communicator.server
     if communicator.servers > 1:
         twice = server.cpu == "arm" and server.compute_capability >= 100 and communicator.version.rules >= (2, 29)
-        step = (2 if twice else 1) * (getattr(environment, "p2p_net_chunksize", None) or 128 * _K)
+        step = (2 if twice else 1) * (environment.p2p_net_chunksize or 128 * _K)
     else:
         step = 512 * _K if links_of(communicator).all_nvlink else 128 * _K
     return min(step, (environment.buffsize or BUFFER_BYTES["Simple"]) // SLOTS)
