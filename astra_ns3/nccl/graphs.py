@@ -126,7 +126,7 @@ def _widest_ring(communicator: Communicator, links: Links) -> Graph | None:
         if best is not None and step / best.bw_inter <= _MUCH_SLOWER:
             break
         for cross, way, same in _tries(communicator):
-            if way == "far" and best is not None:
+            if way in ("host", "far") and best is not None:
                 continue
             shape = Shape("ring", step, step, most, communicator.servers > 1, cross, way, same)
             if best is not None and most_channels(links, shape) * step <= best.channels * best.bw_intra:
@@ -146,7 +146,7 @@ def _tries(communicator: Communicator) -> Iterator[tuple[int, Way, bool]]:
     allowed = setting if len(communicator.server.nics) > 1 else 0
     crossed = 2 if communicator.version.rules >= (2, 23) else 1
     kinds = {0: (0,), 1: (1,)}.get(allowed, (0, crossed))
-    ways: tuple[Way, ...] = ("direct", "relay", "far")
+    ways: tuple[Way, ...] = ("direct", "relay", "host", "far")
     yield from ((cross, way, same) for cross in kinds for way in ways for same in (True, False))
 
 
@@ -178,9 +178,8 @@ def _graph(links: Links, shape: Shape, channels: tuple[Channel, ...]) -> Graph |
 def _type_inter(links: Links, shape: Shape) -> PathType:
     if not shape.several:
         return "PIX"
-    if shape.way == "relay":
-        return "PXN"
-    return "SYS" if shape.way == "far" else direct_type(links)
+    types: dict[Way, PathType] = {"relay": "PXN", "host": "PHB", "far": "SYS"}
+    return types.get(shape.way, direct_type(links))
 
 
 def direct_type(links: Links) -> PathType:
@@ -212,7 +211,8 @@ def _duplicated(graph: Graph, communicator: Communicator, most: int) -> Graph:
 
 def _raised_ring(graph: Graph, communicator: Communicator, links: Links) -> Graph:
     """Return a wider ring with at least as many channels, if there is one."""
-    way: Way = "relay" if graph.type_inter == "PXN" else "far" if graph.type_inter == "SYS" else "direct"
+    ways: dict[PathType, Way] = {"PXN": "relay", "SYS": "far"}
+    way = ways.get(graph.type_inter, "direct")
     most, best = max_channels(communicator.version.rules) // 2, graph
     for step in reversed(_steps(communicator)):
         if step > graph.bw_inter:
@@ -256,7 +256,7 @@ def _tree_shapes(
     """A plain tree is tried before far NICs are, from Hopper on; trees don't go through another GPU to a NIC."""
     several = communicator.servers > 1
     new = communicator.server.compute_capability >= 90
-    ways: tuple[Way, ...] = ("direct", "far") if several else ("direct",)
+    ways: tuple[Way, ...] = ("direct", "host", "far") if several else ("direct",)
     for way in ways:
         for pattern in patterns if new or len(patterns) == 1 else patterns[:1]:
             for same in (True, False):

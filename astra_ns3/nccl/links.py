@@ -36,7 +36,7 @@ class Links:
     """Links of the used GPUs of one server, widths in GB/s a direction.
 
     ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets;
-    ``relay``: a GPU may send through another one to that one's NIC (PXN).
+    ``relay``: a GPU may send through another one to that one's NIC (PXN); ``half``: GPUs of one socket.
     """
 
     gpus: int
@@ -47,6 +47,7 @@ class Links:
     socket: float
     nics: tuple[NicLink, ...]
     relay: bool
+    half: int
     compute_capability: int
     cpu: str
 
@@ -91,6 +92,7 @@ def links_of(communicator: Communicator) -> Links:
         socket=_between_sockets(server, rules),
         nics=tuple(_nics(server, used, direct)),
         relay=(switched or bool(pairs)) and direct and communicator.environment.pxn_disable != 1,
+        half=max(1, server.gpus // 2),
         compute_capability=server.compute_capability,
         cpu=server.cpu,
     )

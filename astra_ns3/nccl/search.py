@@ -17,8 +17,8 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.links import Links, NicLink
 
 Pattern = Literal["ring", "tree", "balanced_tree"]
-Way = Literal["direct", "relay", "far"]
-"""How a channel returns to a NIC: from a GPU next to it, through such a GPU (PXN), or through the CPU."""
+Way = Literal["direct", "relay", "host", "far"]
+"""How a channel returns to a NIC: from a GPU next to it, through such a GPU (PXN), through a CPU, or through both."""
 
 _STEPS, _LARGE, _STEPS_OF_LARGE = 2000, 16, 200  # a step of 72 GPUs takes as long as nine of 8
 _SLACK = 1e-3  # NCCL rounds to thousandths
@@ -177,13 +177,19 @@ class _Search:
         out: list[Use] = [(("nic out", nic.number, 0), width)]
         way = way or self.shape.way
         if gpu in nic.near:
-            host = _INTEL_PEER if nic.reach == "phb" and self.links.cpu == "intel" else 1.0
-            return [*out, (("pci out", gpu, 0), width * host)]
+            return [*out, (("pci out", gpu, 0), width * (self.host if nic.reach == "phb" else 1.0))]
         if way == "relay" and self.links.relay:
             return [*out, *self.hop(gpu, nic.local, width), (("pci out", nic.local, 0), width)]
+        if way in ("host", "far") and (gpu < self.links.half) == (nic.local < self.links.half):
+            return [*out, (("pci out", gpu, 0), width * self.host)]
         if way == "far":
             return [*out, (("pci out", gpu, 0), width), (("socket", 0, 0), width)]
         return [(("none", 0, 0), 1.0)]
+
+    @property
+    def host(self) -> float:
+        """What a GPU's writes through its CPU cost of the link."""
+        return _INTEL_PEER if self.links.cpu == "intel" else 1.0
 
     def hop(self, a: int, b: int, width: float) -> list[Use]:
         if self.links.switched:
