@@ -55,17 +55,25 @@ class Graph:
 def graph_of(communicator: Communicator, kind: GraphKind) -> Graph:
     """Return the graph of an algorithm; one without channels if it doesn't exist on these servers."""
     links = links_of(communicator)
-    if kind == "ring":
-        return _ring(communicator, links)
-    if kind == "tree":
-        return _tree(communicator, links, graph_of(communicator, "ring").channels)
+    if kind in ("ring", "tree"):
+        return _rings_and_trees(communicator)[kind == "tree"]
     if kind == "nvls":
         return _nvls(communicator, links) if has_nvls(communicator) else _none("nvls")
     if not has_collnet(communicator):
         return _none("collnet_direct" if kind == "collnet_direct" else "tree")
     if kind == "collnet_direct":
         return _collnet_direct(communicator, links)
-    return _tree(communicator, links, graph_of(communicator, "ring").channels, patterns=("tree",))
+    return _tree(communicator, links, _ring(communicator, links), patterns=("tree",))
+
+
+@cache
+def _rings_and_trees(communicator: Communicator) -> tuple[Graph, Graph]:
+    """Return both with as many channels as the one that has fewer."""
+    links = links_of(communicator)
+    ring = _ring(communicator, links)
+    tree = _tree(communicator, links, ring)
+    count = min(ring.channels, tree.channels)
+    return replace(ring, channels=count), replace(tree, channels=count)
 
 
 def has_nvls(communicator: Communicator) -> bool:
@@ -229,15 +237,14 @@ def _raised_ring(graph: Graph, communicator: Communicator, links: Links) -> Grap
 def _tree(
     communicator: Communicator,
     links: Links,
-    channels: int,
+    ring: Graph,
     patterns: tuple[Literal["tree", "balanced_tree"], ...] = ("balanced_tree", "tree"),
 ) -> Graph:
     if _through_cpu(communicator, links):
-        ring = graph_of(communicator, "ring")
         return replace(ring, pattern="tree" if links.gpus == 1 else "balanced_tree")
     if links.gpus == 1:
         patterns = ("tree",)
-    steps = _steps(communicator)
+    steps, channels = _steps(communicator), ring.channels
     start = _first_step(communicator, links, channels, ring=False)
     for i, step in enumerate(steps[start:], start):
         for shape in _tree_shapes(communicator, patterns, step, channels):
