@@ -16,15 +16,11 @@ from typing import Literal
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import MAX_DIRECT_HEADS, MAX_NVLS_HEADS, max_channels, speed_steps
-from astra_ns3.nccl.links import Links, links_of
+from astra_ns3.nccl.links import Links, PathType, links_of
 from astra_ns3.nccl.search import Channel, Shape, Way, most_channels, search
 
 GraphKind = Literal["ring", "tree", "nvls", "collnet_direct", "collnet_chain"]
-PathType = Literal["LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"]
 GraphPattern = Literal["ring", "balanced_tree", "tree", "nvls", "collnet_direct"]
-#: From near to far, as NCCL compares them.
-PATH_TYPES: tuple[PathType, ...] = ("LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")
-
 _DUPLICATED_FROM, _WIDE = 25.0, 50.0
 _MUCH_SLOWER = 0.49
 _FALLBACK = 0.1
@@ -187,16 +183,7 @@ def _type_inter(links: Links, shape: Shape) -> PathType:
     if not shape.several:
         return "PIX"
     types: dict[Way, PathType] = {"relay": "PXN", "host": "PHB", "far": "SYS"}
-    return types.get(shape.way, direct_type(links))
-
-
-def direct_type(links: Links) -> PathType:
-    """Return the path from a GPU to the NIC next to it; Grace's, over NVLink-C2C and the CPU, is P2C."""
-    reach = min((nic.reach for nic in links.nics), key=("pix", "pxb", "phb", "sys").index, default="sys")
-    if reach == "phb" and links.cpu == "arm" and links.compute_capability >= 90:
-        return "P2C"
-    types: dict[str, PathType] = {"pix": "PIX", "pxb": "PXB", "phb": "PHB", "sys": "SYS"}
-    return types[reach]
+    return types.get(shape.way, links.near)
 
 
 def _duplicated(graph: Graph, communicator: Communicator, most: int) -> Graph:
@@ -305,7 +292,7 @@ def _nvls(communicator: Communicator, links: Links) -> Graph:
         count = min(len(heads), int(links.nvlink / step + 1e-6) - 1) if step <= width else 0
         wider = communicator.version.rules >= (2, 19) and count * step > best.channels * best.bw_inter
         if count > best.channels or wider:
-            best = _nvls_graph(links, count, step, direct_type(links), heads)
+            best = _nvls_graph(links, count, step, links.near, heads)
     return _raised_nvls(best, communicator, width)
 
 
@@ -343,7 +330,7 @@ def _collnet_direct(communicator: Communicator, links: Links) -> Graph:
     start = _first_step(communicator, links, ring=False)
     for i, step in enumerate(steps[start:], start):
         if step <= width and _direct_fits(links, len(heads), step):
-            graph = replace(_nvls_graph(links, len(heads), step, direct_type(links), heads), pattern="collnet_direct")
+            graph = replace(_nvls_graph(links, len(heads), step, links.near, heads), pattern="collnet_direct")
             graph = _duplicated(graph, communicator, most)
             return _raised_direct(graph, links, steps[:i])
     return _none("collnet_direct")

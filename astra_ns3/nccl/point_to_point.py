@@ -15,7 +15,6 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.channels import channels_per_peer, p2p_channels, power_of_2
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import BUFFER_BYTES, P2P_AT_ONCE, SLOTS, Protocol
-from astra_ns3.nccl.graphs import direct_type
 from astra_ns3.nccl.links import links_of
 from astra_ns3.nccl.rounding import divided_up, rounded_up
 
@@ -62,8 +61,7 @@ def p2p_of(communicator: Communicator, bytes: int, remote: bool | None = None) -
 def uses_pxn(communicator: Communicator) -> bool:
     """Return whether a message may leave by the NIC next to another GPU of its server, joined by NVLink."""
     links = links_of(communicator)
-    near = direct_type(links) in ("PIX", "PXB", *(("P2C",) if communicator.version.rules >= (2, 27) else ()))
-    return communicator.servers > 1 and links.gpus > 1 and links.relay and near
+    return communicator.servers > 1 and links.gpus > 1 and links.relay
 
 
 def _counts_parts_first(communicator: Communicator) -> bool:

@@ -157,3 +157,25 @@ def test_channels_per_peer_on_h100(make: Make, servers: int, expected: list[int]
 def test_versions_outside_have_the_nearest_rules(make: Make) -> None:
     for near, outside in (("2.18", "2.10"), ("2.30", "3.1")):
         assert graph_of(make("h100", 10, 8, near), "ring") == graph_of(make("h100", 10, 8, outside), "ring")
+
+
+def test_gpudirect_reaches_as_far_as_its_level(make: Make) -> None:
+    # by default PXB: Slingshot's NICs behind the host bridge need NCCL_NET_GDR_LEVEL=PHB, and PXN stays off
+    for settings in ({}, {"net_gdr_level": "PHB"}):
+        assert graph_of(make("4 a100", 2, 4, **settings), "ring").type_inter == "PHB"
+    assert graph_of(make("h100", 2, 4, net_gdr_level="LOC"), "ring").type_inter == "PHB"
+    assert graph_of(make("h100", 2, 4, sockets=True), "ring").type_inter == "PHB"
+
+
+def test_grace_reaches_its_nic_over_c2c_since_2_27_and_relays_since_2_28(make: Make) -> None:
+    types = [graph_of(make("nvl72", 2, 4, version), "tree").type_inter for version in ("2.26", "2.27", "2.28")]
+    assert types == ["PHB", "P2C", "P2C"]
+    rings = [graph_of(make("nvl72", 2, 4, version), "ring").type_inter for version in ("2.27", "2.28")]
+    assert rings == ["P2C", "PXN"]
+
+
+def test_one_nic_for_all_gpus_gives_channels_in_one_order(make: Make) -> None:
+    graph = graph_of(make("2 over PCIe", 4, 2), "ring")
+    assert graph.same_channels
+    assert set(graph.orders) == {(0, 1)}
+    assert graph.nics[0] == (0, 0)
