@@ -40,14 +40,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """What NCCL runs. ``chunk_bytes``: that a step of the algorithm moves on one channel, payload alone; of it
-    ``slice_bytes`` are passed on at a time; ``slots``: steps of a buffer, of which a chunk of a ring takes several.
+    """What NCCL runs.
+
+    ``part_bytes``: the largest part of the call that one channel moves; ``chunk_bytes``: payload that a step of the
+    algorithm moves on one channel; ``slice_bytes``: of it, what is passed on at a time; ``slots``: steps of a buffer, of
+    which a chunk of a ring takes several.
     """
 
     algorithm: Algorithm
     protocol: Protocol
     channels: int
     threads: int
+    part_bytes: int
     chunk_bytes: int
     slice_bytes: int
     slots: int
@@ -83,6 +87,7 @@ def choose(communicator: Communicator, kind: CollectiveKind, bytes: int, in_plac
         protocol=best.protocol,
         channels=channels,
         threads=threads,
+        part_bytes=part,
         chunk_bytes=chunk,
         slice_bytes=chunk // steps * slices,
         slots=SLOTS,

@@ -296,3 +296,22 @@ def test_a_choice_takes_less_than_a_millisecond_once_the_graphs_are_known(make: 
     for size in range(100):
         choose(communicator, ALL_REDUCE, size * MIB)
     assert (time.perf_counter() - begun) / 100 < 5e-3  # a busy machine may take five times as long
+
+
+def test_parts_of_channels_make_up_the_call(make: Make) -> None:
+    rings = {"algo": "Ring", "proto": "Simple"}
+    assert choose(make("h100", 2, 8, **rings), ALL_REDUCE, GIB).part_bytes == GIB // 16
+    for protocol in PROTOCOLS:
+        for size in (1, 1000, 77_777, 5 * MIB, GIB):
+            for kind in (ALL_REDUCE, ALL_GATHER, CollectiveKind.BROADCAST):
+                choice = choose(make("h100", 3, 8, algo="Ring", proto=protocol), kind, size)
+                assert choice.part_bytes <= size <= choice.part_bytes * choice.channels
+
+
+def test_the_change_to_rings_on_10_servers_is_where_both_times_meet(make: Make) -> None:
+    # 1.4 x 736.4 us + b / 194.4 = 150.4 us + b / 184.3 (GB/s): 3.1 GB
+    meets = (1.4 * 736.4 - 150.4) * 1000 / (158 / 80 / 364 - 158 / 80 / 384)
+    communicator = make("h100", 10, 8)
+    assert choose(communicator, ALL_REDUCE, int(meets * 0.999)).algorithm == "NVLSTree"
+    assert choose(communicator, ALL_REDUCE, int(meets * 1.001)).algorithm == "Ring"
+    assert meets == pytest.approx(3.1e9, rel=0.01)
