@@ -43,8 +43,8 @@ class Choice:
     """What NCCL runs.
 
     ``part_bytes``: the largest part of the call that one channel moves; ``chunk_bytes``: payload that a step of the
-    algorithm moves on one channel; ``slice_bytes``: of it, what is passed on at a time; ``slots``: steps of a buffer, of
-    which a chunk of a ring takes several.
+    algorithm moves on one channel; ``slice_bytes``: of it, what is passed on at a time; ``slots``: steps of a buffer,
+    of which a chunk of a ring takes several.
     """
 
     algorithm: Algorithm
