@@ -24,7 +24,7 @@ def ring_channels(communicator: Communicator) -> int:
     """Return the channels of rings and trees: those found, twice, and more in three cases; within what is set."""
     rules, ring = communicator.version.rules, graph_of(communicator, "ring")
     most = max_channels(rules)
-    count = min(most, 2 * min(ring.channels, graph_of(communicator, "tree").channels))
+    count = min(most, 2 * ring.channels)
     if has_collnet(communicator) and communicator.gpus_per_server > 1:
         chain = graph_of(communicator, "collnet_chain")
         count = min(most, count + count // 2) if chain.bw_intra > chain.bw_inter else count

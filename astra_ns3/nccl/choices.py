@@ -13,7 +13,8 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import unknown, wrong
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import ALGORITHMS, MAX_DIRECT_HEADS, MAX_NVLS_HEADS, PROTOCOLS, Algorithm, Protocol
-from astra_ns3.nccl.graphs import PATH_TYPES, Graph, PathType, graph_of, has_collnet, has_nvls
+from astra_ns3.nccl.graphs import Graph, graph_of, has_collnet, has_nvls
+from astra_ns3.nccl.links import PATH_TYPES, PathType
 
 FUNCTIONS: dict[CollectiveKind, str] = {
     CollectiveKind.BROADCAST: "Broadcast",
@@ -130,7 +131,7 @@ def possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algori
         return kind is CollectiveKind.ALL_REDUCE
     if algorithm == "PAT":
         one_gpu = communicator.gpus_per_server == 1 and communicator.servers > 1
-        return parted and one_gpu and rules >= (2, 23) and not communicator.sockets
+        return parted and one_gpu and rules >= (2, 23) and communicator.environment.pat_enable != 0
     if not (parted or kind is CollectiveKind.ALL_REDUCE):
         return False
     if algorithm.startswith("NVLS"):
@@ -182,7 +183,5 @@ def _ll128_safe(communicator: Communicator, graph: Graph) -> bool:
     if capability < 70 or (rules < (2, 27) and capability not in known):
         return False
     farthest: PathType = "PXN" if capability >= 90 else "PXB"
-    if capability >= 90 and rules < (2, 27) and graph.type_inter == "P2C":
-        return False
     near = PATH_TYPES.index(graph.type_inter) <= PATH_TYPES.index(farthest)
     return near and graph.type_intra in ("LOC", "NVL")

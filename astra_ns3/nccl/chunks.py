@@ -46,7 +46,6 @@ def chunk_bytes(
     algorithm: Algorithm,
     protocol: Protocol,
     part: int,
-    channels: int = 1,
 ) -> int:
     """Return the payload of a full chunk, for a channel whose part of the call is ``part`` bytes."""
     chunk = step_bytes(communicator, protocol) * chunk_steps(kind, algorithm, protocol)[0]
@@ -54,24 +53,20 @@ def chunk_bytes(
         chunk //= 2
     if protocol == "LL128":
         chunk = chunk // LL128_LINE * LL128_DATA
-    chunk = _shrunk(communicator, kind, algorithm, protocol, part, chunk, channels)
+    chunk = _shrunk(communicator, kind, algorithm, protocol, part, chunk)
     return chunk // GRAIN_BYTES[protocol] * GRAIN_BYTES[protocol]
 
 
 def _shrunk(
-    communicator: Communicator,
-    kind: CollectiveKind,
-    algorithm: Algorithm,
-    protocol: Protocol,
-    part: int,
-    chunk: int,
-    channels: int,
+    communicator: Communicator, kind: CollectiveKind, algorithm: Algorithm, protocol: Protocol, part: int, chunk: int
 ) -> int:
     """Return a smaller chunk, if that starts a pipeline sooner."""
+    if algorithm == "Tree":
+        return _tree(communicator, protocol, part, chunk)
     if algorithm == "NVLS":
-        return _nvls(communicator, part, chunk, channels)
+        return _nvls(communicator, part, chunk)
     if algorithm == "NVLSTree":
-        return _nvls_tree(communicator, part, chunk, channels)
+        return _nvls_tree(communicator, part, chunk)
     if algorithm == "CollNetDirect":
         heads = graph_of(communicator, "collnet_direct").channels
         depth = 2 if communicator.gpus_per_server > 1 or heads > 1 else 1
@@ -79,12 +74,14 @@ def _shrunk(
     if algorithm == "CollNetChain":
         depth = communicator.gpus_per_server
         return _halved(part, min(256 * _K, chunk), (depth * 64, 128), (depth * 8, 64), (depth, 32))
-    if algorithm == "PAT":
-        least = 32 if kind is CollectiveKind.ALL_GATHER else 16
-        while chunk * least > part and chunk > 64 * _K:
-            chunk //= 2
-        return chunk
-    return _tree(communicator, protocol, part, chunk) if algorithm == "Tree" else chunk
+    return _pat(kind, part, chunk) if algorithm == "PAT" else chunk
+
+
+def _pat(kind: CollectiveKind, part: int, chunk: int) -> int:
+    least = 32 if kind is CollectiveKind.ALL_GATHER else 16
+    while chunk * least > part and chunk > 64 * _K:
+        chunk //= 2
+    return chunk
 
 
 def _tree(communicator: Communicator, protocol: Protocol, part: int, chunk: int) -> int:
@@ -107,7 +104,7 @@ def _halved(part: int, chunk: int, *limits: tuple[float, int]) -> int:
     return chunk
 
 
-def _nvls(communicator: Communicator, part: int, chunk: int, channels: int) -> int:
+def _nvls(communicator: Communicator, part: int, chunk: int) -> int:
     rules, heads = communicator.version.rules, graph_of(communicator, "nvls").channels
     _, tuned, _ = _blackwell(communicator)
     most = tuned or _NVLS_CHUNK
@@ -117,7 +114,7 @@ def _nvls(communicator: Communicator, part: int, chunk: int, channels: int) -> i
     return _stepped(part, heads, min(chunk, most), (64, 64), (8, 32), (2, 16))
 
 
-def _nvls_tree(communicator: Communicator, part: int, chunk: int, channels: int) -> int:
+def _nvls_tree(communicator: Communicator, part: int, chunk: int) -> int:
     rules, heads = communicator.version.rules, graph_of(communicator, "nvls").channels
     many = communicator.servers >= 4
     _, tuned, most = _blackwell(communicator)

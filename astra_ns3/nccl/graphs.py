@@ -16,15 +16,11 @@ from typing import Literal
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import MAX_DIRECT_HEADS, MAX_NVLS_HEADS, max_channels, speed_steps
-from astra_ns3.nccl.links import Links, links_of
-from astra_ns3.nccl.search import Channel, Shape, Way, search
+from astra_ns3.nccl.links import Links, PathType, links_of
+from astra_ns3.nccl.search import Channel, Shape, Way, most_channels, search
 
 GraphKind = Literal["ring", "tree", "nvls", "collnet_direct", "collnet_chain"]
-PathType = Literal["LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"]
 GraphPattern = Literal["ring", "balanced_tree", "tree", "nvls", "collnet_direct"]
-#: From near to far, as NCCL compares them.
-PATH_TYPES: tuple[PathType, ...] = ("LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")
-
 _DUPLICATED_FROM, _WIDE = 25.0, 50.0
 _MUCH_SLOWER = 0.49
 _FALLBACK = 0.1
@@ -55,17 +51,25 @@ class Graph:
 def graph_of(communicator: Communicator, kind: GraphKind) -> Graph:
     """Return the graph of an algorithm; one without channels if it doesn't exist on these servers."""
     links = links_of(communicator)
-    if kind == "ring":
-        return _ring(communicator, links)
-    if kind == "tree":
-        return _tree(communicator, links, graph_of(communicator, "ring").channels)
+    if kind in ("ring", "tree"):
+        return _rings_and_trees(communicator)[kind == "tree"]
     if kind == "nvls":
         return _nvls(communicator, links) if has_nvls(communicator) else _none("nvls")
     if not has_collnet(communicator):
         return _none("collnet_direct" if kind == "collnet_direct" else "tree")
     if kind == "collnet_direct":
         return _collnet_direct(communicator, links)
-    return _tree(communicator, links, graph_of(communicator, "ring").channels, patterns=("tree",))
+    return _tree(communicator, links, _ring(communicator, links), patterns=("tree",))
+
+
+@cache
+def _rings_and_trees(communicator: Communicator) -> tuple[Graph, Graph]:
+    """Return both with as many channels as the one that has fewer."""
+    links = links_of(communicator)
+    ring = _ring(communicator, links)
+    tree = _tree(communicator, links, ring)
+    count = min(ring.channels, tree.channels)
+    return replace(ring, channels=count), replace(tree, channels=count)
 
 
 def has_nvls(communicator: Communicator) -> bool:
@@ -126,9 +130,11 @@ def _widest_ring(communicator: Communicator, links: Links) -> Graph | None:
         if best is not None and step / best.bw_inter <= _MUCH_SLOWER:
             break
         for cross, way, same in _tries(communicator):
-            if way == "far" and best is not None:
+            if way in ("host", "far") and best is not None:
                 continue
             shape = Shape("ring", step, step, most, communicator.servers > 1, cross, way, same)
+            if best is not None and most_channels(links, shape) * step <= best.channels * best.bw_intra:
+                continue
             best = _better(best, _graph(links, shape, search(links, shape)), communicator)
             if best is not None and (best.channels == most or best.channels * best.bw_inter >= links.total):
                 return best
@@ -144,7 +150,7 @@ def _tries(communicator: Communicator) -> Iterator[tuple[int, Way, bool]]:
     allowed = setting if len(communicator.server.nics) > 1 else 0
     crossed = 2 if communicator.version.rules >= (2, 23) else 1
     kinds = {0: (0,), 1: (1,)}.get(allowed, (0, crossed))
-    ways: tuple[Way, ...] = ("direct", "relay", "far")
+    ways: tuple[Way, ...] = ("direct", "relay", "host", "far")
     yield from ((cross, way, same) for cross in kinds for way in ways for same in (True, False))
 
 
@@ -176,18 +182,8 @@ def _graph(links: Links, shape: Shape, channels: tuple[Channel, ...]) -> Graph |
 def _type_inter(links: Links, shape: Shape) -> PathType:
     if not shape.several:
         return "PIX"
-    if shape.way == "relay":
-        return "PXN"
-    return "SYS" if shape.way == "far" else direct_type(links)
-
-
-def direct_type(links: Links) -> PathType:
-    """Return the path from a GPU to the NIC next to it; Grace's, over NVLink-C2C and the CPU, is P2C."""
-    reach = min((nic.reach for nic in links.nics), key=("pix", "pxb", "phb", "sys").index, default="sys")
-    if reach == "phb" and links.cpu == "arm" and links.compute_capability >= 90:
-        return "P2C"
-    types: dict[str, PathType] = {"pix": "PIX", "pxb": "PXB", "phb": "PHB", "sys": "SYS"}
-    return types[reach]
+    types: dict[Way, PathType] = {"relay": "PXN", "host": "PHB", "far": "SYS"}
+    return types.get(shape.way, links.near)
 
 
 def _duplicated(graph: Graph, communicator: Communicator, most: int) -> Graph:
@@ -210,7 +206,8 @@ def _duplicated(graph: Graph, communicator: Communicator, most: int) -> Graph:
 
 def _raised_ring(graph: Graph, communicator: Communicator, links: Links) -> Graph:
     """Return a wider ring with at least as many channels, if there is one."""
-    way: Way = "relay" if graph.type_inter == "PXN" else "far" if graph.type_inter == "SYS" else "direct"
+    ways: dict[PathType, Way] = {"PXN": "relay", "SYS": "far"}
+    way = ways.get(graph.type_inter, "direct")
     most, best = max_channels(communicator.version.rules) // 2, graph
     for step in reversed(_steps(communicator)):
         if step > graph.bw_inter:
@@ -227,19 +224,18 @@ def _raised_ring(graph: Graph, communicator: Communicator, links: Links) -> Grap
 def _tree(
     communicator: Communicator,
     links: Links,
-    channels: int,
+    ring: Graph,
     patterns: tuple[Literal["tree", "balanced_tree"], ...] = ("balanced_tree", "tree"),
 ) -> Graph:
     if _through_cpu(communicator, links):
-        ring = graph_of(communicator, "ring")
         return replace(ring, pattern="tree" if links.gpus == 1 else "balanced_tree")
     if links.gpus == 1:
         patterns = ("tree",)
-    steps = _steps(communicator)
+    steps, channels = _steps(communicator), ring.channels
     start = _first_step(communicator, links, channels, ring=False)
     for i, step in enumerate(steps[start:], start):
         for shape in _tree_shapes(communicator, patterns, step, channels):
-            found = search(links, shape)
+            found = search(links, shape) if most_channels(links, shape) >= channels else ()
             if len(found) == channels:
                 return _raised_tree(links, shape, found, steps[:i])
     return _fallback(links, patterns[0])
@@ -254,7 +250,7 @@ def _tree_shapes(
     """A plain tree is tried before far NICs are, from Hopper on; trees don't go through another GPU to a NIC."""
     several = communicator.servers > 1
     new = communicator.server.compute_capability >= 90
-    ways: tuple[Way, ...] = ("direct", "far") if several else ("direct",)
+    ways: tuple[Way, ...] = ("direct", "host", "far") if several else ("direct",)
     for way in ways:
         for pattern in patterns if new or len(patterns) == 1 else patterns[:1]:
             for same in (True, False):
@@ -268,7 +264,7 @@ def _raised_tree(links: Links, shape: Shape, found: tuple[Channel, ...], wider: 
         if best.bw_intra >= 2 * best.bw_inter:
             break
         raised = replace(shape, bw_intra=step)
-        channels = search(links, raised)
+        channels = search(links, raised) if most_channels(links, raised) >= shape.most else ()
         if len(channels) < shape.most:
             break
         best = _graph(links, raised, channels) or best
@@ -296,7 +292,7 @@ def _nvls(communicator: Communicator, links: Links) -> Graph:
         count = min(len(heads), int(links.nvlink / step + 1e-6) - 1) if step <= width else 0
         wider = communicator.version.rules >= (2, 19) and count * step > best.channels * best.bw_inter
         if count > best.channels or wider:
-            best = _nvls_graph(links, count, step, direct_type(links), heads)
+            best = _nvls_graph(links, count, step, links.near, heads)
     return _raised_nvls(best, communicator, width)
 
 
@@ -334,7 +330,7 @@ def _collnet_direct(communicator: Communicator, links: Links) -> Graph:
     start = _first_step(communicator, links, ring=False)
     for i, step in enumerate(steps[start:], start):
         if step <= width and _direct_fits(links, len(heads), step):
-            graph = replace(_nvls_graph(links, len(heads), step, direct_type(links), heads), pattern="collnet_direct")
+            graph = replace(_nvls_graph(links, len(heads), step, links.near, heads), pattern="collnet_direct")
             graph = _duplicated(graph, communicator, most)
             return _raised_direct(graph, links, steps[:i])
     return _none("collnet_direct")

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Literal
 
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import Rules, nvlink_width
 from astra_ns3.nccl.server import Nic, Reach, Server
+
+PathType = Literal["LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"]
+#: From near to far, as NCCL compares them.
+PATH_TYPES: tuple[PathType, ...] = ("LOC", "NVL", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS")
 
 _PCI_3, _PCI_4, _PCI_5, _PCI_6 = 12.0, 24.0, 48.0, 96.0
 _CHIP_TO_CHIP = 400.0  # Grace reaches its GPU by NVLink-C2C, which never limits a NIC
@@ -36,7 +41,8 @@ class Links:
     """Links of the used GPUs of one server, widths in GB/s a direction.
 
     ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets;
-    ``relay``: a GPU may send through another one to that one's NIC (PXN).
+    ``near``: the path from a GPU to the NIC next to it; ``relay``: a GPU may send through another one to that one's
+    NIC (PXN); ``half``: GPUs of one socket.
     """
 
     gpus: int
@@ -46,7 +52,9 @@ class Links:
     pci: float
     socket: float
     nics: tuple[NicLink, ...]
+    near: PathType
     relay: bool
+    half: int
     compute_capability: int
     cpu: str
 
@@ -81,7 +89,9 @@ def links_of(communicator: Communicator) -> Links:
     used, width = communicator.gpus_per_server, nvlink_width(server.compute_capability, rules)
     pairs = tuple((a, b, count * width) for a, b, count in server.pairs if max(a, b) < used)
     switched = server.switched and server.nvlinks > 0
-    direct = not (communicator.sockets or no_direct_reach(communicator))
+    near = _near(server, rules)
+    direct = not communicator.sockets and _gpu_direct(communicator, near)
+    nics = tuple(_nics(server, used, direct))
     return Links(
         gpus=used,
         switched=switched,
@@ -89,26 +99,42 @@ def links_of(communicator: Communicator) -> Links:
         pairs=() if switched else pairs,
         pci=_gpu_pci(server),
         socket=_between_sockets(server, rules),
-        nics=tuple(_nics(server, used, direct)),
-        relay=(switched or bool(pairs)) and direct and communicator.environment.pxn_disable != 1,
+        nics=nics,
+        near=near if direct or near == "SYS" else "PHB",
+        relay=(switched or bool(pairs)) and direct and _relays(communicator, near),
+        half=max(1, server.gpus // 2),
         compute_capability=server.compute_capability,
         cpu=server.cpu,
     )
 
 
-_LEVELS: dict[str, int] = {"LOC": 0, "PIX": 1, "PXB": 2, "PHB": 3, "SYS": 4}
-_REACHES: tuple[Reach, ...] = ("pix", "pxb", "phb", "sys")
+_LEVELS: dict[str, PathType] = {"LOC": "LOC", "PIX": "PIX", "PXB": "PXB", "PHB": "PHB", "SYS": "SYS"}
+_OLD_LEVELS: tuple[PathType, ...] = ("LOC", "PIX", "PXB", "PHB", "SYS", "SYS")
 
 
-def no_direct_reach(communicator: Communicator) -> bool:
-    """Return whether GPUDirect reaches no NIC: farther than ``NCCL_NET_GDR_LEVEL``, by default PXB, of Grace P2C."""
-    server, level = communicator.server, communicator.environment.net_gdr_level
-    grace = server.cpu == "arm" and server.compute_capability >= 90 and communicator.version.rules >= (2, 26)
-    most = 3 if grace else 2
+def _near(server: Server, rules: Rules) -> PathType:
+    """Return the path from a GPU to the NIC next to it; Grace's, over NVLink-C2C and the CPU, is P2C since 2.27."""
+    types: dict[Reach, PathType] = {"pix": "PIX", "pxb": "PXB", "phb": "PHB", "sys": "SYS"}
+    reached = [types[nic.reach] for nic in server.nics]
+    near: PathType = min(reached, key=PATH_TYPES.index) if reached else "SYS"
+    grace = server.cpu == "arm" and server.compute_capability >= 90 and rules >= (2, 27)
+    return "P2C" if near == "PHB" and grace else near
+
+
+def _gpu_direct(communicator: Communicator, near: PathType) -> bool:
+    """Return whether GPUDirect reaches the nearest NIC: by default over at most P2C, else NCCL_NET_GDR_LEVEL."""
+    level = communicator.environment.net_gdr_level
+    farthest: PathType = "P2C"
     if level is not None:
-        most = _LEVELS.get(str(level).upper(), int(level) if str(level).isdigit() else most)
-    reaches = [_REACHES.index(nic.reach) + 1 for nic in server.nics]
-    return bool(reaches) and min(reaches) > most
+        number = int(level) if level.isdigit() else -1
+        farthest = _OLD_LEVELS[min(number, 5)] if number >= 0 else _LEVELS.get(level.upper(), "P2C")
+    return PATH_TYPES.index(near) <= PATH_TYPES.index(farthest)
+
+
+def _relays(communicator: Communicator, near: PathType) -> bool:
+    """Return whether PXN may be used: through PCIe switches, since 2.28 also through Grace."""
+    through_grace = near == "P2C" and communicator.version.rules >= (2, 28)
+    return communicator.environment.pxn_disable != 1 and (near in ("PIX", "PXB") or through_grace)
 
 
 def _nics(server: Server, used: int, direct: bool) -> Iterator[NicLink]:

@@ -15,7 +15,6 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.channels import channels_per_peer, p2p_channels, power_of_2
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import BUFFER_BYTES, P2P_AT_ONCE, SLOTS, Protocol
-from astra_ns3.nccl.graphs import direct_type
 from astra_ns3.nccl.links import links_of
 from astra_ns3.nccl.rounding import divided_up, rounded_up
 
@@ -62,8 +61,7 @@ def p2p_of(communicator: Communicator, bytes: int, remote: bool | None = None) -
 def uses_pxn(communicator: Communicator) -> bool:
     """Return whether a message may leave by the NIC next to another GPU of its server, joined by NVLink."""
     links = links_of(communicator)
-    near = direct_type(links) in ("PIX", "PXB", *(("P2C",) if communicator.version.rules >= (2, 27) else ()))
-    return communicator.servers > 1 and links.gpus > 1 and links.relay and near
+    return communicator.servers > 1 and links.gpus > 1 and links.relay
 
 
 def _counts_parts_first(communicator: Communicator) -> bool:
@@ -85,7 +83,7 @@ def _step_bytes(communicator: Communicator, protocol: Protocol) -> int:
     environment, server = communicator.environment, communicator.server
     if communicator.servers > 1:
         twice = server.cpu == "arm" and server.compute_capability >= 100 and communicator.version.rules >= (2, 29)
-        step = (2 if twice else 1) * (getattr(environment, "p2p_net_chunksize", None) or 128 * _K)
+        step = (2 if twice else 1) * (environment.p2p_net_chunksize or 128 * _K)
     else:
         step = 512 * _K if links_of(communicator).all_nvlink else 128 * _K
     return min(step, (environment.buffsize or BUFFER_BYTES["Simple"]) // SLOTS)

@@ -17,10 +17,10 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.links import Links, NicLink
 
 Pattern = Literal["ring", "tree", "balanced_tree"]
-Way = Literal["direct", "relay", "far"]
-"""How a channel returns to a NIC: from a GPU next to it, through such a GPU (PXN), or through the CPU."""
+Way = Literal["direct", "relay", "host", "far"]
+"""How a channel returns to a NIC: from a GPU next to it, through such a GPU (PXN), through a CPU, or through both."""
 
-_STEPS, _LARGE, _STEPS_OF_LARGE = 3000, 16, 300  # a step of 72 GPUs takes as long as nine of 8
+_STEPS, _LARGE, _STEPS_OF_LARGE = 2000, 16, 200  # a step of 72 GPUs takes as long as nine of 8
 _SLACK = 1e-3  # NCCL rounds to thousandths
 _INTEL_PEER = 1.2  # Intel's root port cuts what GPUs send into packets of 64 bytes
 
@@ -66,7 +66,7 @@ class _Search:
         self.best: list[Channel] = []
         self.steps = 0
         self.patience = _STEPS if links.gpus <= _LARGE else _STEPS_OF_LARGE
-        self.enough = min(shape.most, _most(links, shape))
+        self.enough = most_channels(links, shape)
 
     def descend(self) -> None:
         if len(self.chosen) > len(self.best):
@@ -107,11 +107,21 @@ class _Search:
                 yield channel, uses
 
     def from_gpus(self) -> Iterator[tuple[Channel, list[Use]]]:
-        for start in range(self.links.gpus):
-            for order, uses in self.orders(start):
-                if self.shape.pattern == "ring" and self.links.gpus > 1:
-                    uses = uses + self.hop(order[-1], order[0], self.shape.bw_intra)
-                yield Channel(order), uses
+        for order in self.orders_inside():
+            uses = self.hops(order)
+            if self.shape.pattern == "ring" and self.links.gpus > 1:
+                uses += self.hop(order[-1], order[0], self.shape.bw_intra)
+            yield Channel(order), uses
+
+    def orders_inside(self) -> Iterator[tuple[int, ...]]:
+        """First the order of numbers, later that of the channel before; then all, from each GPU."""
+        if self.chosen:
+            yield self.chosen[-1].order
+        else:
+            yield tuple(range(self.links.gpus))
+        if not (self.shape.same and self.chosen):
+            for start in range(self.links.gpus):
+                yield from self.orders(start)
 
     def from_nics(self) -> Iterator[tuple[Channel, list[Use]]]:
         nics, turn = self.links.nics, len(self.chosen)
@@ -123,9 +133,18 @@ class _Search:
             starts = [nic.local, *(gpu for gpu in nic.near if gpu != nic.local)]
             if self.shape.same and self.chosen:
                 starts = [gpu for gpu in starts if gpu == self.chosen[-1].order[0]]
-            for start in starts:
-                for order, uses in self.orders(start):
-                    yield from self.back(nic, order, uses + self.entering(nic, start))
+            for order in self.orders_from(starts):
+                yield from self.back(nic, order, self.hops(order) + self.entering(nic, order[0]))
+
+    def orders_from(self, starts: list[int]) -> Iterator[tuple[int, ...]]:
+        """Without NVSwitches the first channel tries the order of numbers first."""
+        if self.shape.same and self.chosen:
+            yield from [self.chosen[-1].order for _ in starts]
+            return
+        if not self.chosen and not self.links.switched and 0 in starts:
+            yield tuple(range(self.links.gpus))
+        for start in starts:
+            yield from self.orders(start)
 
     def entering(self, nic: NicLink, gpu: int) -> list[Use]:
         """What comes in at ``gpu``; GPUs before Ampere also use an eighth of the way back."""
@@ -158,29 +177,31 @@ class _Search:
         out: list[Use] = [(("nic out", nic.number, 0), width)]
         way = way or self.shape.way
         if gpu in nic.near:
-            host = _INTEL_PEER if nic.reach == "phb" and self.links.cpu == "intel" else 1.0
-            return [*out, (("pci out", gpu, 0), width * host)]
+            return [*out, (("pci out", gpu, 0), width * (self.host if nic.reach == "phb" else 1.0))]
         if way == "relay" and self.links.relay:
             return [*out, *self.hop(gpu, nic.local, width), (("pci out", nic.local, 0), width)]
+        if way in ("host", "far") and (gpu < self.links.half) == (nic.local < self.links.half):
+            return [*out, (("pci out", gpu, 0), width * self.host)]
         if way == "far":
             return [*out, (("pci out", gpu, 0), width), (("socket", 0, 0), width)]
         return [(("none", 0, 0), 1.0)]
+
+    @property
+    def host(self) -> float:
+        """What a GPU's writes through its CPU cost of the link."""
+        return _INTEL_PEER if self.links.cpu == "intel" else 1.0
 
     def hop(self, a: int, b: int, width: float) -> list[Use]:
         if self.links.switched:
             return [(("nvlink out", a, 0), width), (("nvlink in", b, 0), width)]
         return [(("nvlink", a, b), width)]
 
-    def orders(self, start: int) -> Iterator[tuple[tuple[int, ...], list[Use]]]:
-        """Return the orders of GPUs from ``start``, and their hops."""
-        if self.shape.same and self.chosen:
-            order = self.chosen[-1].order
-            found: Iterator[tuple[int, ...]] = iter([order] if order[0] == start else [])
-        else:
-            found = self.turns(start) if self.links.switched else self.walks((start,))
-        for order in found:
-            pairs = pairwise(order)
-            yield order, [use for a, b in pairs for use in self.hop(a, b, self.shape.bw_intra)]
+    def hops(self, order: tuple[int, ...]) -> list[Use]:
+        return [use for a, b in pairwise(order) for use in self.hop(a, b, self.shape.bw_intra)]
+
+    def orders(self, start: int) -> Iterator[tuple[int, ...]]:
+        """Return the orders of GPUs from ``start``."""
+        return self.turns(start) if self.links.switched else self.walks((start,))
 
     def turns(self, start: int) -> Iterator[tuple[int, ...]]:
         """Return the two ways round that NCCL tries on NVSwitches; a plain tree only goes up."""
@@ -228,23 +249,17 @@ def _capacities(links: Links) -> dict[tuple[str, int, int], float]:
     return left
 
 
-def _most(links: Links, shape: Shape) -> int:
+def most_channels(links: Links, shape: Shape) -> int:
     """Return a number of channels that can't be exceeded: by the NICs, and by what NVLinks carry together."""
     most = shape.most
-    alone = all(len(nic.near) == 1 for nic in links.nics)
-    if (
-        shape.pattern == "ring"
-        and shape.several
-        and links.gpus > 1
-        and alone
-        and (shape.cross, shape.way) == (0, "direct")
-    ):
-        return 0  # the last GPU of a ring is no neighbour of the NIC of its first
     if shape.several:
         most = min(most, sum(int((nic.width + _SLACK) / shape.bw_inter) for nic in links.nics))
-    if links.gpus > 1:
-        closed = shape.pattern == "ring" and not shape.several
-        hops = links.gpus if closed else links.gpus - 1
-        together = links.gpus * links.nvlink if links.switched else 2 * sum(width for *_, width in links.pairs)
-        most = min(most, int((together + _SLACK) / (hops * shape.bw_intra)))
-    return most
+    if links.gpus == 1:
+        return most
+    alone = shape.pattern == "ring" and shape.cross == 0 and all(len(nic.near) == 1 for nic in links.nics)
+    if shape.several and alone and shape.way == "direct":
+        return 0  # the last GPU of a ring is no neighbour of the NIC of its first
+    closed = shape.pattern == "ring" and (not shape.several or (alone and shape.way == "relay"))
+    hops = links.gpus if closed else links.gpus - 1
+    together = links.gpus * links.nvlink if links.switched else 2 * sum(width for *_, width in links.pairs)
+    return min(most, int((together + _SLACK) / (hops * shape.bw_intra)))

@@ -40,14 +40,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """What NCCL runs. ``chunk_bytes``: that a step of the algorithm moves on one channel, payload alone; of it
-    ``slice_bytes`` are passed on at a time; ``slots``: steps of a buffer, of which a chunk of a ring takes several.
+    """What NCCL runs.
+
+    ``part_bytes``: the largest part of the call that one channel moves; ``chunk_bytes``: payload that a step of the
+    algorithm moves on one channel; ``slice_bytes``: of it, what is passed on at a time; ``slots``: steps of a buffer,
+    of which a chunk of a ring takes several.
     """
 
     algorithm: Algorithm
     protocol: Protocol
     channels: int
     threads: int
+    part_bytes: int
     chunk_bytes: int
     slice_bytes: int
     slots: int
@@ -76,13 +80,14 @@ def choose(communicator: Communicator, kind: CollectiveKind, bytes: int, in_plac
     best = min(found, key=lambda one: one.believed_us)
     most, threads = _channels_and_threads(communicator, best.algorithm, best.protocol, bytes)
     channels, part = _scheduled(communicator, kind, best, most, bytes)
-    chunk = chunk_bytes(communicator, kind, best.algorithm, best.protocol, part, channels)
+    chunk = chunk_bytes(communicator, kind, best.algorithm, best.protocol, part)
     steps, slices = chunk_steps(kind, best.algorithm, best.protocol)
     return Choice(
         algorithm=best.algorithm,
         protocol=best.protocol,
         channels=channels,
         threads=threads,
+        part_bytes=part,
         chunk_bytes=chunk,
         slice_bytes=chunk // steps * slices,
         slots=SLOTS,
@@ -173,16 +178,14 @@ def _scheduled(
     if rules < (2, 22) or best.algorithm.startswith("CollNet") or not bytes:
         return most, divided_up(bytes, most)
     parted = kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
-    weight = 2 if kind is CollectiveKind.ALL_REDUCE else communicator.ranks if parted else 1
     count = divided_up(bytes, communicator.ranks) if parted else bytes
-    traffic = max(least_traffic(rules), count * weight)
-    share = rounded_up(traffic // most, 16)
+    weight = 2 if kind is CollectiveKind.ALL_REDUCE else communicator.ranks if parted else 1
+    share = rounded_up(max(least_traffic(rules), count * weight) // most, 16)
     weight *= 4 if best.protocol == "LL" and rules >= (2, 26) else 1
     cell = rounded_up(divided_up(least_traffic(rules), weight), 16)
     cells = divided_up(count, cell)
-    channels, largest = _dealt(
-        cells, min(cells, divided_up(share, cell * weight)), _available(communicator, best.algorithm)
-    )
+    each = min(cells, divided_up(share, cell * weight))
+    channels, largest = _dealt(cells, each, _available(communicator, best.algorithm))
     part = min(count, largest * cell)
     return channels, min(bytes, part * communicator.ranks) if parted else part
 
