@@ -63,10 +63,7 @@ CASES = (
         for operation in ("all_gather", "all_reduce", "alltoall", "reduce_scatter", "sendrecv")
         for gpus in (4, 8)
     ),
-    *(
-        Case(f"cluster-h100-all_reduce_multi-node_c01_n10g{gpus}", "10xhgx-h100", gpus, "2.29")
-        for gpus in (1, 2, 4, 8)
-    ),
+    *(Case(f"cluster-h100-all_reduce_multi-node_c01_n10g{gpus}", "10xhgx-h100", gpus, "2.29") for gpus in (1, 2, 4, 8)),
     *(Case(f"cluster-h100-sendrecv_multi-node_c01_n10g{gpus}", "10xhgx-h100", gpus, "2.29") for gpus in (1, 8)),
     Case("cluster-h100-alltoall_pairwise_c01_n2g8", "2xhgx-h100", 8, "2.29"),
     Case("cluster-h100-sendrecv_pairwise_c01_n2g1", "2xhgx-h100", 1, "2.29"),

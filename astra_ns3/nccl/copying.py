@@ -49,12 +49,13 @@ _SIMPLE: Mapping[int, float] = MappingProxyType({70: 20.0, 80: 20.0, 90: 20.0, 1
 _LL: Mapping[int, float] = MappingProxyType({70: 3.3, 80: 3.7, 90: 5.9, 100: 11.8})
 # LL128 has 120 bytes of data in 128.
 _LL128_SHARE = 120 / 128
-# Send/recv with Simple. Hopper: fitted on 10 x 8 H100 alone, one channel a peer (15.2 GB/s; NCCL 2.29.2).
+# Send/recv with Simple between servers; inside one it copies as all else does. Hopper: fitted on 10 x 8 H100 alone,
+# with one channel a peer (15.2 GB/s; NCCL 2.29.2).
 _SEND: Mapping[int, float] = MappingProxyType({70: 15.2, 80: 15.2, 90: 15.2, 100: 30.4})
 # NVLS: data that all heads of a server reduce. Hopper: 480 GB/s of bus bandwidth on 8 H100 (nccl-tests 212).
 # Blackwell: 840 GB/s on a rack of 72 (allreduce_gb200_nvl72_72g, 16 GiB; NCCL 2.26.2).
 _NVLS: Mapping[int, float] = MappingProxyType({90: 274.0, 100: 430.0})
-_NVLS_START_US, _NVLS_NEAR_US = 8.4, 6.0
+_NVLS_START_US, _NVLS_NEAR_US = 14.4, 3.0
 
 
 def generation(compute_capability: int) -> int:
@@ -62,19 +63,22 @@ def generation(compute_capability: int) -> int:
     return max((known for known in _SIMPLE if known <= compute_capability), default=70)
 
 
-def work_of(server: Server, algorithm: str, protocol: str, channels: int, gpus: int, heads: int = 1) -> Work:
-    """What one of ``channels`` costs on ``gpus`` GPUs of a server; with NVLS, for one of its ``heads``."""
+def work_of(
+    server: Server, algorithm: str, protocol: str, channels: int, gpus: int, servers: int = 1, heads: int = 1
+) -> Work:
+    """What one of ``channels`` costs on ``gpus`` GPUs of each of ``servers``; with NVLS, for one of its ``heads``."""
     of = generation(server.compute_capability)
     if algorithm in ("NVLS", "NVLSTree"):
-        # Each head has a star; the switch reduces and multiplies, so ports carry 9/8 of the data instead of 14/8.
-        carried = (gpus + 1) / (2 * (gpus - 1)) if gpus > 1 else 1.0
+        # Each head has a star, whose messages are so much smaller that its port carries what it does where the switch
+        # reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
+        carried = (heads + 1) / (gpus + heads - 2) if gpus > 1 else 1.0
         rate = _NVLS.get(of, _NVLS[90]) / heads / channels
         return Work(_NVLS_START_US, _NVLS_NEAR_US, _far(_TREE_FAR, "Simple"), rate, near_wire=carried)
     ring = algorithm != "Tree"
     scale = 1.0 if server.nvlinks else _PCI
     near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale
     far = _far(_TREE_FAR if not ring or gpus == 1 else _RING_FAR, protocol)
-    simple = _SEND[of] if algorithm == "SendRecv" else _SIMPLE[of]
+    simple = _SEND[of] if algorithm == "SendRecv" and servers > 1 else _SIMPLE[of]
     rate = {"LL": _LL[of], "LL128": simple * _LL128_SHARE, "Simple": simple}[protocol]
     flags = _FLAGS[protocol]
     return Work(_START[protocol], near, far, rate, flags, flags)

@@ -24,9 +24,9 @@ class Nic:
 class Server:
     """A server, or a whole NVLink domain of several trays, such as NVL72, which NCCL takes for one.
 
-    ``compute_capability``: 70 is Volta, 80 Ampere, 90 Hopper, 100 and 103 Blackwell. ``nvlinks``: of each GPU, together;
-    ``nvlink_gbytes_per_s``: of each GPU and direction, by the data sheet. ``switched``: all GPUs meet at NVSwitches; else
-    ``pairs`` has the links between two GPUs that are joined directly, ``(0, 1, 2)`` two links between 0 and 1.
+    ``compute_capability``: 70 is Volta, 80 Ampere, 90 Hopper, 100 and 103 Blackwell. ``nvlinks``: of each GPU,
+    together; ``nvlink_gbytes_per_s``: of each GPU and direction, by the data sheet. ``switched``: all GPUs meet at
+    NVSwitches, else ``pairs`` has the links between two GPUs joined directly, ``(0, 1, 2)`` two links between 0 and 1.
     ``multicast``: the switches multiply and add (NVLS). ``source``: where all this was read.
     """
 

@@ -76,6 +76,11 @@ class NcclPlanner:
             _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions).exchanges(bytes, shifts=True)
         )
 
+    def channels(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> int:
+        """How many channels NCCL uses."""
+        plan = _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions)
+        return plan.choice(kind, bytes).channels
+
 
 class _GroupPlan:
     """Plans for one group, which stands for all over the same dimensions."""
@@ -102,11 +107,15 @@ class _GroupPlan:
         """The phases of all channels."""
         if kind is CollectiveKind.ALL_TO_ALL:
             return list(self.exchanges(bytes))
-        played = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.BARRIER else kind
-        ranks = len(self._group)
-        choice = choose(self._communicator, played, bytes * ranks if kind is CollectiveKind.ALL_GATHER else bytes)
+        choice = self.choice(kind, bytes)
         work = self._work(choice.algorithm, choice.protocol, choice.channels)
         return [self._phase(kind, part, choice, work) for part in self._merged(list(self._parts(kind, bytes, choice)))]
+
+    def choice(self, kind: CollectiveKind, bytes: int) -> Choice:
+        """What NCCL chooses; a barrier is an all-reduce."""
+        played = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.BARRIER else kind
+        whole = bytes * len(self._group) if kind is CollectiveKind.ALL_GATHER else bytes
+        return choose(self._communicator, played, whole)
 
     @cached_property
     def _rings(self) -> tuple[tuple[int, ...], ...]:
@@ -218,7 +227,8 @@ class _GroupPlan:
 
     def _work(self, algorithm: str, protocol: str, channels: int) -> Work:
         heads = len(nvls_heads(self._communicator)) if algorithm in _STARS else 1
-        return work_of(self._config.built, algorithm, protocol, channels, self._communicator.gpus_per_server, heads)
+        who = self._communicator
+        return work_of(self._config.built, algorithm, protocol, channels, who.gpus_per_server, who.servers, heads)
 
     def _costs(self, part: Part, work: Work, kernels: float = 1.0) -> ChannelCosts:
         """The costs of a part, whose lanes have so much of a kernel each."""

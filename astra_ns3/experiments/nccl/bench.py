@@ -12,7 +12,9 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.experiments.nccl.servers_of_network import with_servers
 from astra_ns3.frozen import dataclass
@@ -118,12 +120,14 @@ class _Played:
         self._carried: list[npt.NDArray[np.int64]] = []
 
     def _phases_of(self, size: int) -> list[Phase]:
-        kind, per_rank = OPERATIONS[self._operation], size
+        kind = OPERATIONS[self._operation]
         if kind is CollectiveKind.POINT_TO_POINT:
             return self._planner.shift(size, (0,))
-        if kind is CollectiveKind.ALL_GATHER:
-            per_rank = max(size // self._npus, 1)
-        return [phase for (phase,) in self._planner.chunks(kind, per_rank, (0,))]
+        return [phase for (phase,) in self._planner.chunks(kind, self._per_rank(size), (0,))]
+
+    def _per_rank(self, size: int) -> int:
+        """What each rank brings, of a size as nccl-tests counts it."""
+        return max(size // self._npus, 1) if self._operation == "all_gather" else size
 
     def run(self) -> None:
         """Play all sizes. Raises SimulationStalled if one doesn't end."""
@@ -183,28 +187,32 @@ class _Played:
             binds, least_us = max(least, key=lambda each: each[1])
             before = so_far
             _, algorithm, protocol = phases[0].algorithm.split("-")
-            channels = sum(max(_channels_of(phase), 1) for phase in phases)
+            channels = self._channels(size, phases)
             share = least_us / time_us
             name = binds if share > 0.5 else "latency"
             yield BenchRow(size, time_us, factor, algorithm, protocol, channels, name, share)
+
+    def _channels(self, size: int, phases: Sequence[Phase]) -> int:
+        kind = OPERATIONS[self._operation]
+        if kind in (CollectiveKind.ALL_TO_ALL, CollectiveKind.POINT_TO_POINT):
+            return len(phases)
+        return self._planner.channels(kind, self._per_rank(size), (0,))
 
     def _least_us(
         self, phases: Iterable[Phase], sent: npt.NDArray[np.int64], network: AnyNetwork
     ) -> list[tuple[str, float]]:
         """The time that each kind of line, and copying, would need alone."""
-        bandwidths = [rate / _BITS_PER_BYTE for rate in network.bandwidths]
-        inside, outwards = bandwidths[0] / 1e6, bandwidths[-1] / 1e6
-        copying = max(map(_copying_us, phases))
-        return [
-            ("NVLink", float(sent[0].max()) / inside),
-            ("NIC", float(sent[1].max()) / outwards),
-            ("copying", copying),
-        ]
+        inside, outwards = (rate / _BITS_PER_BYTE / 1e6 for rate in (network.bandwidths[0], network.bandwidths[-1]))
+        sharing = _sharing(network)
+        of_nics = sent[1].reshape(-1, sharing).sum(axis=1) / sharing
+        least = {"NVLink": float(sent[0].max()) / inside, "NIC": float(of_nics.max()) / outwards}
+        return [*least.items(), ("copying", max(map(_copying_us, phases)))]
 
 
-def _channels_of(phase: Phase) -> int:
-    assert phase.channel is not None
-    return phase.channel.channels
+def _sharing(network: AnyNetwork) -> int:
+    """How many NPUs next to each other share a NIC."""
+    topology = network.topology if isinstance(network, NetworkConfig) else None
+    return topology.npus_per_node // topology.nics if isinstance(topology, Hierarchical) else 1
 
 
 def _copying_us(phase: Phase) -> float:

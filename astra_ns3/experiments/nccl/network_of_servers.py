@@ -10,6 +10,8 @@ from astra_ns3.nccl.server import Server
 
 _PAYLOAD = 4096
 """Bytes of a RoCE packet: the largest path MTU."""
+_HEADERS = 82
+"""Bytes of a RoCE packet and its gap besides; NCCL's rates of NVLinks are of payload."""
 # Recalled: what a message needs from GPU to GPU through an NVSwitch, and through a switch and two cables outside.
 _NEAR_DELAY, _FAR_DELAY = "250ns", "500ns"
 _BUFFER = "64MiB"
@@ -51,7 +53,7 @@ def _nics(server: Server, gpus: int) -> int:
 
 
 def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
-    rate = nvlink_gbytes_per_s(server) * 8
+    rate = nvlink_gbytes_per_s(server) * 8 * (1 + _HEADERS / _PAYLOAD)
     if not server.switched and gpus > 1 and _alike(server, gpus):
         links = server.pairs[0][2]
         return {"kind": "full-mesh", "link": {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}}
