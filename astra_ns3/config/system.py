@@ -249,6 +249,8 @@ class SystemConfig(ConfigModel):
 
         A collective without a line of its own (broadcast, reduce, barrier, point-to-point) uses the all-reduce's.
         """
+        if self.plays_nccl:
+            return ("oneDirect",)  # of an all-to-all with counts; NCCL chooses the others itself
         key = _KEYS.get(kind, "all_reduce")
         name = f"{key.replace('_', '-')}-implementation"
         if self._before_cuts is not None:

@@ -8,12 +8,13 @@ each other in each channel. What NCCL decides is in :mod:`astra_ns3.nccl`; what 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange, channel_shift
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
+from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.nccl import NcclConfig
@@ -37,7 +38,20 @@ _AT_ONCE = 8
 """Peers that a channel's kernel serves at once (NCCL's groups of 8)."""
 _PER_MILLE = 1_000
 _BYTES_PER_US = 1_000  # of a GB/s
-_OF_RINGS = {CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER}
+_BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
+_OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
+    CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
+    CollectiveKind.REDUCE_SCATTER: CollectiveKind.REDUCE,
+}
+# PAT, NCCL's logarithmic trees for one GPU a server, as our own algorithms of as many steps.
+_PAT: Mapping[CollectiveKind, str] = {
+    CollectiveKind.ALL_GATHER: "halvingDoubling",
+    CollectiveKind.REDUCE_SCATTER: "halvingDoubling",
+}
+_PAT_OF_ANY: Mapping[CollectiveKind, str] = {
+    CollectiveKind.ALL_GATHER: "bruck",
+    CollectiveKind.REDUCE_SCATTER: "ring",
+}
 _STARS = ("NVLS", "NVLSTree")
 _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
@@ -67,7 +81,8 @@ class NcclPlanner:
         if key not in self._known:
             group = self._grid.cosets(dimensions)[0] if dimensions else [0]
             plan = _GroupPlan(self._config, group, dimensions)
-            self._known[key] = [(phase,) for phase in plan.phases(kind, bytes)] if len(group) > 1 and bytes else []
+            size = max(bytes, kind is CollectiveKind.BARRIER)
+            self._known[key] = [(phase,) for phase in plan.phases(kind, size)] if len(group) > 1 and size else []
         return self._known[key]
 
     def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
@@ -95,12 +110,14 @@ class _GroupPlan:
         first = {server: number for number, server in enumerate(dict.fromkeys(servers))}
         self._places = sorted(range(len(group)), key=lambda place: (first[servers[place]], place))
         self._is_even = len(set(of_server.values())) == 1
+        environment = config.variables
         self._communicator = Communicator(
             config.built,
             servers=len(of_server),
             gpus_per_server=max(of_server.values()),
             version=config.rules,
-            environment=config.variables,
+            # Servers with unlike numbers of members: NCCL's search isn't followed there.
+            environment=environment if self._is_even else replace(environment, algo="Ring"),
         )
 
     def phases(self, kind: CollectiveKind, bytes: int) -> list[Phase]:
@@ -126,22 +143,27 @@ class _GroupPlan:
 
     def _parts(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
         """What each channel plays, with its share of the bytes."""
-        stars = choice.algorithm in _STARS
-        if kind in _OF_RINGS and not stars and (choice.algorithm != "Tree" or not self._is_even):
-            for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
-                yield Part(number, 1, share, self._rings[number % len(self._rings)])
+        if choice.algorithm in _STARS:
+            yield from self._stars(bytes, choice) if kind in _BOTH_WAYS else self._stars_of_ranks(kind, bytes, choice)
             return
-        if kind in _ROOTED:
-            chain = tuple(range(-1, len(self._group) - 1))
-            for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
-                yield Part(number, 1, share, _from_root(self._rings[number % len(self._rings)]), chain)
-            return
-        if stars:
-            yield from self._stars(bytes, choice)
-            return
-        trees = tree_parents(self._communicator)
+        trees = tree_parents(self._communicator) if choice.algorithm == "Tree" else ()
+        chain = tuple(range(-1, len(self._group) - 1))
         for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
-            yield Part(number, 1, share, tuple(self._places), trees[number % len(trees)])
+            ring = self._rings[number % len(self._rings)]
+            if trees:
+                yield Part(number, 1, share, tuple(self._places), trees[number % len(trees)])
+            elif kind in _ROOTED:
+                yield Part(number, 1, share, _from_root(ring), chain)
+            else:
+                yield Part(number, 1, share, ring)
+
+    def _stars_of_ranks(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
+        """The parts of an all-gather or a reduce-scatter by NVLS: a star around each rank, for its own part."""
+        ranks = len(self._group)
+        share = bytes if kind is CollectiveKind.ALL_GATHER else -(-bytes // ranks)
+        star = (-1, *[0] * (ranks - 1))
+        for rank in range(ranks):
+            yield Part(rank, choice.channels, share, (*self._places[rank:], *self._places[:rank]), star)
 
     def _stars(self, bytes: int, choice: Choice) -> Iterator[Part]:
         """The parts of NVLS: each head has a star in its server, and a tree over servers for each kind of channel.
@@ -181,13 +203,19 @@ class _GroupPlan:
 
     def _phase(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Phase:
         ranks = len(self._group)
-        schedule = self._tree(kind, part, choice) if part.parents else self._ring(kind, part, choice)
+        name = f"nccl-{choice.algorithm}-{choice.protocol}"
+        if part.parents:
+            kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
+            schedule = channel_tree(kind, part.parents, self._chunks(part, choice), choice.slots)
+        elif choice.algorithm == "PAT":
+            schedule = lookup(kind, _PAT[kind] if ranks & (ranks - 1) == 0 else _PAT_OF_ANY[kind], ranks)
+        else:
+            schedule = self._ring(kind, part, choice)
         left = part.bytes
         if kind is CollectiveKind.REDUCE_SCATTER:
             left = -(-part.bytes // ranks)
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
-        name = f"nccl-{choice.algorithm}-{choice.protocol}"
         channel = Channel(part.order, self._costs(part, work), part.channels)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
@@ -199,9 +227,9 @@ class _GroupPlan:
         slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
         return channel_ring(kind, ranks, ChannelCut(loops, slices))
 
-    def _tree(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
-        chunks = min(max(-(-part.bytes // (choice.chunk_bytes * part.channels)), 1), _MOST_CHUNKS)
-        return channel_tree(kind, part.parents, chunks, choice.slots)
+    @staticmethod
+    def _chunks(part: Part, choice: Choice) -> int:
+        return min(max(-(-part.bytes // (choice.chunk_bytes * part.channels)), 1), _MOST_CHUNKS)
 
     def exchanges(self, bytes: int, *, shifts: bool = False) -> Iterator[Phase]:
         """The phases of an all-to-all, or with ``shifts`` of a message from each NPU to the next one.
