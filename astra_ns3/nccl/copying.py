@@ -22,13 +22,15 @@ class Work:
     """What a channel costs. Times in microseconds, rates in GB/s (10**9 bytes of data), of one channel.
 
     ``start_us``: from the call to the first send. ``near_us``, ``far_us``: latency of a hop inside a server and between
-    servers. ``near_wire``, ``far_wire``: bytes on the wire for one of data.
+    servers; ``near_gbytes_per_s``, ``far_gbytes_per_s``: how fast what comes is copied. ``near_wire``, ``far_wire``:
+    bytes on the wire for one of data.
     """
 
     start_us: float
     near_us: float
     far_us: float
-    copy_gbytes_per_s: float
+    near_gbytes_per_s: float
+    far_gbytes_per_s: float
     near_wire: float = 1.0
     far_wire: float = 1.0
 
@@ -73,7 +75,8 @@ def work_of(
         # reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
         carried = (heads + 1) / (gpus + heads - 2) if gpus > 1 else 1.0
         rate = _NVLS.get(of, _NVLS[90]) / heads / channels
-        return Work(_NVLS_START_US, _NVLS_NEAR_US, _far(_TREE_FAR, "Simple"), rate, near_wire=carried)
+        far_rate = _SIMPLE[of] / heads  # what comes from other servers, switches don't reduce
+        return Work(_NVLS_START_US, _NVLS_NEAR_US, _far(_TREE_FAR, "Simple"), rate, far_rate, near_wire=carried)
     ring = algorithm != "Tree"
     scale = 1.0 if server.nvlinks else _PCI
     near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale
@@ -81,7 +84,7 @@ def work_of(
     simple = _SEND[of] if algorithm == "SendRecv" and servers > 1 else _SIMPLE[of]
     rate = {"LL": _LL[of], "LL128": simple * _LL128_SHARE, "Simple": simple}[protocol]
     flags = _FLAGS[protocol]
-    return Work(_START[protocol], near, far, rate, flags, flags)
+    return Work(_START[protocol], near, far, rate, rate, flags, flags)
 
 
 def _far(latencies: Mapping[str, float], protocol: str) -> float:

@@ -16,9 +16,9 @@ class ChannelCosts:
     """What one channel of a collective library, such as NCCL, costs its NPUs, in place of the costs of endpoints.
 
     ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A kernel copies
-    what comes in a lane, one message after the other, at ``copy_bytes_per_us`` (0: in no time): a message from another
-    server once all of it is there, one from the same server from when it is sent on, since there the sender's kernel
-    writes where the receiver's reads. ``near_ps`` or ``far_ps`` pass after that. A message has
+    what comes in a lane, one message after the other, at ``..._copy_bytes_per_us`` (0: in no time): a message from
+    another server once all of it is there, one from the same server from when it is sent on, since there the sender's
+    kernel writes where the receiver's reads. ``near_ps`` or ``far_ps`` pass after that. A message has
     ``..._wire_per_mille`` bytes on the wire for 1,000 of data. Messages without blocks cost nothing. ``channel``: its
     number; a transport gives each channel connections of its own.
     """
@@ -27,7 +27,8 @@ class ChannelCosts:
     start_ps: int = 0
     near_ps: int = 0
     far_ps: int = 0
-    copy_bytes_per_us: int = 0
+    near_copy_bytes_per_us: int = 0
+    far_copy_bytes_per_us: int = 0
     near_wire_per_mille: int = 1_000
     far_wire_per_mille: int = 1_000
     channel: int = 0
@@ -39,7 +40,8 @@ class ChannelCosts:
             self.start_ps,
             self.near_ps,
             self.far_ps,
-            self.copy_bytes_per_us,
+            self.near_copy_bytes_per_us,
+            self.far_copy_bytes_per_us,
             self.near_wire_per_mille,
             self.far_wire_per_mille,
             self.channel,

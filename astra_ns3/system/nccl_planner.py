@@ -211,6 +211,7 @@ class _GroupPlan:
             schedule = lookup(kind, _PAT[kind] if ranks & (ranks - 1) == 0 else _PAT_OF_ANY[kind], ranks)
         else:
             schedule = self._ring(kind, part, choice)
+            work = self._with_ends(kind, part, choice, work)
         left = part.bytes
         if kind is CollectiveKind.REDUCE_SCATTER:
             left = -(-part.bytes // ranks)
@@ -219,9 +220,20 @@ class _GroupPlan:
         channel = Channel(part.order, self._costs(part, work), part.channels)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
+    def _with_ends(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Work:
+        """Add what a ring copies besides: its first slice before that is sent, its last one once that has come."""
+        slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
+        of_channel = min(self._of_rank(kind, part) / part.channels / slices, choice.slice_bytes)
+        copying_us = 2 * of_channel / work.near_gbytes_per_s / _BYTES_PER_US
+        return replace(work, start_us=work.start_us + copying_us)
+
+    def _of_rank(self, kind: CollectiveKind, part: Part) -> int:
+        """The bytes of a rank's part in a ring."""
+        return part.bytes if kind is CollectiveKind.ALL_GATHER else -(-part.bytes // len(self._group))
+
     def _ring(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
         ranks = len(self._group)
-        of_rank = part.bytes if kind is CollectiveKind.ALL_GATHER else -(-part.bytes // ranks)
+        of_rank = self._of_rank(kind, part)
         chunk = choice.chunk_bytes * part.channels
         loops = min(max(-(-of_rank // chunk), 1), _MOST_LOOPS)
         slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
@@ -265,7 +277,8 @@ class _GroupPlan:
             start_ps=round((work.start_us + self._config.host_overhead_us) * PS_PER_US),
             near_ps=round(work.near_us * PS_PER_US),
             far_ps=round(work.far_us * PS_PER_US),
-            copy_bytes_per_us=round(work.copy_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
+            near_copy_bytes_per_us=round(work.near_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
+            far_copy_bytes_per_us=round(work.far_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),
             far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
             channel=part.number,

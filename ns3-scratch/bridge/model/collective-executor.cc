@@ -173,10 +173,11 @@ CollectiveExecutor::RegisterChannel(const uint32_t* npus,
     channel->startPs = static_cast<int64_t>(costs[0]);
     channel->nearPs = static_cast<int64_t>(costs[1]);
     channel->farPs = static_cast<int64_t>(costs[2]);
-    channel->copyBytesPerUs = costs[3];
-    channel->nearWirePerMille = static_cast<uint32_t>(costs[4]);
-    channel->farWirePerMille = static_cast<uint32_t>(costs[5]);
-    channel->channel = static_cast<uint32_t>(costs[6]);
+    channel->nearCopyBytesPerUs = costs[3];
+    channel->farCopyBytesPerUs = costs[4];
+    channel->nearWirePerMille = static_cast<uint32_t>(costs[5]);
+    channel->farWirePerMille = static_cast<uint32_t>(costs[6]);
+    channel->channel = static_cast<uint32_t>(costs[7]);
     channel->servers.assign(servers, servers + count);
     auto group = MakeGroup(npus, count);
     group->channel = std::move(channel);

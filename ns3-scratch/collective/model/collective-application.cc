@@ -231,12 +231,13 @@ CollectiveApplication::ChannelDelayPs(Phase& phase,
     }
     const ChannelCosts& channel = *phase.group->channel;
     const bool isNear = channel.IsNear(reception.sender, phase.rank);
+    const uint64_t copied = isNear ? channel.nearCopyBytesPerUs : channel.farCopyBytesPerUs;
     int64_t copyPs = 0;
-    if (channel.copyBytesPerUs > 0)
+    if (copied > 0)
     {
         const uint64_t bytes = phase.schedule->RowBytes(arrived.row, phase.bytes);
-        copyPs = static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US /
-                                      channel.copyBytesPerUs);
+        copyPs =
+            static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US / copied);
     }
     Lane& lane = phase.GetLane(reception.lane);
     const int64_t beginPs = std::max(isNear ? arrived.startPs : arrived.arrivalPs, lane.freePs);

@@ -19,7 +19,7 @@ namespace ns3
 /**
  * What one channel of a collective library costs its NPUs, in place of EndpointCosts.
  *
- * A kernel copies what comes in a lane, one message after the other, in bytes / copyBytesPerUs. From
+ * A kernel copies what comes in a lane, one message after the other, at so many bytes a us. From
  * another server a message is copied once it is there as a whole; inside a server the sender's
  * kernel writes where the receiver's reads, so copying begins when the message is sent. The
  * latency passes after that, and the kernel goes on meanwhile. Signals, which carry no block, cost
@@ -30,7 +30,8 @@ struct ChannelCosts
     int64_t startPs{0};            //!< before the first sends
     int64_t nearPs{0};             //!< latency of a message from the same server
     int64_t farPs{0};              //!< latency of a message from another one
-    uint64_t copyBytesPerUs{0};    //!< data that is copied; 0: in no time
+    uint64_t nearCopyBytesPerUs{0}; //!< data from the same server that is copied; 0: in no time
+    uint64_t farCopyBytesPerUs{0};  //!< the same of data from another server
     uint32_t nearWirePerMille{0};  //!< bytes on the wire for 1,000 of data, inside a server
     uint32_t farWirePerMille{0};   //!< the same between servers
     uint32_t channel{0};           //!< number, which a transport may give connections of its own
