@@ -23,7 +23,7 @@ class Work:
 
     ``start_us``: from the call to the first send. ``near_us``, ``far_us``: latency of a hop inside a server and between
     servers; ``near_gbytes_per_s``, ``far_gbytes_per_s``: how fast what comes is copied. ``near_wire``, ``far_wire``:
-    bytes on the wire for one of data.
+    bytes on the wire for one of data. ``has_flags``: flags in the data say what of a message is there.
     """
 
     start_us: float
@@ -33,6 +33,7 @@ class Work:
     far_gbytes_per_s: float
     near_wire: float = 1.0
     far_wire: float = 1.0
+    has_flags: bool = False
 
 
 # Base latencies, and latencies of a hop inside a server and between servers: NCCL 2.30's constants (tuning.cc).
@@ -84,7 +85,7 @@ def work_of(
     simple = _SEND[of] if algorithm == "SendRecv" and servers > 1 else _SIMPLE[of]
     rate = {"LL": _LL[of], "LL128": simple * _LL128_SHARE, "Simple": simple}[protocol]
     flags = _FLAGS[protocol]
-    return Work(_START[protocol], near, far, rate, rate, flags, flags)
+    return Work(_START[protocol], near, far, rate, rate, flags, flags, has_flags=flags > 1)
 
 
 def _far(latencies: Mapping[str, float], protocol: str) -> float:

@@ -16,9 +16,10 @@ class ChannelCosts:
     """What one channel of a collective library, such as NCCL, costs its NPUs, in place of the costs of endpoints.
 
     ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A kernel copies
-    what comes in a lane, one message after the other, at ``..._copy_bytes_per_us`` (0: in no time): a message from
-    another server once all of it is there, one from the same server from when it is sent on, since there the sender's
-    kernel writes where the receiver's reads. ``near_ps`` or ``far_ps`` pass after that. A message has
+    what comes in a lane, one message after the other, at ``..._copy_bytes_per_us`` (0: in no time). It copies a
+    message from the same server as it comes, since the sender's kernel writes where the receiver's reads; one from
+    another server once all of it is there, or as it comes too (``copies_as_it_comes``: flags in the data say what is
+    there). ``near_ps`` or ``far_ps`` pass after that. A message has
     ``..._wire_per_mille`` bytes on the wire for 1,000 of data. Messages without blocks cost nothing. ``channel``: its
     number; a transport gives each channel connections of its own.
     """
@@ -31,6 +32,7 @@ class ChannelCosts:
     far_copy_bytes_per_us: int = 0
     near_wire_per_mille: int = 1_000
     far_wire_per_mille: int = 1_000
+    copies_as_it_comes: bool = False
     channel: int = 0
 
     @property
@@ -44,6 +46,7 @@ class ChannelCosts:
             self.far_copy_bytes_per_us,
             self.near_wire_per_mille,
             self.far_wire_per_mille,
+            int(self.copies_as_it_comes),
             self.channel,
         )
 

@@ -281,6 +281,7 @@ class _GroupPlan:
             far_copy_bytes_per_us=round(work.far_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),
             far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
+            copies_as_it_comes=work.has_flags,
             channel=part.number,
         )
 

@@ -20,11 +20,11 @@ def table_text(operation: str, where: str, version: str, rows: Sequence[BenchRow
 
 
 def table_document(operation: str, rows: Sequence[BenchRow]) -> list[dict[str, Json]]:
-    """The rows; bandwidths in GB/s, times in us."""
+    """The rows by nccl-tests' names where it has them: bandwidths in GB/s, times in us, sizes in bytes."""
     return [
         {
             "operation": operation,
-            "size_bytes": row.size_bytes,
+            "size": row.size_bytes,
             "time_us": round(row.time_us, 3),
             "algbw": round(row.alg_gbytes_per_s, 4),
             "busbw": round(row.bus_gbytes_per_s, 4),

@@ -128,7 +128,7 @@ class Session
      * \param npus the NPUs of ranks 0, 1, ...
      * \param count how many
      * \param servers server of each
-     * \param costs eight numbers, in the order of ChannelCosts
+     * \param costs nine numbers, in the order of ChannelCosts
      * \return number of a group for Launch
      */
     uint32_t RegisterChannel(const uint32_t* npus,

@@ -177,7 +177,8 @@ CollectiveExecutor::RegisterChannel(const uint32_t* npus,
     channel->farCopyBytesPerUs = costs[4];
     channel->nearWirePerMille = static_cast<uint32_t>(costs[5]);
     channel->farWirePerMille = static_cast<uint32_t>(costs[6]);
-    channel->channel = static_cast<uint32_t>(costs[7]);
+    channel->copiesAsItComes = costs[7] != 0;
+    channel->channel = static_cast<uint32_t>(costs[8]);
     channel->servers.assign(servers, servers + count);
     auto group = MakeGroup(npus, count);
     group->channel = std::move(channel);

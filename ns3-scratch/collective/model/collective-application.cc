@@ -240,7 +240,8 @@ CollectiveApplication::ChannelDelayPs(Phase& phase,
             static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US / copied);
     }
     Lane& lane = phase.GetLane(reception.lane);
-    const int64_t beginPs = std::max(isNear ? arrived.startPs : arrived.arrivalPs, lane.freePs);
+    const bool isWhole = !isNear && !channel.copiesAsItComes;
+    const int64_t beginPs = std::max(isWhole ? arrived.arrivalPs : arrived.startPs, lane.freePs);
     const int64_t copiedPs = std::max(arrived.arrivalPs, beginPs + copyPs);
     lane.copiedPs = std::max(lane.copiedPs, copiedPs); // what comes in one step: side by side
     const int64_t handledPs = copiedPs + (isNear ? channel.nearPs : channel.farPs);

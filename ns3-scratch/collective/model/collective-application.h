@@ -20,10 +20,10 @@ namespace ns3
  * What one channel of a collective library costs its NPUs, in place of EndpointCosts.
  *
  * A kernel copies what comes in a lane, one message after the other, at so many bytes a us. From
- * another server a message is copied once it is there as a whole; inside a server the sender's
- * kernel writes where the receiver's reads, so copying begins when the message is sent. The
- * latency passes after that, and the kernel goes on meanwhile. Signals, which carry no block, cost
- * nothing.
+ * another server a message is copied once it is there as a whole, or, with flags in the data, as it
+ * comes; inside a server the sender's kernel writes where the receiver's reads. What is copied as it
+ * comes is copied from when it is sent. The latency passes after that, and the kernel goes on
+ * meanwhile. Signals, which carry no block, cost nothing.
  */
 struct ChannelCosts
 {
@@ -34,6 +34,7 @@ struct ChannelCosts
     uint64_t farCopyBytesPerUs{0};  //!< the same of data from another server
     uint32_t nearWirePerMille{0};  //!< bytes on the wire for 1,000 of data, inside a server
     uint32_t farWirePerMille{0};   //!< the same between servers
+    bool copiesAsItComes{false};   //!< whether flags say what of a message from afar is there
     uint32_t channel{0};           //!< number, which a transport may give connections of its own
     std::vector<uint32_t> servers; //!< server of each rank
 
