@@ -19,6 +19,7 @@ from astra_ns3.units import format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
+_BOUNDS = {"lines": "the lines allow", "chain": "the longest chain of computations allows"}
 # Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
 
@@ -215,7 +216,7 @@ def _what_ifs(found: Explanation) -> str:
 
 def _saved(change: WhatIf, whole_ps: int) -> str:
     less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
-    told = f"at most {less}, the lines allow no more" if change.bounded else less
+    told = f"at most {less}, {_BOUNDS[change.bound]} no more" if change.bounded else less
     return f"{told}; less where queues take its place" if change.change == LINE_RATE else told
 
 
