@@ -9,7 +9,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
-from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
+from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
@@ -28,8 +28,9 @@ def totals(run: Records) -> Quantities:
 
 
 def layers(run: Records) -> Quantities:
-    """Computing and waiting of the reported NPU by layer and pass, and its waiting after the last pass."""
+    """Computing and waiting of the reported NPU by layer and pass, and what it waited besides."""
     found: Quantities = {}
+    others = layers_of_other_parts(run)
     tails = {each["layer"]: 0 for each in run.metadata["exposed_by_layer"]}
     for each in run.metadata["exposed_by_layer"]:
         tails[each["layer"]] += each["exposed_ps"]
@@ -41,7 +42,8 @@ def layers(run: Records) -> Quantities:
             tails[row["layer name"]] = tails.get(row["layer name"], 0) - exposed_ps
     _add(found, f"{STEPS}, exposed", tails.pop(STEPS, 0))
     for layer, tail_ps in tails.items():
-        _add(found, f"{layer}, exposed after the last pass", tail_ps)
+        when = "in other parts or after the last pass" if layer in others else "after the last pass"
+        _add(found, f"{layer}, exposed {when}", tail_ps)
     return found
 
 
