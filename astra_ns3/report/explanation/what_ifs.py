@@ -70,13 +70,18 @@ class Lines:
         in_force = metadata.get("in_force") or {}
         used = [kind for kind in TRANSPORTS if kind in in_force]
         grow = any(in_force[kind].get("window_of_path") for kind in used)
-        own_part = any(TRANSPORTS[kind].has_part_of_its_own for kind in used)
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
         shared = abilities_of(metadata.get("backend")).shared_lines
-        return cls(least_ps, grow, own_part, losses, _chain_ps(metadata, floor), shared)
+        return cls(least_ps, grow, has_own_part(metadata), losses, _chain_ps(metadata, floor), shared)
+
+
+def has_own_part(metadata: RunDocument) -> bool:
+    """Return whether a transport of a run has a part of its own in a message's time, as TCP has."""
+    in_force = metadata.get("in_force") or {}
+    return any(each.has_part_of_its_own for kind, each in TRANSPORTS.items() if kind in in_force)
 
 
 def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
