@@ -46,7 +46,7 @@ def test_without_a_chain_faster_lines_save_no_more_than_the_longest_chain_of_com
     found = what_ifs({}, {}, 0, Lines(60, chain_ps=98), 100)
     assert found == (WhatIf(LINES, 2, bounded=True, bound="chain"),)
     text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
-    assert "at most 2.0% less time  (2 ps), the longest chain of computations allows no more" in text
+    assert "at most 2.0% less time  (2 ps), the longest chain allows no more" in text
     assert what_ifs({}, {}, 0, Lines(60, chain_ps=70), 100) == (WhatIf(LINES, 30),)
 
 
