@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from operator import methodcaller
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
@@ -17,7 +17,7 @@ SWITCH = "switch.csv"
 
 
 PORT_COLUMNS: tuple[CellColumn[Mapping[str, Cell]], ...] = tuple(
-    (name, itemgetter(name)) for name in ("port", "link_to", *PORT_COUNTERS)
+    (name, methodcaller("get", name)) for name in ("port", "link_to", *PORT_COUNTERS)
 )
 TENANTS = "tenants.csv"
 
@@ -33,6 +33,9 @@ def _time(time_ps: int | None) -> Cell:
 def _bus_bandwidth(record: CollectiveRecord) -> Cell:
     if record.kind is CollectiveKind.POINT_TO_POINT:
         return _bandwidth(record, 1, 1)
+    if record.line_bytes is not None:
+        duration_ps = _duration_ps(record)
+        return decimal(record.line_bytes * PS_PER_NS, duration_ps) if duration_ps else None
     factor = 2 if record.kind is CollectiveKind.ALL_REDUCE else 1
     return _bandwidth(record, factor * (record.ranks - 1), record.ranks)
 
@@ -80,7 +83,8 @@ def collective_table(records: RunRecords) -> Table:
 
     Bandwidths are those of NVIDIA's nccl-tests (doc/PERFORMANCE.md), in 10**9 bytes a second: the algorithm's is size
     over time, the size of an all-gather being what each NPU has after it; the bus's is that times 2(n-1)/n for an
-    all-reduce, 1 for a message and (n-1)/n for the others, which a link's rate can be compared with.
+    all-reduce, 1 for a message and (n-1)/n for the others, which a link's rate can be compared with. That of an
+    all-to-all with counts is what the busiest NPU sends to others, or gets from them, over time.
     """
     return Table.of(COLLECTIVES, COLLECTIVE_COLUMNS, records.collectives)
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _MESSAGE = ["source", "destination", "bytes", "collective", "chunk", "phase", "row"]
 _TWO, _INPUT = 2, 2
 _NAMES = {"ns3": "packets"}
-_LOSSES = ("retransmissions", "dropped_frames", "lost_frames")
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,8 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
 
     ``words``: options of ``run`` with their values. ``backends``: the one that is looked at, and the one that is right.
     Times are in ps. ``median``, ``p99``, ``largest``: sizes of the relative errors of the messages' times. ``losses``:
-    what the one that is right lost and sent again ("-" if it has no packets); with losses a finish of flows is a bound.
+    packets that the one that is right lost, or sent again if these are more ("-" if it has none); with losses a finish
+    of flows is a bound.
     Raises InputError and BackendError with what a run said.
     """
     known = ", ".join(ABILITIES)
@@ -64,8 +64,14 @@ def play_on_both(words: Sequence[str], backends: Sequence[str], case: str) -> di
         f"CPU {right_name}": right.cpu_seconds,
         f"CPU {name}": looked_at.cpu_seconds,
         "ratio": right.cpu_seconds / looked_at.cpu_seconds,
-        "losses": sum(statistics.get(counter) or 0 for counter in _LOSSES) if ABILITIES[backends[1]].packets else "-",
+        "losses": lost_packets(statistics) if ABILITIES[backends[1]].packets else "-",
     }
+
+
+def lost_packets(statistics: Mapping[str, int | float]) -> int | float:
+    """Return how many packets were lost, or how many sent again: what is lost is sent again, often with others."""
+    lost = (statistics.get("dropped_frames") or 0) + (statistics.get("lost_frames") or 0)
+    return max(lost, statistics.get("retransmissions") or 0)
 
 
 def row_text(row: Mapping[str, str | float]) -> str:

@@ -50,8 +50,8 @@ class Abilities:
     records of all these. ``needs_packets``: it plays no other network. ``accounts``: it tells where a message's time
     went. ``fills``: without packets, tables of ports and messages that it fills all the same, and keys of ``observe``
     that it heeds. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance
-    has a say in which paths flows take. ``ideal``: what messages take alone; None where nobody knows. ``words``: how
-    messages travel, for people who choose a backend.
+    has a say in which paths flows take. ``shared_lines``: messages on one line slow each other down. ``ideal``: what
+    messages take alone; None where nobody knows. ``words``: how messages travel, for people who choose a backend.
     """
 
     packets: bool = True
@@ -60,6 +60,7 @@ class Abilities:
     fills: frozenset[str] = frozenset()
     rules_of_delays: bool = False
     drawn_paths: bool = False
+    shared_lines: bool = True
     ideal: Callable[[AnyPlan, Compatibility], Ideal | None] = _unknown
     costs: BackendCosts = PACKETS
     words: str = ""
@@ -91,6 +92,7 @@ _ANALYTICAL = Abilities(
     packets=False,
     accounts=False,
     rules_of_delays=True,
+    shared_lines=False,
     ideal=_of_grid(False),
     costs=BY_FORMULA,
     words="messages never meet",
@@ -109,7 +111,11 @@ ABILITIES: Mapping[str, Abilities] = {
     ),
     "analytical": _ANALYTICAL,
     "analytical-queues": replace(
-        _ANALYTICAL, ideal=_of_grid(True), costs=BackendCosts(5.5e-6, 0.75e-6), words="a link serves one at a time"
+        _ANALYTICAL,
+        shared_lines=True,
+        ideal=_of_grid(True),
+        costs=BackendCosts(5.5e-6, 0.75e-6),
+        words="a link serves one at a time",
     ),
 }
 

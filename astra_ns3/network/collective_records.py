@@ -18,7 +18,7 @@ NOT_YET = -1
 
 
 class Common(NamedTuple):
-    """All of a record but its number and its times."""
+    """All of a record but its number and its times; ``line_bytes`` as there."""
 
     label: Label
     kind: CollectiveKind
@@ -26,6 +26,7 @@ class Common(NamedTuple):
     bytes: int
     ranks: int
     chunks: int
+    line_bytes: int | None = None
 
 
 class CollectiveRecords(Sequence[CollectiveRecord]):
@@ -147,4 +148,6 @@ class CollectiveColumns:
 
 def record(number: int, common: Common, start_ps: int, end_ps: int) -> CollectiveRecord:
     """A record of its own; ``end_ps`` may be ``NOT_YET``."""
-    return CollectiveRecord(number, *common, start_ps, None if end_ps == NOT_YET else end_ps)
+    label, kind, algorithm, bytes_, ranks, chunks, line_bytes = common
+    over_ps = None if end_ps == NOT_YET else end_ps
+    return CollectiveRecord(number, label, kind, algorithm, bytes_, ranks, chunks, start_ps, over_ps, line_bytes)

@@ -25,6 +25,7 @@ class FloorDocument(TypedDict):
     kind: str
     where: str
     lines_ps: int
+    chain_ps: int
     bytes: int
     bytes_per_ns: float
     share: float | None

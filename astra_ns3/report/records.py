@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.workload import PassKind
 from astra_ns3.errors import wrong
 from astra_ns3.report.tables import Records, how_to_record, recorded
 from astra_ns3.units import PS_PER_US
@@ -32,6 +33,14 @@ Batch = Mapping[str, Array]
 def place_of(run: Records) -> str:
     """Return where a run lies: its folder, or its name if it was not saved."""
     return str(run.metadata["run_name"]) if run.folder is None else str(run.folder)
+
+
+def layers_of_other_parts(run: Records) -> frozenset[str]:
+    """Return the layers with collectives of other parts than the three passes, as a pipeline's messages are.
+
+    What such a layer exposed beside the passes need not have come after the last one.
+    """
+    return frozenset(row["layer"] for row in run.rows(COLLECTIVES) if row["part"] not in set(PassKind))
 
 
 def ps_of(microseconds: str) -> int | None:

@@ -37,6 +37,8 @@ HOW_TO_RECORD: Mapping[str, str] = {
 """What a run has to be given for a table to be there."""
 
 
+PACKETS_NEEDED = "a network of packets (--backend ns3)"
+
 # Tables of packets, ports and connections, which an analytical network has none of.
 _OF_PACKETS = ("accounts", "account_hops", "connections", "queue_pairs", "queues", "pauses", "utilisation")
 
@@ -113,7 +115,7 @@ def how_to_record(records: Told, *tables: str) -> str:
     """Return what the same workload has to be run with for one of the tables to be there."""
     how = in_words((HOW_TO_RECORD[table] for table in tables), " or ")
     packets = all(_needs_packets(records, table) for table in tables)
-    return f"a network of packets (--backend ns3) and {how}" if packets else how
+    return f"{PACKETS_NEEDED} and {how}" if packets else how
 
 
 def in_words(ways: Iterable[str], between: str) -> str:

@@ -90,7 +90,7 @@ def _ports(column: str, of_all: Callable[[list[int]], int], unit: int = 1) -> Ca
     """A column of switch.csv, over all ports."""
 
     def measure(run: _Run) -> Measure:
-        values = [int(row[column]) for row in run.ports]
+        values = [int(row[column]) for row in run.ports if row[column]]  # empty: not counted
         if not values:
             return None
         return of_all(values) if unit == 1 else of_all(values) / unit

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import lru_cache
 
+import numpy as np
+
+from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.collective_records import CollectiveColumns, CollectiveRecords, Common
 from astra_ns3.network.records import CollectiveRecord, Label
@@ -12,6 +16,14 @@ from astra_ns3.system.request import MessageRequest
 from astra_ns3.system.task import Collective
 
 MESSAGE_ALGORITHM = "direct"
+
+
+@lru_cache(maxsize=64)
+def _line_bytes(counts: Parts) -> int:
+    """Return the most that one place sends to others or gets from them."""
+    table = np.array(counts, dtype=np.int64)
+    own = table.diagonal()
+    return int(max((table.sum(axis=1) - own).max(), (table.sum(axis=0) - own).max()))
 
 
 class History:
@@ -34,8 +46,11 @@ class History:
             return
         request, chunks = collective.request, len(collective.first_tasks)
         label = self._named(request.label)
-        common = Common(label, request.kind, collective.algorithm, request.bytes, collective.group_ranks, chunks)
-        self._begin(collective.index, common, now_ps)
+        line_bytes = None if request.counts is None else _line_bytes(request.counts)
+        ranks, algorithm = collective.group_ranks, collective.algorithm
+        self._begin(
+            collective.index, Common(label, request.kind, algorithm, request.bytes, ranks, chunks, line_bytes), now_ps
+        )
 
     def begin_message(self, number: int, request: MessageRequest, now_ps: int) -> None:
         """One end of a message was posted; ``number`` is the next one."""

@@ -192,17 +192,23 @@ def _timer_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list[
 
 
 def _window_warnings(parameters: TcpParameters, outline: NetworkOutline) -> list[str]:
-    packet = tcp_packet_bytes(parameters.segment_bytes, timestamps=parameters.timestamps)
-    window_ps = segments(parameters.window_bytes, parameters.segment_bytes) * transmission_ps(
-        wire_bytes(packet), outline.slowest_bps
-    )
-    round_trip_ps = base_round_trip_ps(parameters, outline)
+    """A window that is sent before it is acknowledged; its last segment may be a part of one.
+
+    A receiver that waits for more segments than the window holds acknowledges when its timer has run out.
+    """
+    whole, rest = divmod(parameters.window_bytes, parameters.segment_bytes)
+    parts = ((whole, parameters.segment_bytes), (int(rest > 0), rest))
+    packets = [(count, tcp_packet_bytes(size, timestamps=parameters.timestamps)) for count, size in parts]
+    window_ps = sum(count * transmission_ps(wire_bytes(packet), outline.slowest_bps) for count, packet in packets)
+    is_delayed = segments(parameters.window_bytes, parameters.segment_bytes) < parameters.delayed_ack_count
+    waits_ps = parameters.delayed_ack_timeout_ps if is_delayed else 0
+    round_trip_ps = base_round_trip_ps(parameters, outline) + waits_ps
     if window_ps >= round_trip_ps:
         return []
     return [
         f"window {format_bytes(parameters.window_bytes)} cannot fill the link: it is sent in {format_time(window_ps)} "
         f"and acknowledged after {format_time(round_trip_ps)}, so one connection reaches "
-        f"{100 * window_ps // round_trip_ps}% of the rate"
+        f"at most {100 * window_ps / round_trip_ps:.2g}% of the rate"
     ]
 
 

@@ -11,6 +11,7 @@ from support.studies import INPUTS
 
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import AstraNs3Error, InputError
+from astra_ns3.experiments.two_backends import lost_packets
 
 FILES = {
     "-w": INPUTS / "workload" / "micro-all-reduce.txt",
@@ -50,6 +51,15 @@ def test_a_backend_without_packets_tells_nothing_of_losses() -> None:
     command = ["--backends", "flow,analytical", *words(n=INPUTS / "network" / "roce-lossy.yaml")]
     ran = CliRunner().invoke(compare_command, command, catch_exceptions=False)
     assert ran.stdout.rstrip().endswith("| - |")
+
+
+@pytest.mark.parametrize(
+    ("dropped", "lost", "again", "told"),
+    [(49_036, 0, 49_036, 49_036), (2, 1, 90, 90), (2, 1, 0, 3), (0, 0, 0, 0)],
+)
+def test_a_packet_that_was_lost_and_sent_again_counts_once(dropped: int, lost: int, again: int, told: int) -> None:
+    """Go-back-N sends others again, too; a lost acknowledgement is not sent again."""
+    assert lost_packets({"dropped_frames": dropped, "lost_frames": lost, "retransmissions": again}) == told
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from astra_ns3.report.explanation.path import critical_path
 from astra_ns3.report.explanation.run_tables import Tables
 from astra_ns3.report.page.page import report_page
 from astra_ns3.report.summary import run_text
+from astra_ns3.studies.measures import measures_of
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 US = 1_000_000
@@ -141,6 +142,30 @@ def test_a_ring_by_hand(tmp_path: Path) -> None:
     assert [link.npu for link in messages] == [(messages[0].npu + step) % 4 for step in range(6)]
     found = explain(result, collective=0)
     assert found.time_ps == sum(link.time_ps for link in links[1:])
+
+
+def test_a_collective_or_an_iteration_is_told_by_its_own_messages(tmp_path: Path) -> None:
+    result = run(tmp_path, 1, passes=3, record=["timeline", "accounts"])
+    accounts = result.accounts
+    iterations = dict(zip(result.collectives["collective"], result.collectives["iteration"], strict=True))
+    waited_ps = accounts["nic_queue_ps"] + accounts["nic_paused_ps"]
+
+    def check_messages(found: Explanation, own: Any) -> None:
+        assert {each.collective for each in found.slowest} <= set(accounts["collective"][own])
+        assert sum(each.alike for each in found.slowest) == own.sum()
+        in_nics = {port: ps for port, ps in found.ports if port.startswith("host")}
+        of_source = waited_ps[own].groupby(accounts["source"][own]).sum()
+        assert in_nics == {f"host{source}": ps for source, ps in of_source.items() if ps}
+        assert found.congested is None  # ports count over the whole run
+        assert "ports with" not in found.text()
+
+    everything = 10**6
+    for number in iterations:
+        check_messages(explain(result, collective=number, top=everything), accounts["collective"] == number)
+    for iteration in range(3):
+        check_messages(
+            explain(result, iteration=iteration, top=everything), accounts["collective"].map(iterations) == iteration
+        )
 
 
 def test_messages_that_differ_in_their_ends_and_start_alone_are_one_line(tmp_path: Path) -> None:
@@ -383,6 +408,26 @@ def test_a_port_with_a_queue_of_few_frames_is_no_trouble() -> None:
     assert "ports with most trouble: none" in ring.text()
     assert crowd.congested
     assert all(port["highest_queue_bytes"] > 10_000 for port in crowd.congested)
+
+
+@pytest.mark.parametrize("backend", ["flow", "analytical", "analytical-queues"])
+def test_without_packets_nobody_says_that_ports_had_no_trouble(backend: str) -> None:
+    transport = {"kind": "roce", "congestion_control": "none", "reliability": {"kind": "selective-repeat"}}
+    workload = parse_workload("MICRO\n1\none -1 0 NONE 0 0 NONE 0 0 ALLTOALL 400000 0\n", "one")
+    network = parse_network({"topology": TOPOLOGIES["star"], "transport": transport})
+    result = astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend)
+    found = explain(result)
+    assert found.congested is None
+    assert found.document()["congested"] is None
+    assert "ports with most trouble" not in found.text()
+    assert "ports with losses, pauses, marks or long queues: run with a network of packets" in found.text()
+    counted = {"packets", "dropped_frames", "marked_frames", "pauses", "cnps", "retransmissions"}
+    assert counted.isdisjoint(result.metadata["statistics"])
+    ports = result.rows("switch.csv")
+    assert bool(ports) == (backend == "flow")
+    assert all(int(row["sent_bytes"]) > 0 and row["highest_queue_bytes"] == "" for row in ports)
+    measures = measures_of(result)
+    assert all(measures[name] is None for name in ("drops", "ecn_marks", "pauses", "paused_us", "max_queue_bytes"))
 
 
 def test_frames_lost_on_a_link_are_trouble_and_stand_in_the_table() -> None:

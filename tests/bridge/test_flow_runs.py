@@ -293,6 +293,21 @@ def test_two_runs_of_flows_are_compared_by_slowdown_and_completion(tmp_path: Pat
     assert [group for group in compared.groups if group.name == "flows by size"]
 
 
+def test_accounts_of_tcp_are_not_set_beside_those_of_roce_and_flows_expose_nothing() -> None:
+    flows = FlowList.of([0, 2], [1, 1], [100_000] * 2, [0, 0])
+    keys: dict[str, Any] = {"workload": flows, "system": small_system(), "record": ["accounts"], "isolated": True}
+    roce, over_tcp = astra_ns3.run(**keys, network=star()), astra_ns3.run(**keys, network=star(kind="tcp"))
+    apart = astra_ns3.run(**keys, network=star(kind="roce"))
+    beside = {each.name: each.differences for each in compare(roce, over_tcp).groups}
+    assert "accounts" not in beside
+    assert any("TCP's count the last segment" in note for note in compare(roce, over_tcp).notes)
+    assert {each.name for each in beside["totals"]} == {"finish"}
+    assert "exposed" not in compare(roce, over_tcp).text()
+    alike = compare(roce, apart)
+    assert "accounts" in {each.name for each in alike.groups}
+    assert not alike.notes
+
+
 def test_a_page_about_flows_names_them_and_says_whose_percentile_a_slowdown_is(tmp_path: Path) -> None:
     flows = FlowList.of([0, 2, 0], [1, 1, 3], [100_000, 200_000, 100], [0, 0, 0])
     text = report_page([played(flows, star(), output=tmp_path / "run")], usual_options())

@@ -82,7 +82,7 @@ def test_two_flows_into_one_host_share_its_line(tmp_path: Path) -> None:
 def test_flows_play_any_control(tmp_path: Path, control: str) -> None:
     network = roce_star(3, congestion_control=control, switch={"pfc": LOSSLESS})
     played = play_flows(network, [Flow(1, 0, MIB), Flow(2, 0, MIB)], tmp_path, backend="flow")
-    assert played.statistics["packets"] == 0
+    assert "packets" not in played.statistics
     assert len(played.table("flows")) == 2
 
 

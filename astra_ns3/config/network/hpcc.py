@@ -50,7 +50,7 @@ def read_hpcc_config(path: str, topology_path: str | None = None, source: str | 
         named = values.get("TOPOLOGY_FILE", "")
         passed_over.append(f"{path}: TOPOLOGY_FILE {named} is passed over, {source} says topology: {topology_path}")
     source = source or path
-    topology = read_hpcc_topology(Path(source).parent / topology_path)
+    topology = _topology(values, Path(source).parent / topology_path, named_here=source == path)
     _refuse(values)
     network = {
         "topology": {
@@ -73,6 +73,13 @@ def _topology_path(path: str, named: str) -> str:
     folder = Path(path).parent
     above = Path("..") / named
     return str(above) if not (folder / named).is_file() and (folder / above).is_file() else named
+
+
+def _topology(values: HpccValues, path: Path, *, named_here: bool) -> HpccTopology:
+    """Read the topology; one that isn't there is an error of the line that names it, if config.txt does."""
+    if named_here and not path.exists():
+        raise values.error("TOPOLOGY_FILE", f"is {path}: no such file")
+    return read_hpcc_topology(path)
 
 
 def _refuse(values: HpccValues) -> None:
@@ -110,14 +117,13 @@ def _refuse(values: HpccValues) -> None:
 def _transport(values: HpccValues) -> dict[str, Json]:
     control = congestion_control(values)
     payload = values.get("PACKET_PAYLOAD_SIZE", 1000)
-    has_window = values.get("HAS_WIN", True)
+    has_window, moves_rate = values.get("HAS_WIN", True), control.keys["kind"] != "none"
     return {
         "kind": "roce",
         "payload": payload,
         # 2 of PPP, 20 of IP, 8 of UDP and 6 of its own around the payload; ACKs are filled up to 26 behind IP.
         "header_bytes": 36,
         "ack_bytes": 48,
-        "cnp_bytes": 48,
         "minimum_frame_bytes": 0,
         "line_gap_bytes": 0,
         "telemetry_bytes": control.telemetry_bytes,
@@ -136,10 +142,11 @@ def _transport(values: HpccValues) -> dict[str, Json]:
             "retries": 0,
         },
         "window": "bdp" if has_window else "none",
-        "window_scales_with_rate": values.get("VAR_WIN", False),
+        # A file has all keys, whatever its CC_MODE reads of them.
+        **({"window_scales_with_rate": values.get("VAR_WIN", False)} if moves_rate and has_window else {}),
         "base_rtt": "payload",
         "base_rtt_of": "longest" if values.get("GLOBAL_T", True) else "path",
-        "minimum_rate": values.get("MIN_RATE", 100_000_000),
+        **({"minimum_rate": values.get("MIN_RATE", 100_000_000)} if moves_rate else {}),
         "cnp": "on-ack",
         "cnp_interval": 0,
         "rate_limited": values.get("RATE_BOUND", True),

@@ -65,6 +65,7 @@ class GraphJob(Job):
             messages=both_ends and not same,
             dimensions=dimensions,
             players=workload.npus if same and played else 1,
+            roofline=platform.system.roofline_enabled,
         )
         self._counters[platform] = counter
         shares = [

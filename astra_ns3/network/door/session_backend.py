@@ -42,8 +42,10 @@ _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
 _Numbers = npt.NDArray[np.int64]
 
 
-# Told of every run, also where no transport counts them.
+# Told of every run with packets, also where no transport counts them.
 _USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
+# What ports count without packets, too.
+_SENT = ("sent_frames", "sent_bytes")
 
 
 class SessionBackend:
@@ -58,6 +60,8 @@ class SessionBackend:
 
     delivers_whole = True
     """Whether :meth:`delivered_bytes` counts a message when it is whole; packets count as they come."""
+    counts_packets = False
+    """Whether there are packets, so that queues, losses, marks and pauses are counted."""
 
     def __init__(
         self,
@@ -237,23 +241,12 @@ class SessionBackend:
         self._session.ShowTimeAt(address)
 
     def _statistics(self, native: Statistics) -> dict[str, int | float]:
-        counted, ports = _counted(native), _port_numbers(native)
-        usual = {name: counted.pop(name, 0) for name in _USUAL_COUNTERS}
-        sums = dict(zip(_port_counters(native), ports.sum(axis=0).tolist(), strict=True))
+        counted = _counted(native)
+        of_packets = _of_packets(native, counted) if self.counts_packets else {}
         return {
             "events": int(native.events),
             "messages": int(native.messages),
-            "packets": int(native.packets),
-            "connections": usual.pop("connections"),
-            "retransmissions": int(native.retransmissions),
-            "timeouts": int(native.timeouts),
-            "dropped_frames": sums["dropped_frames"],
-            "lost_frames": sums["lost_frames"],
-            "marked_frames": sums["marked_frames"],
-            "pauses": sums["pauses"],
-            "paused_ps": sums["paused_ps"],
-            "pause_storms": int(native.pauseStorms),
-            **usual,
+            **of_packets,
             **counted,
             "python_seconds": self._callback_seconds,
             "idle_memory_bytes": self._idle_memory_bytes,
@@ -275,7 +268,10 @@ class SessionBackend:
         return self._switch_table(self._session.GetStatistics(True))
 
     def _switch_table(self, native: Statistics) -> PortRows:
-        return PortRows(self._graph.hosts, self._port_ends, _port_counters(native), _port_numbers(native))
+        names, numbers = _port_counters(native), _port_numbers(native)
+        if not self.counts_packets:
+            numbers, names = numbers[:, [names.index(name) for name in _SENT]], list(_SENT)
+        return PortRows(self._graph.hosts, self._port_ends, names, numbers)
 
     @cached_property
     def _port_ends(self) -> _Numbers:
@@ -292,9 +288,9 @@ class SessionBackend:
         return int(self._session.GetDeliveredBytesOf(np.array(npus, dtype=np.uint32), len(npus)))
 
     def longest_queue(self) -> tuple[str, int] | None:
-        """The port at which most bytes waited when it was last settled, and how many; None without ports."""
+        """The port at which most bytes waited when it was last settled, and how many; None without ports or packets."""
         ports = self._switch_table(self._session.GetStatistics(False))
-        if not len(ports):
+        if not len(ports) or not self.counts_packets:
             return None
         longest = ports[int(ports.counters[:, ports.names.index("queue_bytes")].argmax())]
         return str(longest["port"]), int(longest["queue_bytes"])
@@ -441,6 +437,25 @@ def _counted(native: Statistics) -> Counter[str]:
     for name, number in zip(names, numbers_of(native.counters, len(names)).tolist(), strict=True):
         found[name] += number
     return found
+
+
+def _of_packets(native: Statistics, counted: Counter[str]) -> dict[str, int]:
+    """Return what is counted of packets, with the usual ones of ``counted``, which go from there."""
+    sums = dict(zip(_port_counters(native), _port_numbers(native).sum(axis=0).tolist(), strict=True))
+    usual = {name: counted.pop(name, 0) for name in _USUAL_COUNTERS}
+    return {
+        "packets": int(native.packets),
+        "connections": usual.pop("connections"),
+        "retransmissions": int(native.retransmissions),
+        "timeouts": int(native.timeouts),
+        "dropped_frames": sums["dropped_frames"],
+        "lost_frames": sums["lost_frames"],
+        "marked_frames": sums["marked_frames"],
+        "pauses": sums["pauses"],
+        "paused_ps": sums["paused_ps"],
+        "pause_storms": int(native.pauseStorms),
+        **usual,
+    }
 
 
 def _port_counters(native: Statistics) -> list[str]:

@@ -54,6 +54,7 @@ class Floor:
             "kind": "lines" if self.time_ps == self.lines_ps else "chain",
             "where": self.where,
             "lines_ps": self.lines_ps,
+            "chain_ps": self.chain.time_ps,
             "bytes": self.bytes,
             "bytes_per_ns": self.bytes_per_ns,
             "share": share,

@@ -17,6 +17,7 @@ class Ns3Backend(SessionBackend):
     """Packets through ns-3; arguments and errors as for :class:`SessionBackend`."""
 
     delivers_whole = False
+    counts_packets = True
 
     def __init__(
         self,

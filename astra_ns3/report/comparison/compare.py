@@ -6,14 +6,20 @@ from collections.abc import Iterator
 
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
-from astra_ns3.report.comparison.quantities import GROUPS, OF_FLOWS, Quantities
+from astra_ns3.report.comparison.quantities import ACCOUNTS, GROUPS, OF_FLOWS, Quantities
 from astra_ns3.report.comparison.settings import settings
+from astra_ns3.report.explanation.what_ifs import has_own_part
 from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
 
 OVER_SEEDS = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
 """What is said to whoever compares seeds one by one."""
+
+_UNLIKE = (
+    "accounts aren't compared: TCP's count the last segment of a message alone, and have a part of TCP's own, so their "
+    "parts aren't those of RoCE"
+)
 
 
 def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comparison:
@@ -34,6 +40,9 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
         notes.append(f"{names[0]} and {names[1]} differ in their seed alone: {OVER_SEEDS}")
     for name, quantities in GROUPS.items():
         found_a, found_b = quantities(a), quantities(b)
+        if name == ACCOUNTS and found_a and found_b and has_own_part(a.metadata) != has_own_part(b.metadata):
+            notes.append(_UNLIKE)
+            continue
         if found_a is None or found_b is None:
             if found_a is not found_b and name not in OF_FLOWS:
                 lacks_a = found_a is None

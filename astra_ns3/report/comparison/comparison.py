@@ -72,5 +72,7 @@ class Comparison:
         """Return a group's name, with the NPU whose computing and waiting stand below."""
         a, b = self.of_npu
         npu = f"NPU {a}" if a == b else f"NPU {a} in A, of NPU {b} in B"
-        told = {"totals": f"totals (finish of the run; compute and exposed of {npu})", "layers": f"layers of {npu}"}
+        told = {"layers": f"layers of {npu}"}
+        if any(one.name in ("compute", "exposed") for each in self.groups for one in each.differences):
+            told["totals"] = f"totals (finish of the run; compute and exposed of {npu})"
         return told.get(group, group)

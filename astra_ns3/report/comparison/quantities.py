@@ -9,7 +9,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import FlowSizesDocument
 from astra_ns3.report.explanation.parts import PARTS
-from astra_ns3.report.records import COLLECTIVES, END_TO_END, ps_of, table_of
+from astra_ns3.report.records import COLLECTIVES, END_TO_END, layers_of_other_parts, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.units import format_bytes
 
@@ -21,15 +21,18 @@ _PASSES = {"fwd": "forward", "ig": "input gradient", "wg": "weight gradient"}
 
 
 def totals(run: Records) -> Quantities:
-    """Finish of the run; computing and waiting of the reported NPU."""
+    """Finish of the run; computing and waiting of the reported NPU, but of a list of flows, where nobody waits."""
     metadata = run.metadata
-    times_ps = {"finish": metadata["finish_ps"], "compute": metadata["compute_ps"], "exposed": metadata["exposed_ps"]}
+    times_ps = {"finish": metadata["finish_ps"]}
+    if not is_of_flows(run):
+        times_ps |= {"compute": metadata["compute_ps"], "exposed": metadata["exposed_ps"]}
     return {name: ("ps", time_ps) for name, time_ps in times_ps.items()}
 
 
 def layers(run: Records) -> Quantities:
-    """Computing and waiting of the reported NPU by layer and pass, and its waiting after the last pass."""
+    """Computing and waiting of the reported NPU by layer and pass, and what it waited besides."""
     found: Quantities = {}
+    others = layers_of_other_parts(run)
     tails = {each["layer"]: 0 for each in run.metadata["exposed_by_layer"]}
     for each in run.metadata["exposed_by_layer"]:
         tails[each["layer"]] += each["exposed_ps"]
@@ -41,7 +44,8 @@ def layers(run: Records) -> Quantities:
             tails[row["layer name"]] = tails.get(row["layer name"], 0) - exposed_ps
     _add(found, f"{STEPS}, exposed", tails.pop(STEPS, 0))
     for layer, tail_ps in tails.items():
-        _add(found, f"{layer}, exposed after the last pass", tail_ps)
+        when = "in other parts or after the last pass" if layer in others else "after the last pass"
+        _add(found, f"{layer}, exposed {when}", tail_ps)
     return found
 
 
@@ -117,13 +121,14 @@ def counters(run: Records) -> Quantities:
     return {name.replace("_", " "): ("", value) for name, value in counts.items() if value is not None}
 
 
+ACCOUNTS = "accounts"
 GROUPS: Mapping[str, Callable[[Records], Quantities | None]] = {
     "totals": totals,
     "layers": layers,
     "collectives": collectives,
     "flows": flows,
     "flows by size": flows_by_size,
-    "accounts": account_parts,
+    ACCOUNTS: account_parts,
     "counters": counters,
 }
 """None: the run has no such numbers."""

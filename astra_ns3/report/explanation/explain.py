@@ -24,7 +24,7 @@ from astra_ns3.report.explanation.run_tables import Columns, Tables, has_account
 from astra_ns3.report.explanation.what_ifs import Lines, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
-from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
+from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
 
 TOP = 10
@@ -58,12 +58,12 @@ def explain(
     subject, segments = _subject(run, iteration, collective), _chain(tables, iteration, collective)
     messages = tables.messages if tables is not None else messages_of(run)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
-    hops = _hops(run, messages)
+    whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
+    hops = _hops(run, messages, rows)
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds = _by_kind(segments)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
     parts = sum((Counter(each.parts) for each in communications), Counter[str]())
-    lines = Lines.of(metadata, whole=iteration is None and collective is None)
     return Explanation(
         subject,
         time_ps,
@@ -72,14 +72,14 @@ def explain(
         segments,
         dict(kinds.most_common()),
         communications,
-        what_ifs(kinds, parts, waited_for_others(segments, messages), lines, time_ps),
+        what_ifs(kinds, parts, waited_for_others(segments, messages), Lines.of(metadata, whole=whole), time_ps),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, hops, segments, names, top),
+        _slowest(run, messages, rows, hops, segments, names, top),
         _by_npu(segments, top),
         _by_port(hops, top),
-        _congested(run, top),
-        _missing(run, untold, messages, remedy),
+        _congested(run, top) if whole else None,
+        _missing(run, untold, messages, remedy, whole=whole),
         metadata["flows"] if of_flows else None,
         int(metadata["report_npu"]),
         remedy,
@@ -87,8 +87,25 @@ def explain(
     )
 
 
-def _missing(run: Records, untold: str, messages: Columns | None, remedy: str) -> tuple[str, ...]:
-    """Return what can't be told; ``untold``: what the tables of programs say of it, ``remedy``: what to record."""
+def _rows_of_subject(
+    run: Records, messages: Columns | None, iteration: int | None, collective: int | None
+) -> npt.NDArray[np.int64]:
+    """Return the rows of the messages of what is explained: of a collective, of an iteration's collectives, or all."""
+    if messages is None:
+        return np.empty(0, dtype=np.int64)
+    if collective is not None:
+        return np.flatnonzero(messages["collective"] == collective)
+    if iteration is None:
+        return np.arange(len(messages["collective"]))
+    numbers = [int(row["collective"]) for row in run.rows(COLLECTIVES) if int(row["iteration"]) == iteration]
+    return np.flatnonzero(np.isin(messages["collective"], numbers))
+
+
+def _missing(run: Records, untold: str, messages: Columns | None, remedy: str, *, whole: bool) -> tuple[str, ...]:
+    """Return what can't be told; ``untold``: what the tables of programs say of it, ``remedy``: what to record.
+
+    ``whole``: the whole run is explained, which alone has counters of ports.
+    """
     stopped, what = run.metadata["stopped"], "flows" if is_of_flows(run) else "messages"
     found = [untold] if untold else []
     if stopped is not None:
@@ -97,6 +114,8 @@ def _missing(run: Records, untold: str, messages: Columns | None, remedy: str) -
         found.append(f"single {what}: run with --record flows")
     if remedy:
         found.append(f"what {what} waited for, and where: run with {remedy}")
+    if whole and is_analytical(run):
+        found.append(f"ports with losses, pauses, marks or long queues: run with {PACKETS_NEEDED}")
     return tuple(found)
 
 
@@ -193,13 +212,16 @@ def _distinct(
 def _slowest(
     run: Records,
     messages: Columns | None,
+    rows: npt.NDArray[np.int64],
     hops: Columns | None,
     segments: Sequence[Segment],
     names: Mapping[int, str],
     top: int,
 ) -> tuple[Message, ...]:
-    if messages is None or not len(messages["start_ps"]):
+    """Return the messages that lost most of those at ``rows``."""
+    if messages is None or not len(rows):
         return ()
+    messages = {name: column[rows] for name, column in messages.items()}
     took, parts_of = messages["end_ps"] - messages["start_ps"], [*PARTS] if has_accounts(messages) else []
     if parts_of:
         alone = np.sum([messages[name] for name in UNAVOIDABLE], axis=0)
@@ -208,7 +230,7 @@ def _slowest(
         alone = messages["ideal_ps"]
         known = bool((alone > 0).all())
     excess = took - alone if known else took
-    critical = {segment.message for segment in segments if segment.message >= 0}
+    critical = np.isin(rows, [segment.message for segment in segments if segment.message >= 0])
     unnamed = "flow" if is_of_flows(run) else "collective"
     found = []
     for row, alike in _distinct(messages, excess, parts_of, top):
@@ -228,16 +250,16 @@ def _slowest(
                 int(took[row]),
                 int(excess[row]) if known else None,
                 dict(_most(parts)),
-                () if hops is None else _path(hops, row),
-                not critical.isdisjoint(alike.tolist()),
+                () if hops is None else _path(hops, int(rows[row])),
+                bool(critical[alike].any()),
                 len(alike),
             )
         )
     return tuple(found)
 
 
-def _hops(run: Records, messages: Columns | None) -> Columns | None:
-    """Return the ports on the way of each message, and what it waited there; None if they were not recorded.
+def _hops(run: Records, messages: Columns | None, rows: npt.NDArray[np.int64]) -> Columns | None:
+    """Return the ports on the way of messages at ``rows``, and what they waited; None if they were not recorded.
 
     RoCE's NICs keep packets in queue pairs, so the wait at a message's first port is in its account alone.
     """
@@ -245,6 +267,9 @@ def _hops(run: Records, messages: Columns | None) -> Columns | None:
     if table is None or messages is None:
         return None
     hops = table.whole(["message", "hop", "port", *_WAITED])
+    if len(rows) < len(messages["collective"]):
+        kept = np.isin(hops["message"], rows)
+        hops = {name: column[kept] for name, column in hops.items()}
     at_nic = (messages["nic_queue_ps"] + messages["nic_paused_ps"])[hops["message"]]
     waited = np.where(hops["hop"] == 0, at_nic, np.sum([hops[name] for name in _WAITED], axis=0))
     return {"message": hops["message"], "port": hops["port"], "waited_ps": waited}
@@ -270,8 +295,8 @@ def _by_port(hops: Columns | None, top: int) -> tuple[tuple[str, int], ...]:
 
 
 def _congested(run: Records, top: int) -> tuple[Mapping[str, str | int], ...] | None:
-    """Return ports with drops, losses, pauses, marks or a long queue, the worst first; None if there are no ports."""
-    if SWITCH not in run.metadata["files"]:
+    """Return ports with drops, losses, pauses, marks or a long queue, the worst first; None if nobody counted these."""
+    if SWITCH not in run.metadata["files"] or is_analytical(run):
         return None
     order = ("dropped_frames", "lost_frames", "paused_ps", "marked_frames", "highest_queue_bytes")
     found: list[tuple[list[int], dict[str, str]]] = []

@@ -19,6 +19,7 @@ from astra_ns3.units import format_bytes, format_time
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4
 Row = TypeVar("Row")
+_BOUNDS = {"lines": "the lines allow", "chain": "the longest chain allows"}
 # Fields of names with times, and what each name is called for scripts.
 _PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
 
@@ -64,11 +65,11 @@ class Explanation:
     ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
     ``time_ps``. ``what_ifs``: how much sooner the end would come, were all else the same. ``npus``: time of the
     path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
-    pauses, marks, drops or long queues; None: the network has no ports. ``missing``: what would tell more. Without the
-    tables of the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``:
-    exposed time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``: the NPU that
-    ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages
-    waited for; empty if it was. ``floor``: of the run, which is told if the run lies below it.
+    pauses, marks, drops or long queues; None: without packets nobody counts these. ``missing``: what would tell more.
+    Without the tables of the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is.
+    ``groups``: exposed time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``:
+    the NPU that ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what
+    messages waited for; empty if it was. ``floor``: of the run, which is told if the run lies below it.
     """
 
     subject: str
@@ -104,7 +105,7 @@ class Explanation:
     def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
-        document["congested"] = list(self.congested or ())
+        document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for name, key in _PAIRS:
             document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(self, name)]
@@ -215,7 +216,7 @@ def _what_ifs(found: Explanation) -> str:
 
 def _saved(change: WhatIf, whole_ps: int) -> str:
     less = f"{percent(change.time_ps, whole_ps)} less time  ({format_time(change.time_ps)})"
-    told = f"at most {less}, the lines allow no more" if change.bounded else less
+    told = f"at most {less}, {_BOUNDS[change.bound]} no more" if change.bounded else less
     return f"{told}; less where queues take its place" if change.change == LINE_RATE else told
 
 

@@ -1,4 +1,4 @@
-"""What would help, were all else the same: parts of messages on the chain that would go, as far as the lines allow."""
+"""What would help, were all else the same: parts of messages on the chain that would go, as far as the floor allows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from astra_ns3.frozen import dataclass
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.run_document import FloorDocument, RunDocument
 from astra_ns3.report.explanation.parts import (
     COMPUTE,
     ENDPOINT,
@@ -17,6 +18,7 @@ from astra_ns3.report.explanation.parts import (
     MESSAGE,
     NIC_WAITS,
     OPEN_WINDOW,
+    OTHER,
     PACED_BY_LINES,
     QUEUES,
     WHAT_IFS,
@@ -26,31 +28,40 @@ from astra_ns3.report.explanation.run_tables import Columns, has_accounts
 from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"
+FASTER_NPUS = "with NPUs that compute twice as fast"
 OTHERS = "without waiting in the NIC for other collectives"
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change and how much sooner the end would come; ``bounded``: it would be more, but the lines allow no more."""
+    """A change and how much sooner the end would come; ``bounded``: it would be more, but the floor allows no more.
+
+    ``bound``: which kind of floor it is then, ``lines`` or the longest ``chain`` of computations.
+    """
 
     change: str
     time_ps: int
     bounded: bool = False
+    bound: str = ""
 
 
 @dataclass(frozen=True)
 class Lines:
     """How a network's lines bound a run, and what else of a run's network decides what would help.
 
-    ``least_ps``: what they need for its bytes (0: not known). ``windows_grow``: a window is bandwidth times delay of
+    ``least_ps``: what they need for its bytes, and ``chain_ps``: the longest chain of its computations, which takes its
+    time on any lines (0: not known). ``windows_grow``: a window is bandwidth times delay of
     its path, so it grows with the lines. ``own_part``: a transport has a part of its own in a message's time.
-    ``losses``: what ends them; packets that come out of order are taken for lost, too.
+    ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
+    slow each other down, so a line's bytes take their time.
     """
 
     least_ps: int
     windows_grow: bool = False
     own_part: bool = False
     losses: str = LOSSES
+    chain_ps: int = 0
+    shared: bool = True
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool) -> Lines:
@@ -59,12 +70,26 @@ class Lines:
         in_force = metadata.get("in_force") or {}
         used = [kind for kind in TRANSPORTS if kind in in_force]
         grow = any(in_force[kind].get("window_of_path") for kind in used)
-        own_part = any(TRANSPORTS[kind].has_part_of_its_own for kind in used)
         losses, counts = LOSSES, metadata["statistics"]
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
-        return cls(least_ps, grow, own_part, losses)
+        shared = abilities_of(metadata.get("backend")).shared_lines
+        return cls(least_ps, grow, has_own_part(metadata), losses, _chain_ps(metadata, floor), shared)
+
+
+def has_own_part(metadata: RunDocument) -> bool:
+    """Return whether a transport of a run has a part of its own in a message's time, as TCP has."""
+    in_force = metadata.get("in_force") or {}
+    return any(each.has_part_of_its_own for kind, each in TRANSPORTS.items() if kind in in_force)
+
+
+def _chain_ps(metadata: RunDocument, floor: FloorDocument | None) -> int:
+    """Return the longest chain of computations that is known; without one what the reported NPU computed."""
+    if floor is None:
+        return 0
+    known_ps = floor.get("chain_ps", floor["time_ps"] if floor.get("kind") == "chain" else 0)
+    return known_ps or metadata["compute_ps"]
 
 
 def what_ifs(
@@ -80,16 +105,22 @@ def what_ifs(
     found[OTHERS] = 0 if lines.own_part else others_ps
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
-    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.
-    busy_ps = lines.least_ps if time_ps < 2 * lines.least_ps <= 2 * time_ps else 0
+    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with. What it
+    # is busy with while the chain computes is hidden, too.
+    busy_ps = lines.least_ps if lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps else 0
+    busy_ps = min(busy_ps, time_ps - sum(kinds.values()) + kinds.get(OTHER, 0))
     found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines), busy_ps) // 2
-    found["with NPUs that compute twice as fast"] = kinds.get(COMPUTE, 0) // 2
+    found[FASTER_NPUS] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
     bounded = []
     for words, ps in found.items():
-        least_ps = lines.least_ps // 2 if words == FASTER_LINES else lines.least_ps
-        most_ps = max(0, time_ps - least_ps)
-        bounded.append(WhatIf(words, min(ps, most_ps), ps > most_ps))
+        lines_ps = lines.least_ps // 2 if words == FASTER_LINES else lines.least_ps
+        chain_ps = lines.chain_ps // 2 if words == FASTER_NPUS else lines.chain_ps
+        most_ps = max(0, time_ps - max(lines_ps, chain_ps))
+        if ps > most_ps:
+            bounded.append(WhatIf(words, most_ps, bounded=True, bound="chain" if chain_ps > lines_ps else "lines"))
+        else:
+            bounded.append(WhatIf(words, ps))
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
 
 

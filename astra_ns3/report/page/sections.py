@@ -67,14 +67,17 @@ def _numbers(run: Records) -> list[tuple[str, str, str]]:
             ("NPUs", f"{metadata['npus']:,}", ""),
             ("collectives", f"{metadata['collectives']:,}", counted(metadata["chunks"], "chunk", "chunks")),
         ]
+    of_all = "of all tenants" if "tenant" in metadata else ""  # what a tenant's network counts isn't told apart
     found += [
         *((name, number, more) for name, words in allowed_rows(metadata) for number, _, more in [words.partition(" ")]),
-        ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", ""),
-        ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events"),
+        ("messages", f"{statistics['messages']:,}" if "messages" in statistics else "-", of_all),
+        ("wall time", clock(timing["wall_seconds"]), f"{statistics.get('events', 0):,} events {of_all}".strip()),
     ]
     found += throughput_numbers(metadata)
     found += [(name, "", words) for name, words in foreseen_rows(metadata)]
-    return found + [(name.replace("_", " "), f"{statistics[name]:,}", "") for name in _MISHAPS if statistics.get(name)]
+    return found + [
+        (name.replace("_", " "), f"{statistics[name]:,}", of_all) for name in _MISHAPS if statistics.get(name)
+    ]
 
 
 def words(runs: Sequence[Shown]) -> Markup:

@@ -10,7 +10,7 @@ from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Bars, Figure, Panel
 from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Shown
-from astra_ns3.report.records import END_TO_END, ps_of, table_of
+from astra_ns3.report.records import END_TO_END, layers_of_other_parts, ps_of, table_of
 from astra_ns3.report.tables import Records
 
 MOST_LAYERS = 60
@@ -21,6 +21,8 @@ _OTHER_COLOURS = (style.PURPLE, style.SKY, style.VERMILION, style.YELLOW, "#004B
 # Those that ``EndToEnd.csv`` has.
 _PARTS = ("forward", "weight gradient", "input gradient")
 _TAIL = "tail"
+# Also of layers that have other parts, of which the file doesn't say when they came.
+_OTHERWISE = "otherwise"
 _AFTER = "exposed, after the last pass"
 # Part, whether it is exposed, its name and its colour.
 _ON_PAGE = (
@@ -31,6 +33,7 @@ _ON_PAGE = (
     ("input gradient", 1, "exposed, input gradient", style.ORANGE),
     ("weight gradient", 1, "exposed, weight gradient", "#8F3F00"),
     (_TAIL, 1, _AFTER, style.YELLOW),
+    (_OTHERWISE, 1, "exposed, in other parts or after the last pass", style.PURPLE),
 )
 _NONE = (0, 0)
 
@@ -100,7 +103,8 @@ def layer_times(records: Records) -> dict[str, Times]:
 
 
 def _end_to_end(records: Records) -> Times:
-    """Return the layers of the reported NPU, with what was exposed after the last pass."""
+    """Return the layers of the reported NPU, with what was exposed after the last pass, or otherwise."""
+    others = layers_of_other_parts(records)
     tails: dict[str, int] = {}
     for each in records.metadata["exposed_by_layer"]:
         tails[each["layer"]] = tails.get(each["layer"], 0) + each["exposed_ps"]
@@ -109,7 +113,10 @@ def _end_to_end(records: Records) -> Times:
         spent = {part: _cells(row, style.short_part(part)) for part in _PARTS}
         found.append((row["layer name"], spent))
         tails[row["layer name"]] = tails.get(row["layer name"], 0) - sum(exposed for _, exposed in spent.values())
-    return [(layer, {**spent, _TAIL: (0, max(0, tails.pop(layer, 0)))}) for layer, spent in found]
+    return [
+        (layer, {**spent, _OTHERWISE if layer in others else _TAIL: (0, max(0, tails.pop(layer, 0)))})
+        for layer, spent in found
+    ]
 
 
 def _cells(row: Mapping[str, str], part: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from astra_ns3.studies.figures.data import Cell, Panel, View, figure_data
 from astra_ns3.studies.figures.panels import (
     Unit,
     grid,
-    legend_name,
+    legend_name_of,
     names_axis,
     none_at,
     nth_colour,
@@ -45,7 +45,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
         drawn: list[Series] = []
         for number, series in enumerate(panel.series):
             colour, again = nth_colour(place_of[series.label])
-            name, (at, thick) = legend_name(series.label, place_of), bar_places(panel, number)
+            name, (at, thick) = legend_name_of(series, place_of), bar_places(panel, number)
             drawn += grouped(series.cells, at, thick, unit.factor, name, colour, again=again, told=few)
         log = figure.log and worth_a_log(panel.series)
         return names_axis(panel.places, panel.x), unit.axis(log=log), [*drawn, *rule_of(figure)]

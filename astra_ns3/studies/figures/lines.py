@@ -15,7 +15,7 @@ from astra_ns3.studies.figures.panels import (
     MOST_COLUMNS,
     Unit,
     grid,
-    legend_name,
+    legend_name_of,
     names_axis,
     nth_colour,
     places_of,
@@ -38,7 +38,7 @@ def make(view: View, figure: FigureConfig) -> Figure:
         unit, numbers = Unit(panel.series, figure), numbers_of(panel.places)
         drawn: list[Series] = []
         for series in panel.series:
-            name, where = legend_name(series.label, place_of), place_of[series.label]
+            name, where = legend_name_of(series, place_of), place_of[series.label]
             drawn += _line(series, numbers or range(len(panel.places)), unit.factor, where, name)
         x = names_axis(panel.places, panel.x)
         if numbers is not None:

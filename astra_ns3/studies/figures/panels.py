@@ -20,6 +20,9 @@ MOST_COLUMNS = 3
 _WIDE = 10
 _UNITS = {"us": "_us", "B": "_bytes", "%": "_percent", "s": "_seconds", "10^9 B/s": "_gbytes_per_s"}
 
+# What axes of several measures of a unit count.
+_COUNTED = {"us": "time", "s": "time", "B": "size"}
+
 
 class Unit:
     """A factor that makes numbers handy, and their axis."""
@@ -39,7 +42,8 @@ class Unit:
             factor, name = size_unit(largest)
         self.factor = factor
         self.unit = name
-        self.words = named(measures[0]) if len(set(measures)) == 1 else "" if name else "number"
+        several = _COUNTED.get(MEASURES[measures[0]].unit, "" if name else "number")
+        self.words = named(measures[0]) if len(set(measures)) == 1 else several
 
     def axis(self, *, log: bool = False, words: str = "") -> Axis:
         """Return the y-axis, from 0 on or logarithmic; ``words``: where the measures have no common name."""
@@ -89,6 +93,14 @@ def places_of(made: FigureData) -> dict[str, int]:
     """Return the place of each series among all, by its name: those of one name look alike in all panels."""
     names = dict.fromkeys(series.label for panel in made.panels for series in panel.series)
     return {name: index for index, name in enumerate(names)}
+
+
+def legend_name_of(series: data.Series, places: dict[str, int]) -> str:
+    """Return a series' name in the legend: its measure in words, whose unit stands at the axis."""
+    group = series.label.removesuffix(series.measure)
+    if group == series.label:
+        return legend_name(series.label, places)
+    return legend_name(", ".join(words for words in (group.strip(), named(series.measure)) if words), places)
 
 
 def legend_name(name: str, places: dict[str, int]) -> str:

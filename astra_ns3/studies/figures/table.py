@@ -51,5 +51,5 @@ def spread_text(mean: float, deviation: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """Return five digits, whole numbers whole."""
-    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e5 else f"{value:.5g}"
+    """Return five digits, whole numbers whole, thousands apart."""
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e5 else f"{value:,.5g}"

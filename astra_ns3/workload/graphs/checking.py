@@ -24,17 +24,18 @@ def check_graphs(
     messages: bool = True,
     dimensions: int | None = None,
     players: int = 1,
+    roofline: bool = True,
 ) -> tuple[str, ...]:
     """Warnings for the user of a workload, each one line, beside its own warnings.
 
     ``dimensions``: how many the network has (None: not known, or of no meaning). ``players``: how many NPUs play each
-    graph, from 1; more than one can't receive.
+    graph, from 1; more than one can't receive. ``roofline``: computations take what the roofline says, or nobody asks.
 
     Raises InputError for a node that stands there twice, and for what can't be played: ProgramsDeadlock for nodes that
     wait for one another, ProgramMismatch for collectives that differ between the members of a communicator and for
     messages without a second end, unless these don't matter. A parent that is missing counts as done, with a warning.
     """
-    order, unusual = OrderCheck(workload), UnusualNodes(workload)
+    order, unusual = OrderCheck(workload), UnusualNodes(workload, roofline=roofline)
     unfit = [] if dimensions is None else [UnfitDimensions(workload, dimensions)]
     together: list[CollectiveCheck | MessageCheck | SharedReceives] = (
         [CollectiveCheck(workload, dimensions)] if collectives else []

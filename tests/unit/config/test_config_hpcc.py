@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fake_backend import FakeBackend
 from support.imported_graphs import spectrum_x
-from support.transports import transport_of
+from support.transports import checked, transport_of
 
 from astra_ns3.config.formats.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc
 from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology
@@ -22,6 +23,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
+from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.system.file import parse_system
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.transport.lossless import port_headroom_bytes
@@ -230,6 +232,20 @@ def test_each_key_of_the_transport_has_its_effect(
     changes: dict[str, str | None], attribute: str, value: object, tmp_path: Path
 ) -> None:
     assert getattr(roce(tmp_path, **changes), attribute) == value != getattr(roce(tmp_path), attribute)
+
+
+@pytest.mark.parametrize("changes", [{"CC_MODE": "12"}, {"CC_MODE": "1", "HAS_WIN": "0"}, {"CC_MODE": "1"}])
+def test_nobody_is_told_to_leave_out_what_is_not_a_key_of_the_file(
+    changes: dict[str, str | None], tmp_path: Path
+) -> None:
+    config = imported(tmp_path, **changes).network
+    warnings = checked(config, network_outline_of(build_graph(config.topology)))
+    assert [line for line in warnings if "leave it out" in line] == []
+
+
+def test_a_topology_that_is_not_there_is_an_error_of_the_line_that_names_it(tmp_path: Path) -> None:
+    said = message_of(tmp_path, TOPOLOGY_FILE="nope.txt")
+    assert re.search(r"config\.txt:\d+: TOPOLOGY_FILE is .*nope\.txt: no such file$", said)
 
 
 def test_going_back_to_zero_has_its_chunk(tmp_path: Path) -> None:

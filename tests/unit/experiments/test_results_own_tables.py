@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -41,6 +42,12 @@ def test_bandwidths_are_those_of_nccl_tests(kind: CollectiveKind, bytes_per_npu:
     assert row["algorithm_bandwidth_gbytes_per_s"] == "100.000000"
     assert row["bus_bandwidth_gbytes_per_s"] == bus
     assert (row["start_us"], row["end_us"], row["duration_us"]) == ("2.000000", "12.000000", "10.000000")
+
+
+def test_the_bus_bandwidth_with_counts_is_what_crosses_the_busiest_line() -> None:
+    """Of 10**6 bytes 50,000 leave the NPU or come to it, in 10 us."""
+    row = row_of(replace(collective(CollectiveKind.ALL_TO_ALL, 1_000_000, 12 * US), line_bytes=50_000))
+    assert (row["algorithm_bandwidth_gbytes_per_s"], row["bus_bandwidth_gbytes_per_s"]) == ("100.000000", "5.000000")
 
 
 def test_a_collective_that_has_not_ended_has_no_end_and_no_bandwidth() -> None:

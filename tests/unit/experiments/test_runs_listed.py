@@ -240,3 +240,10 @@ def test_what_is_no_column_or_condition_is_named(results: Path, words: list[str]
 def test_a_folder_without_runs_and_none_at_all(tmp_path: Path) -> None:
     assert runs(str(tmp_path)).stdout == "no runs\n"
     assert "no such folder" in str(runs(str(tmp_path / "x")).exception)
+
+
+def test_of_a_list_of_flows_no_exposed_time_is_told(tmp_path: Path) -> None:
+    put(tmp_path / "loop", run_json("loop", 2_000_000))
+    put(tmp_path / "flows", run_json("flows", 2_000_000, flows={"flows": 3}))
+    rows = dict(cells(tmp_path, "--columns", "name,exposed")[1:])
+    assert rows == {"loop": "1000000", "flows": ""}

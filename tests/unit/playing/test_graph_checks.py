@@ -260,6 +260,18 @@ def test_a_receive_needs_no_size() -> None:
     assert check_graphs(Graphs([[send(1, 1)], [receive(1, 0, bytes_=None)]])) == ()
 
 
+def test_computations_that_only_the_roofline_could_time_are_one_warning() -> None:
+    untimed = GraphNode(3, "c", NodeKind.COMPUTE, operations=10**12, tensor_bytes=10**9)
+    timed, bare = untimed._replace(number=4, duration_ps=5), GraphNode(5, "d", NodeKind.COMPUTE)
+    graphs = Graphs([[timed, untimed, bare], [untimed]])
+    assert check_graphs(graphs) == ()
+    (told,) = check_graphs(graphs, roofline=False)
+    assert told == (
+        "file 0: node 3 'c': 2 computations give operations or bytes but no duration, which take no time; "
+        "with roofline-enabled: 1 in the system file they take what the roofline says"
+    )
+
+
 def test_types_that_nobody_plays_are_one_warning() -> None:
     other = GraphNode(3, "store", NodeKind.OTHER, type_name="type 8")
     bare = GraphNode(4, "ar", NodeKind.MARK, collective=CollectiveKind.ALL_REDUCE)

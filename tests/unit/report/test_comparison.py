@@ -22,7 +22,7 @@ from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
-from astra_ns3.report.comparison.quantities import collectives
+from astra_ns3.report.comparison.quantities import collectives, layers
 from astra_ns3.report.comparison.settings import FILES, PARTS, settings
 from astra_ns3.report.comparison.text import MOST_ROWS, difference_row
 
@@ -56,6 +56,21 @@ RESULTS = {
 def played(latency_ps: int = LATENCY_PS, output: Path | None = None, **options: Any) -> astra_ns3.Result:
     backend = FakeBackend(NPUS, latency_ps=latency_ps)
     return astra_ns3.run(**{**small_run(), "backend": backend, "output": output, **options})
+
+
+def test_only_waits_of_the_three_passes_are_said_to_come_after_the_last_one() -> None:
+    """A layer of the run gets another part, as the messages of a pipeline have."""
+    run = played(record=["layers"])
+    assert any(name.endswith(", exposed after the last pass") for name in layers(run))
+    rows = run.rows("collectives.csv")
+    of_pipeline = [{**row, "part": "activation"} for row in rows]
+    other: Any = SimpleNamespace(
+        metadata=run.metadata, rows=lambda name: of_pipeline if name == "collectives.csv" else run.rows(name)
+    )
+    names_of_layers = {row["layer"] for row in rows}
+    names = set(layers(other))
+    assert {f"{layer}, exposed in other parts or after the last pass" for layer in names_of_layers} <= names
+    assert not any(f"{layer}, exposed after the last pass" in names for layer in names_of_layers)
 
 
 def changes(comparison: Comparison, group: str) -> Mapping[str, tuple[float | None, float | None]]:

@@ -10,9 +10,10 @@ from support.small_run import small_run
 
 from astra_ns3 import run
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.explanation.parts import MESSAGE, Segment
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, MESSAGE, Segment
 from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
 
+COMPUTING = "with NPUs that compute twice as fast"
 LINES = "with lines twice as fast"
 RATE = "at line rate always"
 WINDOW = "with a window that never closes"
@@ -22,7 +23,7 @@ OTHERS = "without waiting in the NIC for other collectives"
 def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() -> None:
     """Of 100 ps the lines need 70: no pace helps more than 30, and lines twice as fast need 35."""
     found = what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(70), 100)
-    assert found == (WhatIf(LINES, 50), WhatIf(RATE, 30, bounded=True))
+    assert found == (WhatIf(LINES, 50), WhatIf(RATE, 30, bounded=True, bound="lines"))
     text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
     assert "at most 30.0% less time  (30 ps), the lines allow no more; less where queues take its place" in text
     assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0), 100)[0] == WhatIf(RATE, 80)
@@ -32,6 +33,49 @@ def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_
     parts = {"transport_ps": 80, "propagation_ps": 20}
     assert what_ifs({}, parts, 0, Lines(60, own_part=True), 100) == (WhatIf(LINES, 30),)
     assert what_ifs({}, parts, 0, Lines(50, own_part=True), 100) == ()  # round trips may hide all of it
+
+
+def test_what_lines_carry_while_the_chain_computes_is_not_saved_by_faster_lines() -> None:
+    """The lines are busy for 60 ps of 100, but the chain computes or handles for 90: half of 10 ps is saved."""
+    kinds = {COMPUTE: 80, ENDPOINT: 10}
+    found = what_ifs(kinds, {"transport_ps": 8, "propagation_ps": 2}, 0, Lines(60, own_part=True), 100)
+    assert {each.change: each.time_ps for each in found}[LINES] == 5
+
+
+def test_without_a_chain_faster_lines_save_no_more_than_the_longest_chain_of_computations_leaves() -> None:
+    found = what_ifs({}, {}, 0, Lines(60, chain_ps=98), 100)
+    assert found == (WhatIf(LINES, 2, bounded=True, bound="chain"),)
+    text = Explanation("run x", 100, 0, 100, what_ifs=found).text()
+    assert "at most 2.0% less time  (2 ps), the longest chain allows no more" in text
+    assert what_ifs({}, {}, 0, Lines(60, chain_ps=70), 100) == (WhatIf(LINES, 30),)
+
+
+def test_computing_twice_as_fast_halves_the_longest_chain_of_computations() -> None:
+    """The chain on the way and the longest one of computations are two: 90 ps become 45 at least."""
+    assert what_ifs({COMPUTE: 100}, {}, 0, Lines(0, chain_ps=90), 100) == (WhatIf(COMPUTING, 50),)
+    most = WhatIf(RATE, 10, bounded=True, bound="chain")
+    assert most in what_ifs({}, {"pacing_ps": 80}, 0, Lines(0, chain_ps=90), 100)
+
+
+def test_the_longest_chain_is_that_of_the_floor_or_what_the_reported_npu_computed() -> None:
+    metadata = run(**small_run()).metadata
+    metadata["compute_ps"] = 40
+    floor: Any = {"time_ps": 90, "kind": "lines", "lines_ps": 90, "chain_ps": 60}
+    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 60
+    floor["chain_ps"] = 0  # as with jitter
+    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 40
+    assert Lines.of({**metadata, "floor": floor}, whole=False).chain_ps == 0
+    del floor["chain_ps"]  # as of an earlier run
+    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 40
+    floor["kind"] = "chain"
+    assert Lines.of({**metadata, "floor": floor}, whole=True).chain_ps == 90
+
+
+@pytest.mark.parametrize(("backend", "saved"), [("analytical", ()), ("analytical-queues", (WhatIf(LINES, 30),))])
+def test_a_busy_line_decides_nothing_where_messages_never_meet(backend: str, saved: tuple[WhatIf, ...]) -> None:
+    floor: Any = {"time_ps": 60, "kind": "lines", "lines_ps": 60, "chain_ps": 1}
+    lines = Lines.of({**run(**small_run()).metadata, "floor": floor, "backend": backend}, whole=True)
+    assert what_ifs({}, {}, 0, lines, 100) == saved
 
 
 def test_a_window_that_grows_with_the_lines_is_waiting_for_the_lines() -> None:

@@ -18,7 +18,7 @@ from astra_ns3.studies.figures.data import AxisView, Cell, Series, View, cell_of
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS, drawn, written
 from astra_ns3.studies.figures.lines import numbers_of
 from astra_ns3.studies.figures.panels import worth_a_log
-from astra_ns3.studies.figures.table import table_cells
+from astra_ns3.studies.figures.table import number, table_cells
 from astra_ns3.studies.measures import MEASURES
 
 SYSTEM = AxisView("system", "system", ("flat", "hier"))
@@ -177,6 +177,24 @@ def test_long_times_are_told_in_milliseconds() -> None:
     axes: Any = drawn(of, config(x="system")).axes[0]
     assert axes.get_ylabel() == "finish (s)"
     assert [bar.get_height() for bar in axes.patches] == [11.0, 21.0]
+
+
+@pytest.mark.parametrize("kind", ["lines", "bars"])
+def test_several_measures_are_named_in_words_and_their_unit_stands_at_the_axis(kind: str) -> None:
+    """Numbers are drawn in the unit of the axis, so a legend with that of the column would say another."""
+    rows = tuple({**row, "compute_us": 1e4, "exposed_us": 2e4} for row in view(SYSTEM, SCALE).rows)
+    of = View("one", "The part", (SYSTEM, SCALE), False, False, rows)
+    figure = drawn(of, config(kind=kind, x="scale", by="system", y=["compute_us", "exposed_us"]))
+    axes: Any = figure.axes[0]
+    assert axes.get_ylabel() == "time (ms)"
+    legends = [legend for legend in (*figure.legends, axes.get_legend()) if legend]
+    words = {text.get_text() for legend in legends for text in legend.get_texts()}
+    assert words == {"flat, compute", "flat, exposed", "hier, compute", "hier, exposed"}
+
+
+def test_thousands_stand_apart_in_all_numbers_of_a_table() -> None:
+    numbers = {67_205.3: "67,205", 101_791.2: "101,791", 42_084: "42,084", 9.98765432: "9.9877"}
+    assert {value: number(value) for value in numbers} == numbers
 
 
 def test_pieces_of_a_bar_are_compared_with_the_whole_bar() -> None:

@@ -54,6 +54,18 @@ def test_records_are_told_with_their_layers_names_and_their_ends() -> None:
     assert history.label(2) == Label(0, "mine", "send")
 
 
+def test_of_counts_the_record_has_what_the_busiest_place_sends_or_gets() -> None:
+    """Place 0 keeps 90 and sends 5 + 1, place 1 sends 2 and gets 5 + 4."""
+    request = CollectiveRequest(
+        CollectiveKind.ALL_TO_ALL, 96, Label(0, "one", "forward"), counts=((90, 5, 1), (2, 0, 0), (0, 4, 70))
+    )
+    one: Any = SimpleNamespace(index=0, request=request, algorithm="direct", group_ranks=3, first_tasks=[object()])
+    history = History([])
+    history.begin_collective(one, 0)
+    assert history.record(0).line_bytes == 9
+    assert history.all()[0].line_bytes == 9
+
+
 def test_changes_are_what_began_or_ended_since_each_once() -> None:
     history = History([])
     for number in range(3):

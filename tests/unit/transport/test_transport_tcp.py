@@ -139,6 +139,22 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
 
 
 @pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        # Of 2.26 us; a byte of data takes 84 bytes of the line (6.72 ns), 80 bytes 158 (12.64 ns).
+        (1461, "sent in 129.8 ns and acknowledged after 2.26 us, so one connection reaches at most 5.7% of the rate"),
+        (2920, "sent in 246.1 ns and acknowledged after 2.26 us, so one connection reaches at most 11% of the rate"),
+        (3000, "sent in 258.7 ns and acknowledged after 2.26 us, so one connection reaches at most 11% of the rate"),
+        # One segment is acknowledged when the timer of 40 us has run out.
+        (1460, "sent in 123 ns and acknowledged after 42.26 us, so one connection reaches at most 0.29% of the rate"),
+    ],
+)
+def test_a_window_counts_with_its_bytes_and_no_whole_segments(window: int, told: str) -> None:
+    (warning,) = checked(network({"window": window}))
+    assert told in warning
+
+
+@pytest.mark.parametrize(
     "transport",
     [
         {"min_rto": "634us"},

@@ -1,4 +1,7 @@
-"""Nodes that are played as something they may not be: types that nobody knows, collectives without a type or a size."""
+"""Nodes that are played as something they may not be.
+
+Types that nobody knows, collectives without a type or a size, computations that only the roofline could time.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,26 @@ _MOST_SHOWN = 5
 
 
 class UnusualNodes:
-    """Takes the nodes of all NPUs that are neither computing nor communication."""
+    """Takes the nodes of all NPUs that may be odd; ``roofline``: computations take what the roofline says."""
 
-    def __init__(self, workload: GraphWorkload) -> None:
+    def __init__(self, workload: GraphWorkload, *, roofline: bool = True) -> None:
         self._workload = workload
+        self._roofline = roofline
         self._types: Counter[str] = Counter()
         self._first: dict[NodeKind, str] = {}
         self._bare = 0
+        self._untimed = 0
 
     def takes(self) -> Mapping[NodeKind, Callable[[int, GraphNode], None]]:
         """The checks of nodes of each kind."""
-        return {NodeKind.OTHER: self._take_other, NodeKind.MARK: self._take_mark}
+        takes = {NodeKind.OTHER: self._take_other, NodeKind.MARK: self._take_mark}
+        return takes if self._roofline else {**takes, NodeKind.COMPUTE: self._take_compute}
+
+    def _take_compute(self, npu: int, node: GraphNode) -> None:
+        if not node.duration_ps and (node.operations or node.tensor_bytes) and not node.on_host:
+            self._untimed += 1
+            if self._untimed == 1:
+                self._first[NodeKind.COMPUTE] = location(self._workload, npu, node)
 
     def _take_other(self, npu: int, node: GraphNode) -> None:
         self._types[node.type_name] += 1
@@ -46,4 +58,10 @@ class UnusualNodes:
         if self._bare:
             nodes = "1 collective has" if self._bare == 1 else f"{self._bare} collectives have"
             found.append(f"{self._first[NodeKind.MARK]}: {nodes} no type or no size, so nothing is sent")
+        if self._untimed:
+            nodes = "1 computation gives" if self._untimed == 1 else f"{self._untimed} computations give"
+            found.append(
+                f"{self._first[NodeKind.COMPUTE]}: {nodes} operations or bytes but no duration, which take no time; "
+                "with roofline-enabled: 1 in the system file they take what the roofline says"
+            )
         return found
