@@ -11,7 +11,7 @@ import click
 from astra_ns3.cli.completion import files, words
 from astra_ns3.cli.help import Command, CommandGroup, help_alone
 from astra_ns3.cli.output import show
-from astra_ns3.errors import refuse
+from astra_ns3.errors import located, refuse
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.units import parse_bytes
@@ -36,12 +36,13 @@ def nccl_group(context: click.Context) -> None:
     help_alone(context)
 
 
-def _size(_context: click.Context, _parameter: click.Parameter, value: str) -> int:
+def _size(_context: click.Context, parameter: click.Parameter, value: str) -> int:
     """Sizes as nccl-tests takes them (8, 64K, 128M, 8G), and as all else here does (128MiB)."""
     number = value[:-1]
     if value[-1:].upper() in _SUFFIXES and number.isascii() and number.isdigit():
         return int(number) * _SUFFIXES[value[-1].upper()]
-    return parse_bytes(value)
+    with located(parameter.opts[0]):
+        return parse_bytes(value)
 
 
 def _of_machine(command: Decorated) -> Decorated:

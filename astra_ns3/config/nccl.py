@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
@@ -20,8 +21,12 @@ PREFIX = "NCCL_"
 
 
 def _text(value: object) -> object:
-    """Return a version that YAML took for a number as text."""
-    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    """Return a version that YAML took for a number as text; a number can't tell 2.3 from 2.30."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return value
+    if isinstance(value, float) and re.fullmatch(r"[0-9]+\.[0-9]", str(value)):
+        raise ValueError(f"found {value}, which may be {value}0, too; write it as text, as '{value}0'")
+    return str(value)
 
 
 class NcclConfig(ConfigModel):

@@ -104,6 +104,8 @@ class Launches:
         times: dict[int, Numbers] = defaultdict(lambda: np.zeros(len(place), dtype=np.int64))
         for group, size_bytes, launches in rows:
             times[size_bytes][place[group]] += launches // ranks
+        of_signals = np.bincount(pair[messages.block_count == 0], minlength=len(pairs))
+        signals = np.sum(list(times.values()), axis=0)[:, None] * of_signals
         carried = np.zeros((len(place), len(pairs)), dtype=np.int64)
         for size_bytes, often in times.items():
             sizes = np.zeros(len(pairs), dtype=np.int64)
@@ -112,11 +114,11 @@ class Launches:
             carried[having] += often[having, None] * sizes
         for turn in range(ranks if turned else 1):
             sender, receiver = (pairs // ranks + turn) % ranks, (pairs % ranks + turn) % ranks
-            wire = self._on_wire(place, sender, receiver, carried)
+            wire = signals + self._on_wire(place, sender, receiver, carried - signals)
             yield members[:, sender].reshape(-1), members[:, receiver].reshape(-1), wire.reshape(-1)
 
     def _on_wire(self, groups: Iterable[int], senders: Numbers, receivers: Numbers, carried: Numbers) -> Numbers:
-        """Return the bytes on the wire of what groups carry, which differ from the data in channels."""
+        """Return the bytes on the wire of the data that groups carry, which are other bytes in channels."""
         if self._channels.keys().isdisjoint(groups):
             return carried
         wire = carried.copy()
@@ -127,6 +129,8 @@ class Launches:
 
     def _of_messages(self, schedule: Schedule, sums: list[tuple[int, int]]) -> tuple[Numbers, Numbers, Numbers]:
         """What groups carry whose schedule is one message: a list of flows has one for each pair."""
-        members = np.array([self._groups[group] for group, _ in sums], dtype=np.int64)
+        groups = [group for group, _ in sums]
+        members = np.array([self._groups[group] for group in groups], dtype=np.int64)
         sizes = np.array([size_bytes for _, size_bytes in sums], dtype=np.int64) // schedule.ranks * schedule.expansion
-        return members[:, int(schedule.sender[0])], members[:, int(schedule.receiver[0])], sizes
+        wire = self._on_wire(groups, schedule.sender, schedule.receiver, sizes[:, None])
+        return members[:, int(schedule.sender[0])], members[:, int(schedule.receiver[0])], wire[:, 0]

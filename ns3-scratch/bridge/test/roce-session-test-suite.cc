@@ -63,6 +63,64 @@ class FlowsNameTheirTimeAlone : public TestCase
     }
 };
 
+class ChannelsHaveQueuePairsOfTheirOwn : public TestCase
+{
+  public:
+    ChannelsHaveQueuePairsOfTheirOwn()
+        : TestCase("each channel of a pair has queue pairs of its own, which share the line packet "
+                   "by packet")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        for (const uint32_t queuePairs : {1U, 2U})
+        {
+            RoceParameters roce;
+            roce.queuePairsPerPair = queuePairs;
+            OpenSession star(DescribeRoceStar({}, std::vector<LinkParameters>(2), roce));
+            Session& session = star.Get();
+            const uint32_t schedule = RegisterOneMessage(session);
+            for (uint64_t turn = 0; turn < 3; ++turn)
+            {
+                SendInChannel(session, schedule, {0, 1}, 2'000, 10 + turn, 0);
+                SendInChannel(session, schedule, {0, 1}, 2'000, 20 + turn, 1);
+                SendInChannel(session, schedule, {0, 1}, 2'000, 30 + turn, 7);
+            }
+            SendInChannel(session, schedule, {1, 0}, 2'000, 40, 7);
+            NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "all done");
+            NS_TEST_EXPECT_MSG_EQ(star.GetFlows().size(), 10U, "messages");
+            // Three messages of each channel take as many of its queue pairs as there are.
+            NS_TEST_EXPECT_MSG_EQ(CounterOf(session, "queue_pairs"),
+                                  3U * queuePairs + 1U,
+                                  queuePairs << " of each channel");
+        }
+        CheckTurns(0, 12); // one queue pair: the short one waits for all of the long one
+        CheckTurns(1, 4);  // two: the packets of the short one are the second and fourth
+    }
+
+    /// 10 packets in channel 0, then 2 in another. \param packets that are sent when the short
+    /// message is
+    void CheckTurns(uint64_t channel, int64_t packets)
+    {
+        OpenSession star(DescribeRoceStar({}, std::vector<LinkParameters>(2)));
+        const uint32_t schedule = RegisterOneMessage(star.Get());
+        SendInChannel(star.Get(), schedule, {0, 1}, 10'000, 1, 0);
+        SendInChannel(star.Get(), schedule, {0, 1}, 2'000, 2, channel);
+        star.Get().Run(-1);
+        const auto flows = star.GetFlows();
+        const auto found = std::find_if(flows.begin(), flows.end(), [](const Flow& flow) {
+            return flow.bytes == 2'000;
+        });
+        NS_TEST_ASSERT_MSG_EQ((found != flows.end()), true, "the short one");
+        const int64_t wirePs = static_cast<int64_t>(PACKET_WIRE_BYTES) * 80;
+        NS_TEST_EXPECT_MSG_EQ(found->endPs,
+                              (packets + 1) * wirePs + 2 * 500'000,
+                              "channel " << channel);
+    }
+};
+
 class LinesAreMeasured : public TestCase
 {
   public:
@@ -300,6 +358,7 @@ class RoceSessionTestSuite : public TestSuite
         : TestSuite("astra-session-roce", Type::UNIT)
     {
         AddTestCase(new FlowsNameTheirTimeAlone);
+        AddTestCase(new ChannelsHaveQueuePairsOfTheirOwn);
         AddTestCase(new LinesAreMeasured);
         AddTestCase(new PausesAreRecorded);
         AddTestCase(new QueuePairsAreObserved);

@@ -8,6 +8,7 @@
 
 #include "ns3/test.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <random>
@@ -308,6 +309,88 @@ class HostsOnThreadsChangeNothing : public TestCase
     uint64_t m_bytes; //!< of messages of the second
 };
 
+/// Rings of two channels, whose messages inside a server have fewer bytes than data.
+Seen
+PlayChannels(uint32_t seed, uint32_t cores)
+{
+    std::mt19937 random(seed);
+    RoceParameters roce;
+    DescribedNetwork network = DrawNetwork(random);
+    network.UseRoce(roce, "dcqcn");
+    OpenSession session(std::move(network), seed);
+    session.Get().UseCores(cores);
+    const uint32_t schedule = RegisterRing(session.Get(), HOSTS - 1);
+    std::vector<uint32_t> servers;
+    for (uint32_t host = 0; host < HOSTS; ++host)
+    {
+        servers.push_back(host / HOSTS_PER_LEAF);
+    }
+    std::vector<uint64_t> rows;
+    for (uint64_t channel = 0; channel < 2; ++channel)
+    {
+        std::vector<uint32_t> members = Counted(HOSTS);
+        if (channel == 1)
+        {
+            std::shuffle(members.begin(), members.end(), random);
+        }
+        const std::array<uint64_t, 7> costs{1'000'000,
+                                            random() % 500'000,
+                                            random() % 900'000,
+                                            random() % 20'000,
+                                            100 + random() % 900,
+                                            1'000 + random() % 1'000,
+                                            channel};
+        std::vector<uint32_t> serversOfRanks;
+        for (const uint32_t member : members)
+        {
+            serversOfRanks.push_back(servers[member]);
+        }
+        const uint32_t group = session.Get().RegisterChannel(members.data(),
+                                                             HOSTS,
+                                                             serversOfRanks.data(),
+                                                             costs.data());
+        for (uint64_t host = 0; host < HOSTS; ++host)
+        {
+            rows.insert(rows.end(), {host, schedule, group, channel, HOSTS * 900});
+        }
+    }
+    session.Get().LaunchAll(rows.data(), rows.size() / 5);
+    Seen seen;
+    seen.status = session.Get().Run(-1);
+    Look(session, seen);
+    seen.flows = session.GetFlows();
+    seen.cores = session.Get().GetCores();
+    seen.apart = FabricSimulator::Get().CountApart();
+    return seen;
+}
+
+class ChannelsOnThreadsChangeNothing : public TestCase
+{
+  public:
+    explicit ChannelsOnThreadsChangeNothing(uint32_t seed)
+        : TestCase("channels are played alike by one thread and by several, network " +
+                   std::to_string(seed)),
+          m_seed(seed)
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const Seen one = PlayChannels(m_seed, 1);
+        NS_TEST_EXPECT_MSG_EQ(one.flows.size(), 2 * HOSTS * (HOSTS - 1), "all messages arrive");
+        for (const uint32_t cores : {2U, 4U})
+        {
+            const Seen several = PlayChannels(m_seed, cores);
+            NS_TEST_EXPECT_MSG_EQ(several.cores, cores, "several play");
+            NS_TEST_EXPECT_MSG_GT(several.apart, 50U, "hosts, too");
+            NS_TEST_EXPECT_MSG_EQ((several == one), true, "messages and counters");
+        }
+    }
+
+    uint32_t m_seed; //!< draws the network
+};
+
 class OneCoreWhereSwitchesAreHeard : public TestCase
 {
   public:
@@ -348,6 +431,10 @@ class SessionCoresTestSuite : public TestSuite
         {
             AddTestCase(new HostsOnThreadsChangeNothing(seed, false), Duration::QUICK);
             AddTestCase(new HostsOnThreadsChangeNothing(seed, true), Duration::QUICK);
+        }
+        for (uint32_t seed = 201; seed <= 208; ++seed)
+        {
+            AddTestCase(new ChannelsOnThreadsChangeNothing(seed), Duration::QUICK);
         }
         AddTestCase(new OneCoreWhereSwitchesAreHeard, Duration::QUICK);
     }

@@ -28,7 +28,8 @@ uint64_t
 ChannelCosts::WireBytes(uint64_t bytes, bool isNear) const
 {
     const uint32_t perMille = isNear ? nearWirePerMille : farWirePerMille;
-    const auto wire = (static_cast<unsigned __int128>(bytes) * perMille + PER_MILLE - 1) / PER_MILLE;
+    const auto wire =
+        (static_cast<unsigned __int128>(bytes) * perMille + PER_MILLE - 1) / PER_MILLE;
     return std::max<uint64_t>(static_cast<uint64_t>(wire), 1);
 }
 
@@ -146,6 +147,12 @@ CollectiveApplication::Launch(uint64_t instance,
         lane.slots = schedule->GetSlots(phase.rank, number);
     }
     phase.leastBytes = schedule->LeastBytes(bytes);
+    if (const auto* channel = group->channel.get()) // on the wire there may be fewer
+    {
+        phase.leastBytes = std::min({phase.leastBytes,
+                                     channel->WireBytes(phase.leastBytes, true),
+                                     channel->WireBytes(phase.leastBytes, false)});
+    }
     phase.schedule = std::move(schedule);
     phase.group = std::move(group);
     phase.bytes = bytes;

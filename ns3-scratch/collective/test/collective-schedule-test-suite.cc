@@ -55,13 +55,21 @@ class BadColumnsAreRefused : public TestCase
         NS_TEST_EXPECT_MSG_EQ(IsRefused(3, 0, {{0, 1, 0, 0, 0, 0, -1, 0}}),
                               true,
                               "no blocks at all");
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, 3, {first, second}, 0), true, "no lanes at all");
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, 3, {first, second}, 2), false, "two lanes");
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, 3, {first, {1, 2, 1, 1, 2, 0, 2, 1}}, 2),
+                              true,
+                              "waits for a step of its lane without receptions");
     }
 
-    static bool IsRefused(uint32_t ranks, uint32_t blocks, const std::vector<Row>& rows)
+    static bool IsRefused(uint32_t ranks,
+                          uint32_t blocks,
+                          const std::vector<Row>& rows,
+                          uint32_t lanes = 1)
     {
         try
         {
-            MakeSchedule(ranks, blocks, 1, rows);
+            MakeSchedule(ranks, blocks, 1, rows, {}, lanes);
             return false;
         }
         catch (const std::invalid_argument&)
@@ -140,7 +148,8 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
             const auto ranks = static_cast<uint32_t>(2 + random() % 8);
             const auto digits = static_cast<uint32_t>(random() % 3);
             const auto width = static_cast<uint32_t>(1 + random() % 3);
-            Compare(ranks, digits, width, Draw(random, ranks, digits, width));
+            const auto lanes = static_cast<uint32_t>(1 + random() % 3);
+            Compare(ranks, digits, width, lanes, Draw(random, ranks, digits, width));
         }
         const CollectiveRotation oneDigit{true, 1};
         NS_TEST_EXPECT_MSG_EQ(IsRefused(3, {1, 2, 0, 0, 1, 0, -1, 0}, oneDigit),
@@ -219,7 +228,11 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
         return turned * width + block % width;
     }
 
-    void Compare(uint32_t ranks, uint32_t digits, uint32_t width, const std::vector<Row>& rows)
+    void Compare(uint32_t ranks,
+                 uint32_t digits,
+                 uint32_t width,
+                 uint32_t lanes,
+                 const std::vector<Row>& rows)
     {
         const uint32_t blocks = Blocks(ranks, digits, width);
         const auto count = static_cast<int32_t>(ranks);
@@ -234,11 +247,18 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
                 all.push_back(row);
             }
         }
-        const auto turned = MakeSchedule(ranks, blocks, 1, rows, {true, digits});
-        const auto plain = MakeSchedule(ranks, blocks, 1, all);
+        const auto turned = MakeSchedule(ranks, blocks, 1, rows, {true, digits}, lanes);
+        const auto plain = MakeSchedule(ranks, blocks, 1, all, {}, lanes);
+        NS_TEST_EXPECT_MSG_EQ(turned->GetLanes(), lanes, "lanes");
         for (uint32_t rank = 0; rank < ranks; ++rank)
         {
-            CompareRank(*turned, *plain, rank);
+            NS_TEST_EXPECT_MSG_EQ((turned->GetReceivedRows(rank) == plain->GetReceivedRows(rank)),
+                                  true,
+                                  "rows that rank " << rank << " receives");
+            for (uint32_t lane = 0; lane < lanes; ++lane)
+            {
+                CompareLane(*turned, *plain, rank, lane);
+            }
         }
         for (uint32_t row = 0; row < all.size(); ++row)
         {
@@ -247,20 +267,26 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
             NS_TEST_EXPECT_MSG_EQ(a.slot, b.slot, "slot of row " << row);
             NS_TEST_EXPECT_MSG_EQ(a.sender, b.sender, "sender of row " << row);
             NS_TEST_EXPECT_MSG_EQ(a.reduces, b.reduces, "row " << row << " reduces");
+            NS_TEST_EXPECT_MSG_EQ(a.lane, all[row][2] % lanes, "lane of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(b.lane, all[row][2] % lanes, "lane of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(a.isSignal, all[row][4] == 0, "row " << row << " is a signal");
+            NS_TEST_EXPECT_MSG_EQ(b.isSignal, all[row][4] == 0, "row " << row << " is a signal");
             NS_TEST_EXPECT_MSG_EQ(turned->GetStep(row), plain->GetStep(row), "step of row " << row);
             NS_TEST_EXPECT_MSG_EQ(turned->RowBytes(row, 1003), plain->RowBytes(row, 1003), "size");
         }
     }
 
-    void CompareRank(const CollectiveSchedule& turned,
+    void CompareLane(const CollectiveSchedule& turned,
                      const CollectiveSchedule& plain,
-                     uint32_t rank)
+                     uint32_t rank,
+                     uint32_t lane)
     {
-        NS_TEST_ASSERT_MSG_EQ(turned.SendsEnd(rank, 0) - turned.SendsBegin(rank, 0),
-                              plain.SendsEnd(rank, 0) - plain.SendsBegin(rank, 0),
-                              "sends of rank " << rank);
-        const auto* other = plain.SendsBegin(rank, 0);
-        for (const auto* send = turned.SendsBegin(rank, 0); send != turned.SendsEnd(rank, 0); ++send)
+        NS_TEST_ASSERT_MSG_EQ(turned.SendsEnd(rank, lane) - turned.SendsBegin(rank, lane),
+                              plain.SendsEnd(rank, lane) - plain.SendsBegin(rank, lane),
+                              "sends of rank " << rank << " in lane " << lane);
+        const auto* other = plain.SendsBegin(rank, lane);
+        for (const auto* send = turned.SendsBegin(rank, lane); send != turned.SendsEnd(rank, lane);
+             ++send)
         {
             const auto a = turned.TurnedFor(rank, *send);
             const auto b = plain.TurnedFor(rank, *other++);
@@ -271,14 +297,11 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
             NS_TEST_EXPECT_MSG_EQ(a.waitSlot, b.waitSlot, "step waited for");
             NS_TEST_EXPECT_MSG_EQ(a.waitCount, b.waitCount, "receptions waited for");
         }
-        NS_TEST_EXPECT_MSG_EQ((turned.GetReceivedRows(rank) == plain.GetReceivedRows(rank)),
-                              true,
-                              "rows that rank " << rank << " receives");
-        NS_TEST_ASSERT_MSG_EQ(turned.GetSlots(rank, 0), plain.GetSlots(rank, 0), "reception steps");
-        for (uint32_t slot = 0; slot < plain.GetSlots(rank, 0); ++slot)
+        NS_TEST_ASSERT_MSG_EQ(turned.GetSlots(rank, lane), plain.GetSlots(rank, lane), "steps");
+        for (uint32_t slot = 0; slot < plain.GetSlots(rank, lane); ++slot)
         {
-            NS_TEST_EXPECT_MSG_EQ(turned.GetExpected(rank, 0, slot),
-                                  plain.GetExpected(rank, 0, slot),
+            NS_TEST_EXPECT_MSG_EQ(turned.GetExpected(rank, lane, slot),
+                                  plain.GetExpected(rank, lane, slot),
                                   "receptions");
         }
     }

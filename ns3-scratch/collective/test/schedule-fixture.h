@@ -19,13 +19,14 @@ namespace ns3::test
 /// for.
 using Row = std::array<int32_t, 8>;
 
-/// \return the rows as a schedule; with a rotation, those of rank 0
+/// \return the rows as a schedule; with a rotation, those of rank 0. \param lanes that steps are in
 inline std::shared_ptr<const CollectiveSchedule>
 MakeSchedule(uint32_t ranks,
              uint32_t blocks,
              uint32_t expansion,
              const std::vector<Row>& rows,
-             const CollectiveRotation& rotation = {})
+             const CollectiveRotation& rotation = {},
+             uint32_t lanes = 1)
 {
     std::vector<std::vector<int32_t>> columns(8);
     for (const Row& row : rows)
@@ -39,6 +40,7 @@ MakeSchedule(uint32_t ranks,
     named.ranks = ranks;
     named.blocks = blocks;
     named.expansion = expansion;
+    named.lanes = lanes;
     named.rotation = rotation;
     named.messages = rows.size();
     named.sender = columns[0].data();

@@ -204,6 +204,38 @@ class LaterMessagesUseTheOpenConnection : public TestCase
     }
 };
 
+class ChannelsHaveConnectionsOfTheirOwn : public TestCase
+{
+  public:
+    ChannelsHaveConnectionsOfTheirOwn()
+        : TestCase("each channel of a pair has a connection of its own, the first that of messages "
+                   "without one")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        const Star star;
+        BuiltStar built(star, TcpParameters{});
+        Session& session = built.Get();
+        const uint32_t schedule = RegisterOneMessage(session);
+        SendMessage(session, schedule, 0, 1, 3'000, 1);
+        SendInChannel(session, schedule, {0, 1}, 3'000, 2, 0);
+        SendInChannel(session, schedule, {0, 1}, 3'000, 3, 1);
+        SendInChannel(session, schedule, {0, 1}, 3'000, 4, 1);
+        SendInChannel(session, schedule, {0, 1}, 3'000, 5, 200);
+        SendInChannel(session, schedule, {1, 0}, 3'000, 6, 1);
+        NS_TEST_EXPECT_MSG_EQ(session.Run(-1), RUN_DRAINED, "all is sent");
+        session.FlushRecords();
+        NS_TEST_EXPECT_MSG_EQ(built.GetListener().GetFlows().size(), 6U, "messages");
+        NS_TEST_EXPECT_MSG_EQ(CounterOf(session, "connections"),
+                              4U,
+                              "channels 0, 1 and 200 one way, and channel 1 the other");
+        NS_TEST_EXPECT_MSG_EQ(session.GetSentBytes(0), 15'000U, "bytes");
+    }
+};
+
 class MessageAboveFourGibibytes : public TestCase
 {
   public:
@@ -253,6 +285,7 @@ class TcpTransportTestSuite : public TestSuite
     {
         AddTestCase(new FirstMessageMatchesClosedForm);
         AddTestCase(new LaterMessagesUseTheOpenConnection);
+        AddTestCase(new ChannelsHaveConnectionsOfTheirOwn);
     }
 };
 
