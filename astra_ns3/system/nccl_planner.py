@@ -39,6 +39,7 @@ _PER_MILLE = 1_000
 _BYTES_PER_US = 1_000  # of a GB/s
 _OF_RINGS = {CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER}
 _STARS = ("NVLS", "NVLSTree")
+_NAME = "nccl"
 _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
 
@@ -51,6 +52,17 @@ class Part:
     bytes: int
     order: tuple[int, ...]
     parents: tuple[int, ...] = ()
+
+
+def named(algorithm: str, protocol: str, channels: int) -> str:
+    """Return the name of what NCCL plays, ``nccl Ring Simple x16``: 16 channels, of send/recv those of one peer."""
+    return f"{_NAME} {algorithm} {protocol} x{channels}"
+
+
+def of_name(name: str) -> tuple[str, str, int]:
+    """Return algorithm, protocol and channels of a name that :func:`named` made."""
+    _, algorithm, protocol, channels = name.split()
+    return algorithm, protocol, int(channels.removeprefix("x"))
 
 
 class NcclPlanner:
@@ -75,11 +87,6 @@ class NcclPlanner:
         return list(
             _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions).exchanges(bytes, shifts=True)
         )
-
-    def channels(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> int:
-        """How many channels NCCL uses."""
-        plan = _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions)
-        return plan.choice(kind, bytes).channels
 
 
 class _GroupPlan:
@@ -187,8 +194,8 @@ class _GroupPlan:
             left = -(-part.bytes // ranks)
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
-        name = f"nccl-{choice.algorithm}-{choice.protocol}"
-        channel = Channel(part.order, self._costs(part, work), part.channels)
+        name = named(choice.algorithm, choice.protocol, choice.channels)
+        channel = Channel(part.order, self._costs(part, work, choice.protocol), part.channels)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
     def _ring(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
@@ -221,8 +228,8 @@ class _GroupPlan:
             schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut)
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
-            channel = Channel(part.order, self._costs(part, work, kernels))
-            name = f"nccl-SendRecv-{p2p.protocol}"
+            channel = Channel(part.order, self._costs(part, work, p2p.protocol, kernels))
+            name = named("SendRecv", p2p.protocol, p2p.parts)
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
 
     def _work(self, algorithm: str, protocol: str, channels: int) -> Work:
@@ -230,13 +237,14 @@ class _GroupPlan:
         who = self._communicator
         return work_of(self._config.built, algorithm, protocol, channels, who.gpus_per_server, who.servers, heads)
 
-    def _costs(self, part: Part, work: Work, kernels: float = 1.0) -> ChannelCosts:
+    def _costs(self, part: Part, work: Work, protocol: str, kernels: float = 1.0) -> ChannelCosts:
         """The costs of a part, whose lanes have so much of a kernel each."""
+        overhead_us = self._config.overhead_us(protocol)
         return ChannelCosts(
             servers=(),
-            start_ps=round((work.start_us + self._config.host_overhead_us) * PS_PER_US),
+            start_ps=round(work.start_us * PS_PER_US),
             near_ps=round(work.near_us * PS_PER_US),
-            far_ps=round(work.far_us * PS_PER_US),
+            far_ps=round((work.far_us + overhead_us) * PS_PER_US),
             copy_bytes_per_us=round(work.copy_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),
             far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
