@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from astra_ns3.cli.completion import files, words
+from astra_ns3.cli.completion import PICTURES, files, words
 from astra_ns3.cli.help import Command, CommandGroup, help_alone
-from astra_ns3.cli.output import show
-from astra_ns3.errors import located, refuse
-from astra_ns3.nccl.servers import SERVERS
+from astra_ns3.cli.output import folder_for, log_warnings, show
+from astra_ns3.cli.overwriting import overwrite_option
+from astra_ns3.errors import ends_in, located, refuse
+from astra_ns3.nccl.servers import SERVERS, parse_servers
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.units import parse_bytes
+from astra_ns3.whole_file import check_free, whole_file
 
+if TYPE_CHECKING:
+    from astra_ns3.experiments.nccl.machine import Machine
+    from astra_ns3.nccl.logs import Log
+
+_TUNED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 Decorated = Callable[..., Any]  # a command's function, whose words click gives by name
+_WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choices too; mark where one is faster.")
 
 
 @click.group(
@@ -28,11 +36,13 @@ Decorated = Callable[..., Any]  # a command's function, whose words click gives 
     examples=(
         "astra-ns3 nccl all_reduce --servers 2xdgx-h100 -b 8 -e 8G -f 2",
         "astra-ns3 nccl alltoall --servers 4xdgx-h100 --nccl-version 2.26 --backend ns3 -b 1M -e 64M",
+        "astra-ns3 nccl compare all_reduce.log --servers 2xdgx-h100",
+        "astra-ns3 nccl fit all_reduce.log --servers 2xdgx-h100 -o fit.yaml",
     ),
 )
 @click.pass_context
 def nccl_group(context: click.Context) -> None:
-    """Measure a collective as nccl-tests does, on simulated servers."""
+    """Measure a collective as nccl-tests does, on simulated servers; compare with logs, and fit to them."""
     help_alone(context)
 
 
@@ -45,52 +55,99 @@ def _size(_context: click.Context, parameter: click.Parameter, value: str) -> in
         return parse_bytes(value)
 
 
-def _of_machine(command: Decorated) -> Decorated:
-    """The options that say which machine is measured."""
-    options = (
-        click.option(
-            "--servers",
-            required=True,
-            metavar="NxSERVER",
-            shell_complete=words(tuple(SERVERS)),
-            help="How many of which ready server, as 2xdgx-h100.",
-        ),
-        click.option("--gpus", type=click.IntRange(1), help="GPUs of each server that take part.  [default: all]"),
-        click.option(
-            "-n",
-            "--network",
-            metavar="FILE",
-            shell_complete=files(".yaml"),
-            help="A network file instead of a ready one.",
-        ),
-        click.option("--nccl-version", default="2.30", show_default=True, help="Whose rules decide."),
-        click.option(
-            "--set", "changes", metavar="KEY=VALUE", multiple=True, help="A key of the table nccl, as NCCL_ALGO=Ring."
-        ),
-        click.option(
-            "--backend", type=click.Choice(tuple(ABILITIES)), default="flow", show_default=True, help="What plays it."
-        ),
+_NETWORK = click.option(
+    "-n", "--network", metavar="FILE", shell_complete=files(".yaml"), help="A network file instead of a ready one."
+)
+_GPUS = click.option("--gpus", type=click.IntRange(1), help="GPUs of each server that take part.  [default: all]")
+_SET = click.option(
+    "--set", "changes", metavar="KEY=VALUE", multiple=True, help="A key of the table nccl, as NCCL_ALGO=Ring."
+)
+_BACKEND = click.option(
+    "--backend", type=click.Choice(tuple(ABILITIES)), default="flow", show_default=True, help="What plays it."
+)
+_FIT = click.option(
+    "--fit", metavar="FILE", shell_complete=files(".yaml"), help="Keys of the table nccl, as nccl fit -o wrote them."
+)
+_SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of what is left to chance.")
+
+
+def _servers(*, several: bool = False) -> Decorated:
+    words_of_it = "How many of which ready server, as 2xdgx-h100"
+    return click.option(
+        "--servers",
+        required=True,
+        metavar="NxSERVER",
+        multiple=several,
+        shell_complete=words(tuple(SERVERS)),
+        help=f"{words_of_it}; once, or once for each LOG in order." if several else f"{words_of_it}.",
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+
+def _version(default: str) -> Decorated:
+    return click.option("--nccl-version", help=f"Whose rules decide.  [default: {default}]")
+
+
+def _with(*options: Decorated) -> Decorated:
+    """Options in this order in the help."""
+
+    def decorate(command: Decorated) -> Decorated:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def _operation(name: str) -> click.Command:
-    @_of_machine
+    tuned = name in _TUNED
+    more = [_WHAT_IF] if tuned else []
+
+    @_with(_servers(), _GPUS, _NETWORK, _version("2.30"), _SET, _FIT, _BACKEND)
     @click.option("-b", "--begin", default="8", show_default=True, callback=_size, help="Smallest size.")
     @click.option("-e", "--end", default="1G", show_default=True, callback=_size, help="Largest size.")
     @click.option(
         "-f", "--factor", type=click.IntRange(2), default=2, show_default=True, help="From a size to the next one."
     )
-    @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of what is left to chance.")
+    @_with(*more, _SEED)
+    @click.option("--pairs", is_flag=True, help="Play the largest size between each two servers alone.")
+    @click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        shell_complete=files(*PICTURES, ".html"),
+        help="With --pairs: draw them (.png, .svg, .pdf, .html).",
+    )
+    @overwrite_option
     @click.option("--json", "as_json", is_flag=True, help="Print a list of rows, with busbw in GB/s.")
-    def command(begin: int, end: int, factor: int, seed: int, as_json: bool, **machine: Any) -> None:
-        _measure(name, _sizes(begin, end, factor), seed, as_json, machine)
+    def command(
+        begin: int,
+        end: int,
+        factor: int,
+        seed: int,
+        pairs: bool,
+        output: str | None,
+        overwrite: bool,
+        as_json: bool,
+        what_if: bool = False,
+        **machine: Any,
+    ) -> None:
+        _check_together(pairs=pairs, what_if=what_if, output=output)
+        sizes = _sizes(begin, end, factor)
+        if pairs:
+            _measure_pairs(name, sizes[-1], seed, output, overwrite, as_json, machine)
+        else:
+            _measure(name, sizes, seed, what_if, as_json, machine)
 
     command.__doc__ = f"Measure {name} at sizes from -b to -e."
     examples = (f"astra-ns3 nccl {name} --servers 2xdgx-h100 -b 1M -e 1G",)
     return click.command(name, cls=Command, short_help=f"Measure {name}.", examples=examples)(command)
+
+
+def _check_together(*, pairs: bool, what_if: bool, output: str | None) -> None:
+    if output and not pairs:
+        raise click.UsageError("-o draws pairs of servers; add --pairs")
+    if pairs and what_if:
+        raise click.UsageError("--pairs and --what-if exclude each other")
 
 
 def _sizes(begin: int, end: int, factor: int) -> list[int]:
@@ -102,17 +159,152 @@ def _sizes(begin: int, end: int, factor: int) -> list[int]:
     return sizes
 
 
-def _measure(name: str, sizes: list[int], seed: int, as_json: bool, machine: Mapping[str, Any]) -> None:
+def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: Mapping[str, Any]) -> None:
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
+    from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
 
     found = machine_of(**machine)
     rows = found.bench(name, sizes, seed)
+    choices = what_if(found, name, rows, seed) if others else []
     if as_json:
-        show(json.dumps(table_document(name, rows), indent=2))
+        more = choices_document(choices) if others else [{} for _ in rows]
+        show(
+            json.dumps([{**row, **each} for row, each in zip(table_document(name, rows), more, strict=True)], indent=2)
+        )
+        return
+    show(table_text(name, found.words, found.table.version, rows))
+    if others:
+        show(choices_text(choices))
+
+
+def _measure_pairs(
+    name: str,
+    size: int,
+    seed: int,
+    output: str | None,
+    overwrite: bool,
+    as_json: bool,
+    machine: Mapping[str, Any],
+) -> None:
+    from astra_ns3.experiments.nccl.machine import machine_of
+    from astra_ns3.experiments.nccl.pairs import (
+        check_pairs_file,
+        measure_pairs,
+        pairs_document,
+        pairs_text,
+        write_pairs,
+    )
+
+    if output:
+        check_pairs_file(output)
+        check_free(output, overwrite=overwrite)
+    pairs = measure_pairs(machine_of(**machine), name, size, seed)
+    if output:
+        with folder_for(output):
+            write_pairs(pairs, output)
+    if as_json:
+        show(json.dumps({**pairs_document(pairs), **({"written": output} if output else {})}, indent=2))
     else:
-        show(table_text(name, found.words, found.table.version, rows))
+        show("\n".join([pairs_text(pairs), *([f"written to {output}"] if output else [])]))
+
+
+@click.command(
+    "compare",
+    cls=Command,
+    short_help="Compare a log of nccl-tests with what is played.",
+    examples=("astra-ns3 nccl compare all_reduce.log --servers 2xdgx-h100",),
+)
+@click.argument("log", metavar="LOG", shell_complete=files(".log", ".txt", ".csv", ".out"))
+@_with(_servers(), _GPUS, _NETWORK, _version("the log's, else 2.30"), _SET, _FIT, _BACKEND, _SEED)
+@click.option("--json", "as_json", is_flag=True, help="Print the rows and what they amount to as JSON.")
+def compare_command(
+    log: str, servers: str, gpus: int | None, nccl_version: str | None, seed: int, as_json: bool, **machine: Any
+) -> None:
+    """Play the operation and sizes of LOG, and print measured times, ours and their ratio.
+
+    LOG is what a program of nccl-tests printed, or its rows as CSV. Below the rows stand mean errors, which part of the
+    time differs, and from which size on the ratio isn't within 0.8 to 1.25.
+    """
+    from astra_ns3.experiments.nccl.comparison import compare_with, comparison_document, comparison_text
+
+    found = _measured(log, servers, gpus, nccl_version, machine)
+    compared = compare_with(*found, seed)
+    if as_json:
+        show(json.dumps(comparison_document(compared), indent=2))
+        return
+    log_warnings(*found[0].warnings)
+    show(comparison_text(compared))
+
+
+@click.command(
+    "fit",
+    cls=Command,
+    short_help="Find host overheads and the NICs' efficiency from logs.",
+    examples=(
+        "astra-ns3 nccl fit all_reduce.log --servers 2xdgx-h100 -o fit.yaml",
+        "astra-ns3 nccl fit n2.log n4.log --servers 2xp5 --servers 4xp5 --nccl-version 2.21",
+    ),
+)
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True, shell_complete=files(".log", ".txt", ".csv", ".out"))
+@_with(_servers(several=True), _GPUS, _version("each log's, else 2.30"), _SET, _BACKEND, _SEED)
+@click.option("-o", "--output", metavar="FILE", help="Write the keys of the table nccl (.yaml), for --fit.")
+@overwrite_option
+@click.option("--json", "as_json", is_flag=True, help="Print the fit as JSON.")
+def fit_command(
+    logs: tuple[str, ...],
+    servers: tuple[str, ...],
+    gpus: int | None,
+    nccl_version: str | None,
+    seed: int,
+    output: str | None,
+    overwrite: bool,
+    as_json: bool,
+    **machine: Any,
+) -> None:
+    """Find one host overhead for each protocol, and one efficiency of the NICs, from LOGs of one kind of server.
+
+    Both are medians over rows, with quartiles. What the logs can't tell is said. The errors of each log are printed
+    without the fit and with it.
+    """
+    from astra_ns3.experiments.nccl.fit import fit_logs, logs_fit_document, logs_fit_text
+
+    if len(servers) not in (1, len(logs)):
+        raise click.UsageError(
+            f"--servers: found {len(servers)} times, expected once, or once for each of {len(logs)} logs"
+        )
+    if output:
+        ends_in("a fit's file", output, (".yaml", ".yml"))
+        check_free(output, overwrite=overwrite)
+    each = servers * len(logs) if len(servers) == 1 else servers
+    found = fit_logs(
+        [_measured(log, one, gpus, nccl_version, machine) for log, one in zip(logs, each, strict=True)], seed
+    )
+    if output:
+        with folder_for(output), whole_file(output) as partial:
+            partial.write_text(found.text, encoding="utf-8")
+    if as_json:
+        show(json.dumps({**logs_fit_document(found), **({"written": output} if output else {})}, indent=2))
+    else:
+        show("\n".join([logs_fit_text(found), *([f"written to {output}"] if output else [])]))
+
+
+def _measured(
+    path: str, servers: str, gpus: int | None, nccl_version: str | None, machine: Mapping[str, Any]
+) -> tuple[Log, Machine]:
+    """Return a log, and the machine that it was measured on."""
+    from astra_ns3.experiments.nccl.comparison import check_operation, gpus_of
+    from astra_ns3.experiments.nccl.machine import machine_of
+    from astra_ns3.nccl.logs import read_log
+
+    log = read_log(path)
+    check_operation(log)
+    count, _ = parse_servers(servers)
+    version = nccl_version or (None if log.version is None else str(log.version))
+    return log, machine_of(servers, gpus_of(log, count, gpus), nccl_version=version, **machine)
 
 
 for _name in _OPERATIONS:
     nccl_group.add_command(_operation(_name))
+nccl_group.add_command(compare_command)
+nccl_group.add_command(fit_command)

@@ -7,14 +7,16 @@ after the other a host or NIC is waited for. What the logs can't tell is refused
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, wrong
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import dataclass
 
 Ours = Callable[[float, float], Sequence[float]]
 """``ours(overhead_us, efficiency)``: our times in us, one for each row; both numbers hold for all rows."""
@@ -27,15 +29,18 @@ NOISE = 0.05
 
 EFFICIENCIES = (0.4, 1.0)
 _STEP = 0.05
+_TITLE = "# Keys of the table nccl of a system file, found by 'astra-ns3 nccl fit' (medians of rows):"
+_LEAST_STEPS = 0.1
 _FEWEST = 3
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class FitRow:
-    """One measured row, and what we know of our own: its protocol, its steps, and whether a NIC binds it.
+    """One measured row, and what we know of our own: its protocol, its steps, and what binds it.
 
-    ``log`` names where it was measured, ``machine`` the kind of server.
+    ``log`` names where it was measured, ``machine`` the kind of server. ``nic_binds``: a NIC alone takes most of the
+    time; ``latency_binds``: neither links nor copying do.
     """
 
     log: str
@@ -45,6 +50,7 @@ class FitRow:
     measured_us: float
     steps: float
     nic_binds: bool = False
+    latency_binds: bool = True
 
 
 @dataclass(frozen=True)
@@ -102,16 +108,21 @@ def _one_round(
 def fit_overhead(rows: Sequence[FitRow], ours: Ours, machine: str, protocol: str, efficiency: float = 1.0) -> Fitted:
     """Return the overhead in us of a step on one machine by one protocol; raises InputError if the rows can't tell.
 
-    A row tells it if an overhead of 1 us would show beyond the noise. Of LL only rows below 256 KiB do.
+    A row tells it if latency binds it and it has steps. Of LL only rows below 256 KiB do.
     """
     where, told, logs = f"{machine} {protocol}", list[float](), dict[str, None]()
     for row, base in zip(rows, ours(0.0, efficiency), strict=True):
         large = protocol == "LL" and row.size_bytes >= SMALL_BYTES
-        if (row.machine, row.protocol) == (machine, protocol) and not large and row.steps > NOISE * row.measured_us:
+        tells = row.latency_binds and row.steps > _LEAST_STEPS and not large
+        if (row.machine, row.protocol) == (machine, protocol) and tells:
             told.append((row.measured_us - base) / row.steps)
             logs[row.log] = None
     if len(told) < _FEWEST:
-        below = f" below {SMALL_BYTES >> 10} KiB" if protocol == "LL" else " in which 1 us a step shows"
+        below = (
+            f" of several servers below {SMALL_BYTES >> 10} KiB"
+            if protocol == "LL"
+            else " of several servers that latency binds"
+        )
         raise wrong(f"no overhead is told: found {len(told)} rows{below}, expected {_FEWEST}", where)
     fitted = _median(told, logs)
     if fitted.value < 0:
@@ -162,41 +173,48 @@ def _check(rows: Sequence[FitRow], ours: Ours) -> None:
             raise wrong(words, f"{row.log}: {row.size_bytes} bytes")
 
 
+def fit_text(result: Fit, server: str) -> str:
+    """Return the fit of a server as keys of the table ``nccl``; comments say how far rows agree, and what isn't told.
+
+    Raises InputError if the fit has another machine.
+    """
+    others = [machine for machine, _ in result.overheads if machine != server]
+    if others:
+        raise wrong(f"found a fit of '{others[0]}', expected one of '{server}' alone")
+    overheads = {protocol: fitted for (_, protocol), fitted in result.overheads.items()}
+    lines = [f"# {protocol}: {_agreement(fitted, 2, ' us')}" for protocol, fitted in overheads.items()]
+    keys: dict[str, object] = {"server": server}
+    if overheads:
+        keys["host-overhead"] = {protocol: round(fitted.value, 2) for protocol, fitted in overheads.items()}
+    if result.efficiency is not None:
+        lines.append(f"# nic-efficiency: {_agreement(result.efficiency, 3)}")
+        keys["nic-efficiency"] = round(result.efficiency.value, 3)
+    lines += [f"# not told: {line}" for line in result.refused]
+    text: str = yaml.safe_dump(keys, sort_keys=False)
+    return "\n".join([_TITLE, *lines, text])
+
+
+def _agreement(fitted: Fitted, digits: int, unit: str = "") -> str:
+    low, high = fitted.quartiles
+    value = f"{fitted.value:.{digits}f}{unit} (half of {fitted.rows} rows: {low:.{digits}f} to {high:.{digits}f})"
+    return f"{value} from {', '.join(fitted.logs)}"
+
+
 class _Written(BaseModel, frozen=True, extra="forbid"):
-    """A fit as it stands in YAML."""
+    """The keys of a file that :func:`fit_text` made."""
 
-    host_overhead_us: dict[str, dict[str, Fitted]]
-    nic_efficiency: Fitted | None
-    not_told: tuple[str, ...]
-
-
-def fit_text(result: Fit) -> str:
-    """Return the fit as YAML: values, quartiles, how many rows, on which logs, and what was refused."""
-    overheads: dict[str, dict[str, Fitted]] = {}
-    for (machine, protocol), fitted in result.overheads.items():
-        overheads.setdefault(machine, {})[protocol] = _rounded(fitted)
-    efficiency = None if result.efficiency is None else _rounded(result.efficiency)
-    written = _Written(host_overhead_us=overheads, nic_efficiency=efficiency, not_told=result.refused)
-    text: str = yaml.safe_dump(written.model_dump(mode="json"), sort_keys=False, width=100)
-    return text
+    server: str
+    host_overhead: dict[str, float] = Field(alias="host-overhead", default={})
+    nic_efficiency: float | None = Field(alias="nic-efficiency", default=None)
 
 
-def parse_fit(text: str) -> Fit:
-    """Return what :func:`fit_text` wrote; raises InputError of anything else."""
+def parse_fit(text: str, where: str | os.PathLike[str] = "") -> dict[str, Json]:
+    """Return the keys that :func:`fit_text` wrote; raises InputError of anything else."""
     try:
         written = _Written.model_validate(yaml.safe_load(text))
     except (yaml.YAMLError, ValidationError) as error:
         raise wrong(
-            "found no fit, expected host_overhead_us, nic_efficiency and not_told as a fit is written"
+            "found no fit, expected server, host-overhead and nic-efficiency as 'astra-ns3 nccl fit -o' writes them",
+            where,
         ) from error
-    overheads = {
-        (machine, protocol): fitted
-        for machine, protocols in written.host_overhead_us.items()
-        for protocol, fitted in protocols.items()
-    }
-    return Fit(overheads, written.nic_efficiency, written.not_told)
-
-
-def _rounded(fitted: Fitted) -> Fitted:
-    low, high = fitted.quartiles
-    return replace(fitted, value=round(fitted.value, 4), quartiles=(round(low, 4), round(high, 4)))
+    return written.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -53,6 +53,7 @@ _PAT_OF_ANY: Mapping[CollectiveKind, str] = {
     CollectiveKind.REDUCE_SCATTER: "ring",
 }
 _STARS = ("NVLS", "NVLSTree")
+_NAME = "nccl"
 _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
 
@@ -65,6 +66,17 @@ class Part:
     bytes: int
     order: tuple[int, ...]
     parents: tuple[int, ...] = ()
+
+
+def named(algorithm: str, protocol: str, channels: int) -> str:
+    """Return the name of what NCCL plays, ``nccl Ring Simple x16``: 16 channels, of send/recv those of one peer."""
+    return f"{_NAME} {algorithm} {protocol} x{channels}"
+
+
+def of_name(name: str) -> tuple[str, str, int]:
+    """Return algorithm, protocol and channels of a name that :func:`named` made."""
+    _, algorithm, protocol, channels = name.split()
+    return algorithm, protocol, int(channels.removeprefix("x"))
 
 
 class NcclPlanner:
@@ -90,11 +102,6 @@ class NcclPlanner:
         return list(
             _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions).exchanges(bytes, shifts=True)
         )
-
-    def channels(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> int:
-        """How many channels NCCL uses."""
-        plan = _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions)
-        return plan.choice(kind, bytes).channels
 
 
 class _GroupPlan:
@@ -203,7 +210,7 @@ class _GroupPlan:
 
     def _phase(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Phase:
         ranks = len(self._group)
-        name = f"nccl-{choice.algorithm}-{choice.protocol}"
+        name = named(choice.algorithm, choice.protocol, choice.channels)
         if part.parents:
             kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
             schedule = channel_tree(kind, part.parents, self._chunks(part, choice), choice.slots)
@@ -217,7 +224,7 @@ class _GroupPlan:
             left = -(-part.bytes // ranks)
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
-        channel = Channel(part.order, self._costs(part, work), part.channels)
+        channel = Channel(part.order, self._costs(part, work, choice.protocol), part.channels)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
     def _with_ends(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Work:
@@ -261,8 +268,8 @@ class _GroupPlan:
             schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut)
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
-            channel = Channel(part.order, self._costs(part, work, kernels))
-            name = f"nccl-SendRecv-{p2p.protocol}"
+            channel = Channel(part.order, self._costs(part, work, p2p.protocol, kernels))
+            name = named("SendRecv", p2p.protocol, p2p.parts)
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
 
     def _work(self, algorithm: str, protocol: str, channels: int) -> Work:
@@ -270,13 +277,14 @@ class _GroupPlan:
         who = self._communicator
         return work_of(self._config.built, algorithm, protocol, channels, who.gpus_per_server, who.servers, heads)
 
-    def _costs(self, part: Part, work: Work, kernels: float = 1.0) -> ChannelCosts:
+    def _costs(self, part: Part, work: Work, protocol: str, kernels: float = 1.0) -> ChannelCosts:
         """The costs of a part, whose lanes have so much of a kernel each."""
+        overhead_us = self._config.overhead_us(protocol)
         return ChannelCosts(
             servers=(),
-            start_ps=round((work.start_us + self._config.host_overhead_us) * PS_PER_US),
+            start_ps=round(work.start_us * PS_PER_US),
             near_ps=round(work.near_us * PS_PER_US),
-            far_ps=round(work.far_us * PS_PER_US),
+            far_ps=round((work.far_us + overhead_us) * PS_PER_US),
             near_copy_bytes_per_us=round(work.near_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
             far_copy_bytes_per_us=round(work.far_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),

@@ -25,10 +25,11 @@ from astra_ns3.network.instance import pack_instance
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.scenario.scenario import tenancy_of
+from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
-from astra_ns3.system.nccl_planner import NcclPlanner
+from astra_ns3.system.nccl_planner import NcclPlanner, of_name
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
 
@@ -73,6 +74,14 @@ class BenchRow:
         return self.alg_gbytes_per_s * self.bus_factor
 
 
+@dataclass(frozen=True)
+class Case:
+    """What is played: a size as nccl-tests counts it, on the NPUs ``members`` (None: all)."""
+
+    size_bytes: int
+    members: tuple[int, ...] | None = None
+
+
 def bench(
     operation: str,
     sizes: Sequence[int],
@@ -83,6 +92,19 @@ def bench(
     seed: int = 1,
 ) -> list[BenchRow]:
     """Play each size on all NPUs of a network, one after the other. Raises InputError."""
+    return bench_cases(operation, [Case(size) for size in sizes], network, table, backend=backend, seed=seed)
+
+
+def bench_cases(
+    operation: str,
+    cases: Sequence[Case],
+    network: AnyNetwork,
+    table: NcclConfig,
+    *,
+    backend: str = "flow",
+    seed: int = 1,
+) -> list[BenchRow]:
+    """Play each case on its NPUs, one after the other. Raises InputError."""
     npus = network.npus
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
@@ -90,61 +112,76 @@ def bench(
     plan = plan_network(network)
     native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
     try:
-        played = _Played(native, system, npus, operation, sizes)
+        played = _Played(native, system, npus, operation, cases)
         played.run()
         return list(played.rows(network))
     finally:
         native.close()
 
 
+class _Members:
+    """NPUs that play together: their plans and launches."""
+
+    def __init__(self, network: NetworkBackend, system: SystemConfig, grid: Grid, numbers: ScheduleNumbers) -> None:
+        assert system.nccl is not None
+        self.npus = grid.cosets((0,))[0]
+        self.planner = NcclPlanner(system.nccl, grid)
+        self.table = LaunchTable(network, system, grid, OURS, numbers)
+
+    def phases(self, operation: str, size: int) -> list[Phase]:
+        """Return the phases of an operation."""
+        kind = OPERATIONS[operation]
+        if kind is CollectiveKind.POINT_TO_POINT:
+            return self.planner.shift(size, (0,))
+        # What each rank brings, of a size as nccl-tests counts it.
+        per_rank = max(size // len(self.npus), 1) if operation == "all_gather" else size
+        return [phase for (phase,) in self.planner.chunks(kind, per_rank, (0,))]
+
+
 class _Played:
-    """One size after the other; the listener of the network."""
+    """One case after the other; the listener of the network."""
 
     def __init__(
-        self, network: NetworkBackend, system: SystemConfig, npus: int, operation: str, sizes: Sequence[int]
+        self, network: NetworkBackend, system: SystemConfig, npus: int, operation: str, cases: Sequence[Case]
     ) -> None:
-        grid = Grid((npus,))
-        assert system.nccl is not None
-        self._network, self._npus, self._operation, self._sizes = network, npus, operation, sizes
+        self._network, self._npus, self._operation, self._cases = network, npus, operation, cases
         self._servers = np.array(system.servers, dtype=np.int64)
-        self._planner = NcclPlanner(system.nccl, grid)
-        self._table = LaunchTable(network, system, grid, OURS, ScheduleNumbers(network))
-        self._phases = [self._phases_of(size) for size in sizes]
-        for phases in self._phases:
+        world, numbers = Grid((npus,)), ScheduleNumbers(network)
+        groups = {
+            members: _Members(network, system, world.of(None if members is None else Communicator(members)), numbers)
+            for members in dict.fromkeys(case.members for case in cases)
+        }
+        self._groups = [groups[case.members] for case in cases]
+        self._phases = [
+            group.phases(operation, case.size_bytes) for group, case in zip(self._groups, cases, strict=True)
+        ]
+        for group, phases in zip(self._groups, self._phases, strict=True):
             for phase in phases:
-                self._table.launch(phase)
+                group.table.launch(phase)
         self._number = 0
         self._left = 0
         self._begun_ps = 0
         self.times_ps: list[int] = []
         self._carried: list[npt.NDArray[np.int64]] = []
 
-    def _phases_of(self, size: int) -> list[Phase]:
-        kind = OPERATIONS[self._operation]
-        if kind is CollectiveKind.POINT_TO_POINT:
-            return self._planner.shift(size, (0,))
-        return [phase for (phase,) in self._planner.chunks(kind, self._per_rank(size), (0,))]
-
-    def _per_rank(self, size: int) -> int:
-        """What each rank brings, of a size as nccl-tests counts it."""
-        return max(size // self._npus, 1) if self._operation == "all_gather" else size
-
     def run(self) -> None:
-        """Play all sizes. Raises SimulationStalled if one doesn't end."""
+        """Play all cases. Raises SimulationStalled if one doesn't end."""
         self._network.call_later(0, 0, lambda _: self._begin())
         self._network.run(self, Limits())
-        if len(self.times_ps) < len(self._sizes):
-            raise SimulationStalled(f"{self._operation} of {self._sizes[len(self.times_ps)]} bytes doesn't end")
+        if len(self.times_ps) < len(self._cases):
+            raise SimulationStalled(
+                f"{self._operation} of {self._cases[len(self.times_ps)].size_bytes} bytes doesn't end"
+            )
 
     def _begin(self) -> None:
-        phases = self._phases[self._number]
+        phases, group = self._phases[self._number], self._groups[self._number]
         self._begun_ps = self._network.now_ps()
-        self._left = self._npus * len(phases)
-        launches: list[Launch] = [self._table.launch(phase) for phase in phases]
+        self._left = len(group.npus) * len(phases)
+        launches: list[Launch] = [group.table.launch(phase) for phase in phases]
         rows = [
             (npu, launch.schedule, launch.groups[npu], pack_instance(self._number, place, 0), launch.bytes)
             for place, launch in enumerate(launches)
-            for npu in range(self._npus)
+            for npu in group.npus
         ]
         self._network.launch_all(rows)
 
@@ -156,7 +193,7 @@ class _Played:
         self.times_ps.append(time_ps - self._begun_ps)
         self._carried.append(self._carried_so_far())
         self._number += 1
-        if self._number == len(self._sizes):
+        if self._number == len(self._cases):
             self._network.stop()
         else:
             self._network.call_later(0, 0, lambda _: self._begin())
@@ -180,23 +217,17 @@ class _Played:
     def rows(self, network: AnyNetwork) -> Iterator[BenchRow]:
         """What came of each size."""
         before = np.zeros((2, self._npus), dtype=np.int64)
-        factor = bus_factor(self._operation, self._npus)
-        for size, phases, time_ps, so_far in zip(self._sizes, self._phases, self.times_ps, self._carried, strict=True):
+        played = zip(self._cases, self._groups, self._phases, self.times_ps, self._carried, strict=True)
+        for case, group, phases, time_ps, so_far in played:
             time_us = time_ps / PS_PER_US
             least = self._least_us(phases, so_far - before, network)
             binds, least_us = max(least, key=lambda each: each[1])
             before = so_far
-            _, algorithm, protocol = phases[0].algorithm.split("-")
-            channels = self._channels(size, phases)
+            algorithm, protocol, channels = of_name(phases[0].algorithm)
+            factor = bus_factor(self._operation, len(group.npus))
             share = least_us / time_us
             name = binds if share > 0.5 else "latency"
-            yield BenchRow(size, time_us, factor, algorithm, protocol, channels, name, share)
-
-    def _channels(self, size: int, phases: Sequence[Phase]) -> int:
-        kind = OPERATIONS[self._operation]
-        if kind in (CollectiveKind.ALL_TO_ALL, CollectiveKind.POINT_TO_POINT):
-            return len(phases)
-        return self._planner.channels(kind, self._per_rank(size), (0,))
+            yield BenchRow(case.size_bytes, time_us, factor, algorithm, protocol, channels, name, share)
 
     def _least_us(
         self, phases: Iterable[Phase], sent: npt.NDArray[np.int64], network: AnyNetwork

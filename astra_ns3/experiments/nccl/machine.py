@@ -3,57 +3,113 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
-from astra_ns3.errors import refuse
-from astra_ns3.experiments.nccl.bench import BenchRow, bench
+from astra_ns3.errors import failing, refuse
+from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, bench_cases
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
+from astra_ns3.nccl.communicator import Communicator
+from astra_ns3.nccl.fitting import parse_fit
+from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
+
+USUAL_VERSION = "2.30"
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What is measured; ``words`` name it."""
+    """What is measured; ``words`` name it, ``keys`` are those of the table ``nccl``."""
 
     words: str
+    server: Server
+    servers: int
+    gpus: int
     network: AnyNetwork
-    table: NcclConfig
+    keys: Mapping[str, Json]
     backend: str
+
+    @cached_property
+    def table(self) -> NcclConfig:
+        """The table ``nccl``."""
+        return validated(NcclConfig, Document("nccl", dict(self.keys)), {})
+
+    @property
+    def communicator(self) -> Communicator:
+        """All GPUs, as NCCL's tuner sees them."""
+        return Communicator(self.server, self.servers, self.gpus, self.table.rules, self.table.variables)
+
+    def with_keys(self, keys: Mapping[str, Json]) -> Machine:
+        """Return the same with other keys besides. Raises InputError."""
+        found = replace(self, keys={**self.keys, **keys})
+        _ = found.table
+        return found
 
     def bench(self, operation: str, sizes: Sequence[int], seed: int = 1) -> list[BenchRow]:
         """Measure an operation at each size."""
         return bench(operation, sizes, self.network, self.table, backend=self.backend, seed=seed)
+
+    def bench_cases(self, operation: str, cases: Sequence[Case], seed: int = 1) -> list[BenchRow]:
+        """Measure an operation in each case."""
+        return bench_cases(operation, cases, self.network, self.table, backend=self.backend, seed=seed)
 
 
 def machine_of(
     servers: str,
     gpus: int | None = None,
     network: str | os.PathLike[str] | None = None,
-    nccl_version: str = "2.30",
+    nccl_version: str | None = None,
     changes: Sequence[str] = (),
     backend: str = "flow",
+    fit: str | os.PathLike[str] | None = None,
 ) -> Machine:
     """Read what was asked for; raises InputError.
 
-    ``servers``: how many of which, as ``2xdgx-h100``. ``changes``: ``KEY=VALUE`` of the table ``nccl``.
+    ``servers``: how many of which, as ``2xdgx-h100``. ``changes``: ``KEY=VALUE`` of the table ``nccl``, which replace
+    what ``fit`` says, a file that ``nccl fit`` wrote.
     """
     count, server = parse_servers(servers)
     used = server.gpus if gpus is None else gpus
     refuse(used > server.gpus, f"--gpus: found {used}, expected at most the {server.gpus} of server '{server.name}'")
-    words = [change.partition("=") for change in changes]
-    for change, (key, equals, value) in zip(changes, words, strict=True):
-        refuse(not key or not equals or not value, f"--set: found '{change}', expected KEY=VALUE")
-    data = {"version": nccl_version, "server": server.name, **{key: value for key, _, value in words}}
-    table = validated(NcclConfig, Document("nccl", data), {})
+    fitted: Mapping[str, Json] = {} if fit is None else _fit_for(fit, server)
+    keys = {"version": nccl_version or USUAL_VERSION, "server": server.name, **fitted, **_changed(changes)}
     found: AnyNetwork = network_of(server, count, used) if network is None else read_network_file(network).network
     refuse(
         found.npus != count * used,
         f"-n: the network has {found.npus} NPUs, expected {count * used}: {count} servers of {used} GPUs",
     )
     refuse(found.npus == 1, "one GPU alone has nobody to send to; expected at least two")
-    return Machine(f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)"), found, table, backend)
+    words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")
+    machine = Machine(words, server, count, used, found, keys, backend)
+    return machine.with_keys({})
+
+
+def _changed(changes: Sequence[str]) -> dict[str, Json]:
+    """Return the keys of ``KEY=VALUE`` words; ``host-overhead.LL=2`` is a key in a group."""
+    keys: dict[str, Json] = {}
+    for change in changes:
+        key, equals, value = change.partition("=")
+        refuse(not key or not equals or not value, f"--set: found '{change}', expected KEY=VALUE")
+        group, dot, inner = key.partition(".")
+        known = keys.get(group)
+        keys[group] = {**(known if isinstance(known, dict) else {}), inner: value} if dot else value
+    return keys
+
+
+def _fit_for(path: str | os.PathLike[str], server: Server) -> Mapping[str, Json]:
+    with failing(OSError, "can't be read", path):
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    keys = parse_fit(text, path)
+    refuse(
+        keys["server"] != server.name,
+        f"the fit is of server '{keys['server']}', expected '{server.name}', as --servers says",
+        path,
+    )
+    return keys

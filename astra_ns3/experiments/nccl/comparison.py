@@ -1,0 +1,171 @@
+"""A log of nccl-tests beside what is played of it: each size, and where the two part."""
+
+from __future__ import annotations
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import refuse
+from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
+from astra_ns3.experiments.nccl.machine import Machine
+from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.comparing import LARGE_BYTES, ComparedRow, Comparison, compare, mean_error
+from astra_ns3.nccl.logs import Log
+from astra_ns3.nccl.tuning import believed_us
+
+RATIOS = (0.8, 1.25)
+"""Ours over measured; outside, the two part."""
+_KINDS = (CollectiveKind.ALL_REDUCE, CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
+_HEAD = (
+    "#       size   measured       ours  ratio    NCCL's  algorithm    protocol  channels  what binds",
+    "#        (B)       (us)       (us)        formulas  (us: what NCCL itself believes)",
+)
+
+
+@dataclass(frozen=True)
+class LogComparison:
+    """``played``: of each size in the log. ``baseline``: times by NCCL's own formulas; None: it has none of it."""
+
+    log: Log
+    machine: Machine
+    played: tuple[BenchRow, ...]
+    compared: Comparison
+    baseline: tuple[ComparedRow, ...] | None
+
+    @property
+    def parts_at(self) -> int | None:
+        """The first size whose ratio lies outside of :data:`RATIOS`; None: none does."""
+        low, high = RATIOS
+        return next((row.size_bytes for row in self.compared.rows if not low <= row.ratio <= high), None)
+
+
+def gpus_of(log: Log, servers: int, gpus: int | None) -> int | None:
+    """Return the GPUs of each server that the log's ranks mean, if nobody said; raises InputError if they don't fit."""
+    if log.ranks is None:
+        return gpus
+    told = f"the log has {log.ranks} ranks"
+    refuse(log.ranks % servers != 0, f"{told}, which {servers} servers can't share evenly; see --servers", log.path)
+    refuse(
+        gpus is not None and gpus * servers != log.ranks,
+        f"{told}, expected {servers} servers x {gpus} GPUs; see --servers and --gpus",
+        log.path,
+    )
+    return log.ranks // servers
+
+
+def check_operation(log: Log) -> None:
+    """Refuse a log of what isn't played."""
+    played = ", ".join(OPERATIONS)
+    refuse(log.collective not in OPERATIONS, f"found {log.collective}, expected a log of {played}", log.path)
+
+
+def compare_with(log: Log, machine: Machine, seed: int = 1) -> LogComparison:
+    """Play what the log has measured. Raises InputError."""
+    check_operation(log)
+    sizes = [row.size_bytes for row in log.rows]
+    played = tuple(machine.bench(log.collective, sizes, seed))
+    compared = compare(log, [(row.size_bytes, row.time_us) for row in played])
+    return LogComparison(log, machine, played, compared, _baseline(log, machine))
+
+
+def _baseline(log: Log, machine: Machine) -> tuple[ComparedRow, ...] | None:
+    kind = OPERATIONS[log.collective]
+    if kind not in _KINDS:
+        return None
+    who = machine.communicator
+    return tuple(
+        ComparedRow(row.size_bytes, row.measured_us, believed_us(who, kind, row.size_bytes)) for row in log.rows
+    )
+
+
+def errors_of(rows: tuple[ComparedRow, ...]) -> tuple[float | None, float | None]:
+    """Return the mean errors below 128 MiB, and from there on; None: no size of that kind."""
+    small = [row for row in rows if row.size_bytes < LARGE_BYTES]
+    return mean_error(small), mean_error([row for row in rows if row.size_bytes >= LARGE_BYTES])
+
+
+def comparison_text(one: LogComparison) -> str:
+    """The table, then what it amounts to."""
+    log, machine = one.log, one.machine
+    title = f"# {log.collective} of {log.path} beside {machine.words}, NCCL {machine.table.version}"
+    lines = [title, *_HEAD, *(_line(one, place) for place in range(len(one.played)))]
+    lines += [f"# ours: {_errors(errors_of(one.compared.rows))}"]
+    if one.baseline is not None:
+        lines += [f"# NCCL's formulas: {_errors(errors_of(one.baseline))}"]
+    return "\n".join([*lines, f"# {_difference(one.compared)}", f"# {_parting(one)}"])
+
+
+def comparison_document(one: LogComparison) -> dict[str, Json]:
+    """The same as plain data: times in us, bandwidths in GB/s, errors as shares."""
+    compared, baseline = one.compared, one.baseline
+    rows: list[Json] = [
+        {
+            "size_bytes": row.size_bytes,
+            "measured_us": row.measured_us,
+            "ours_us": round(row.ours_us, 3),
+            "ratio": round(row.ratio, 4),
+            "formulas_us": None if baseline is None else round(baseline[place].ours_us, 3),
+            "algorithm": played.algorithm,
+            "protocol": played.protocol,
+            "channels": played.channels,
+            "binds": played.binds,
+            "share": round(played.share, 4),
+        }
+        for place, (row, played) in enumerate(zip(compared.rows, one.played, strict=True))
+    ]
+    parts: dict[str, Json] = {
+        name: {"latency_us": split.latency_us, "gbytes_per_s": split.gbytes_per_s}
+        for name, split in (("measured", compared.measured), ("ours", compared.ours))
+    }
+    return {
+        "log": one.log.path,
+        "operation": one.log.collective,
+        "servers": one.machine.words,
+        "version": one.machine.table.version,
+        "rows": rows,
+        "errors": _error_document(errors_of(compared.rows)),
+        "formulas_errors": None if baseline is None else _error_document(errors_of(baseline)),
+        "parts": parts,
+        "differs": compared.differs,
+        "parts_at_bytes": one.parts_at,
+        "warnings": list(one.log.warnings),
+    }
+
+
+def _error_document(errors: tuple[float | None, float | None]) -> dict[str, Json]:
+    below, above = (None if error is None else round(error, 4) for error in errors)
+    return {"below_128_mib": below, "from_128_mib": above}
+
+
+def _line(one: LogComparison, place: int) -> str:
+    row, played = one.compared.rows[place], one.played[place]
+    base = " " * 10 if one.baseline is None else f"{one.baseline[place].ours_us:10.1f}"
+    binds = played.binds if played.binds == "latency" else f"{played.binds} ({played.share:.0%} of the time)"
+    times = f"{row.measured_us:10.1f} {row.ours_us:10.1f} {row.ratio:6.2f}{base}"
+    return f"{row.size_bytes:12} {times}  {played.algorithm:<12} {played.protocol:<8}  {played.channels:8}  {binds}"
+
+
+def _errors(errors: tuple[float | None, float | None]) -> str:
+    said = ["no size" if error is None else f"mean error {error:.1%}" for error in errors]
+    return f"{said[0]} below 128 MiB, {said[1]} from 128 MiB"
+
+
+def _difference(compared: Comparison) -> str:
+    ours, measured = compared.ours, compared.measured
+    parts = []
+    if ours.latency_us is not None and measured.latency_us is not None:
+        parts.append(f"latency {measured.latency_us:.1f} us measured, {ours.latency_us:.1f} us ours")
+    if ours.gbytes_per_s is not None and measured.gbytes_per_s is not None:
+        parts.append(f"bandwidth {measured.gbytes_per_s:.1f} GB/s measured, {ours.gbytes_per_s:.1f} GB/s ours")
+    words = {
+        "both": "latency and bandwidth differ",
+        "neither": "neither latency nor bandwidth differs by more than 10 %",
+        "unknown": "the sizes tell neither latency nor bandwidth",
+    }
+    return ": ".join(filter(None, [words.get(compared.differs, f"{compared.differs} differs"), "; ".join(parts)]))
+
+
+def _parting(one: LogComparison) -> str:
+    low, high = RATIOS
+    if one.parts_at is None:
+        return f"no ratio leaves {low} to {high}"
+    return f"the ratio first leaves {low} to {high} at {one.parts_at:,} bytes"

@@ -1,0 +1,111 @@
+"""NCCL's other choices, played too: where the tuner's own was not the fastest.
+
+The choice of NCCL's tuner rests on what it believes of each algorithm and protocol. Here each choice that it may make
+is forced by ``NCCL_ALGO`` and ``NCCL_PROTO`` and played. All else stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import wrong
+from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
+from astra_ns3.experiments.nccl.machine import Machine
+from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.choices import FUNCTIONS, allowed_pairs
+
+PLAYED = ("Ring", "Tree", "NVLS", "NVLSTree")
+"""The algorithms that can be played: of the others there are no channels."""
+SLOWER = 0.01
+"""The tuner's choice counts as wrong if it takes longer by more than this share."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A size as the tuner chose, ``others``: as it might have, the fastest first."""
+
+    row: BenchRow
+    others: tuple[BenchRow, ...]
+
+    @property
+    def faster(self) -> BenchRow | None:
+        """The fastest of the others, if it is faster than the tuner's choice; None: the choice was right."""
+        best = self.others[0] if self.others else self.row
+        return best if best.time_us * (1 + SLOWER) < self.row.time_us else None
+
+
+def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: int = 1) -> list[WhatIf]:
+    """Play the sizes of ``rows``, the tuner's choices, by all other choices it may make. Raises InputError."""
+    kind, sizes = OPERATIONS[operation], [row.size_bytes for row in rows]
+    if kind not in FUNCTIONS:
+        raise wrong(f"--what-if: NCCL makes {operation} of messages, and its tuner has no choice there")
+    found: list[list[BenchRow]] = [[] for _ in rows]
+    for algorithm, protocol in allowed_pairs(machine.communicator, kind):
+        others = [place for place, row in enumerate(rows) if (row.algorithm, row.protocol) != (algorithm, protocol)]
+        if algorithm not in PLAYED or not others:
+            continue
+        forced = machine.with_keys({"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol})
+        played = forced.bench(operation, [sizes[place] for place in others], seed)
+        for place, row in zip(others, played, strict=True):
+            found[place].append(row)
+    return [
+        WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)))
+        for row, others in zip(rows, found, strict=True)
+    ]
+
+
+def choices_text(found: Sequence[WhatIf]) -> str:
+    """The times of all choices of each size, the tuner's with a star, and where it was wrong."""
+    names = list(dict.fromkeys(_name(row) for one in found for row in (one.row, *one.others)))
+    widths = [max(len(name), 10) for name in names]
+    heads = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
+    lines = [
+        "",
+        "# us by each choice that NCCL may make; *: the tuner's, !: where another is faster",
+        f"#       size  {heads}",
+    ]
+    for one in found:
+        times = {_name(row): f"{row.time_us:.1f}" for row in one.others}
+        times[_name(one.row)] = f"{one.row.time_us:.1f}{'*!' if one.faster else '*'}"
+        cells = "  ".join(f"{times.get(name, '-'):>{width}}" for name, width in zip(names, widths, strict=True))
+        lines.append(f"{one.row.size_bytes:12}  {cells}")
+    return "\n".join([*lines, *map(_line, filter(lambda one: one.faster, found)), _summary(found)])
+
+
+def choices_document(found: Sequence[WhatIf]) -> list[dict[str, Json]]:
+    """What each size's row has besides: ``others`` (times in us), and ``faster`` (null: the choice was right)."""
+    return [
+        {
+            "others": [_document(row) for row in one.others],
+            "faster": None if one.faster is None else _document(one.faster),
+        }
+        for one in found
+    ]
+
+
+def _document(row: BenchRow) -> dict[str, Json]:
+    return {
+        "algorithm": row.algorithm,
+        "protocol": row.protocol,
+        "time_us": round(row.time_us, 3),
+        "busbw": round(row.bus_gbytes_per_s, 4),
+    }
+
+
+def _name(row: BenchRow) -> str:
+    return f"{row.algorithm} {row.protocol}"
+
+
+def _line(one: WhatIf) -> str:
+    best = one.faster
+    assert best is not None
+    return (
+        f"# {one.row.size_bytes} bytes: the tuner chose {_name(one.row)} ({one.row.bus_gbytes_per_s:.1f} GB/s of bus "
+        f"bandwidth), and {_name(best)} is faster ({best.bus_gbytes_per_s:.1f} GB/s)"
+    )
+
+
+def _summary(found: Sequence[WhatIf]) -> str:
+    wrong_ones = sum(one.faster is not None for one in found)
+    return f"# the tuner's choice was the fastest for {len(found) - wrong_ones} of {len(found)} sizes"
