@@ -2,11 +2,11 @@
 
     python benchmarks/nccl_figures.py FOLDER [--png DIR] [--keep FILE]
 
-FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All
-tables are played, docs/figures/nccl-*.svg are drawn, and what stands between ``<!-- begin: NAME -->`` and
-``<!-- end: NAME -->`` in docs/hardware.md is written anew. Takes some ten minutes of one core. ``--keep`` writes what was
-played to a file and reads it from there the next time; ``--png`` draws PNG copies into a folder. Needs matplotlib, which
-the extra ``plots`` installs.
+FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All tables
+are played, docs/figures/nccl-*.svg are drawn, and what stands between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``
+in docs/hardware.md is written anew. Takes some six minutes of one core. ``--keep`` writes what was played to a file and
+reads it from there the next time; ``--png`` draws PNG copies into a folder. Needs matplotlib, which the extra ``plots``
+installs.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ _MEASURED = {"color": "black", "marker": "o", "markersize": 2.5, "linewidth": 0.
 _OURS = {"color": "#0072B2", "linewidth": 1.6}
 _BASELINE = {"color": "#D55E00", "linewidth": 1.2, "linestyle": (0, (4, 2))}
 _COLUMNS = 3
+_TICKS = 5
+_WIDE = 12
+"""Bandwidths further apart than this are drawn on a logarithmic axis."""
 
 
 def draw(titles: Mapping[str, str], tables: Mapping[str, Table]) -> Figure:
@@ -57,17 +60,26 @@ def _draw_one(ax: Axes, title: str, rows: Sequence[Row]) -> None:
     ax.plot(sizes, [row.measured for row in rows], label="measured", **_MEASURED)
     ax.set_title(title, fontsize=8.5)
     ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    values = [value for row in rows for value in (row.measured, row.ours) if value > 0]
-    ax.set_ylim(max(min(values) / 1.5, 0.01), max(values) * 1.6)
-    ax.set_xticks([1 << power for power in range(3, 37) if power % 6 == 4 and sizes[0] <= 1 << power <= sizes[-1]])
+    _set_heights(ax, [value for row in rows for value in (row.measured, row.ours, row.baseline) if value > 0])
+    first, last = sizes[0].bit_length() - 1, sizes[-1].bit_length() - 1
+    apart = next(apart for apart in (1, 2, 3, 4, 6, 8, 12) if (last - first) // apart < _TICKS)
+    ax.set_xticks([1 << power for power in range(last, first - 1, -apart)])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size_text(int(value))))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.tick_params(labelsize=7.5)
     ax.grid(True, which="major", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
+
+
+def _set_heights(ax: Axes, values: Sequence[float]) -> None:
+    """From zero where that shows all values, else logarithmic."""
+    if max(values) < _WIDE * min(values):
+        ax.set_ylim(0, max(values) * 1.25)
+        return
+    ax.set_yscale("log")
+    ax.set_ylim(max(min(values) / 1.5, 0.01), max(values) * 1.8)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
 
 
 def write_blocks(page: Path, texts: Mapping[str, str]) -> None:
@@ -103,7 +115,7 @@ def main(folder: Path, png: Path | None, keep: Path | None) -> None:
         figure.savefig(DOCS / "figures" / f"nccl-{group}.svg", metadata={"Date": None})
         if png is not None:
             figure.savefig(png / f"nccl-{group}.png", dpi=110)
-    write_blocks(DOCS / "hardware.md", block_texts(tables))
+    write_blocks(DOCS / "hardware.md", block_texts(tables, folder))
 
 
 if __name__ == "__main__":
