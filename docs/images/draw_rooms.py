@@ -16,8 +16,8 @@ PACKAGE = HERE.parents[1] / "astra_ns3"
 PICTURE = HERE.parent / "figures" / "rooms.svg"
 BASE = "units, errors, ..."
 """Single files at the bottom, which every room may import."""
-APART = ("network.door", "network.ns3", "network.analytical", "network.backend_makers")
-"""Rooms within the room ``network`` that have a door of their own."""
+APART = ("config.core", "network.door", "network.ns3", "network.analytical", "network.backend_makers")
+"""Rooms within the rooms ``config`` and ``network`` that have a door of their own."""
 WORDS = {
     "cli": "commands; prints and exits",
     "studies": "many runs from one file",
@@ -36,6 +36,8 @@ WORDS = {
     "network.analytical": "messages by formula",
     "network.backend_makers": "backends by name",
     "config": "files read into frozen models",
+    "config.core": "what every file's model is",
+    "nccl": "what NCCL decides",
     BASE: "quantities, one tree of errors",
 }
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 218, 46, 26, 44, 20

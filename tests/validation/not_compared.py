@@ -20,7 +20,7 @@ GROUPS = [
                 "collectives on GPUs with real networks",
                 "astra-sim-docs, NCCL on 2 to 8 GPUs",
                 "2.8 to 20.6% error of ASTRA-sim",
-                "no machine here to measure on",
+                "no machine here to measure on; published tables of NCCL: [hardware.md](hardware.md)",
             ),
             _row(
                 "hoti20",
