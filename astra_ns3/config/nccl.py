@@ -78,6 +78,7 @@ class NcclConfig(ConfigModel):
     _servers: tuple[int, ...] = PrivateAttr(default=())
     _built: Server | None = PrivateAttr(default=None)
     _merges: bool = PrivateAttr(default=False)
+    _has_sockets: bool = PrivateAttr(default=False)
 
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
@@ -131,9 +132,17 @@ class NcclConfig(ConfigModel):
         """Whether channels that do the same are played as one."""
         return self._merges
 
-    def placed(self, server: Server, servers: tuple[int, ...], *, on_packets: bool) -> NcclConfig:
+    @property
+    def has_sockets(self) -> bool:
+        """Whether messages between servers go over TCP, by NCCL's sockets."""
+        return self._has_sockets
+
+    def placed(
+        self, server: Server, servers: tuple[int, ...], *, on_packets: bool, has_sockets: bool = False
+    ) -> NcclConfig:
         """Return the same for NPUs of which each stands in one of ``servers``."""
         found = self.model_copy()
+        found._has_sockets = has_sockets
         found._built, found._servers = server, servers
         found._merges = self.channels == "merged" or (self.channels is None and not on_packets)
         return found

@@ -265,12 +265,16 @@ class SystemConfig(ConfigModel):
             )
         return algorithms
 
-    def with_nccl(self, server: Server, servers: Sequence[int], *, on_packets: bool) -> SystemConfig:
+    def with_nccl(
+        self, server: Server, servers: Sequence[int], *, on_packets: bool, has_sockets: bool = False
+    ) -> SystemConfig:
         """Return the system whose collectives NCCL plays, on NPUs of which each stands in one of ``servers``.
 
         Each channel has a queue of its own.
         """
-        table = (self.nccl or NcclConfig()).placed(server, tuple(servers), on_packets=on_packets)
+        table = (self.nccl or NcclConfig()).placed(
+            server, tuple(servers), on_packets=on_packets, has_sockets=has_sockets
+        )
         queues = {"num_queues_per_dimension": MOST_CHANNELS, "active_chunks_per_dimension": MOST_CHANNELS}
         return self.model_copy(update={"nccl": table, **queues})
 

@@ -22,7 +22,7 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
-from astra_ns3.experiments.nccl.servers_of_network import with_servers
+from astra_ns3.experiments.nccl.servers_of_network import with_queue_pairs, with_servers
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,
@@ -198,7 +198,7 @@ def _place_of_run(
     with _named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
     with _named(given):
-        reached = network_as_reached(changed, files.workload)
+        reached = with_queue_pairs(network_as_reached(changed, files.workload), system)
         network, unobserved = _observed(reached, options)
         tenancy = _tenancy(tenant, network)
         if tenant is not None:

@@ -56,7 +56,7 @@ _LL128_SHARE = 120 / 128
 # with one channel a peer (15.2 GB/s; NCCL 2.29.2).
 _SEND: Mapping[int, float] = MappingProxyType({70: 15.2, 80: 15.2, 90: 15.2, 100: 30.4})
 # NVLS: data that all heads of a server reduce. Hopper: 480 GB/s of bus bandwidth on 8 H100 (nccl-tests 212).
-# Blackwell: 840 GB/s on a rack of 72 (allreduce_gb200_nvl72_72g, 16 GiB; NCCL 2.26.2).
+# Blackwell: 840 GB/s on a rack of 72 (coreweave/nccl-tests, 8 GiB; NCCL 2.26.2).
 _NVLS: Mapping[int, float] = MappingProxyType({90: 274.0, 100: 430.0})
 _NVLS_START_US, _NVLS_NEAR_US = 14.4, 3.0
 

@@ -9,6 +9,7 @@ from astra_ns3.frozen import dataclass
 
 PER_MILLE = 1_000
 _Numbers = npt.NDArray[np.int64]
+Ranks = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ChannelCosts:
             self.channel,
         )
 
-    def wire_per_mille(self, senders: _Numbers, receivers: _Numbers) -> _Numbers:
+    def wire_per_mille(self, senders: Ranks, receivers: Ranks) -> _Numbers:
         """Bytes on the wire for 1,000 of data between ranks; shape ``(pairs,)``."""
         servers = np.array(self.servers, dtype=np.int64)
         near = servers[senders] == servers[receivers]

@@ -19,6 +19,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import dataclass, replace
+from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import SLOTS
 from astra_ns3.nccl.copying import Work, work_of
@@ -32,8 +33,9 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
 
-_MOST_LOOPS, _MOST_CHUNKS, _MOST_SLICES = 8, 128, 64
-"""Chunks of a channel are larger than NCCL's where there would be more of them: of rings, trees and send/recv."""
+_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 8, 64, 128, 64
+"""Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
+trees and send/recv."""
 _AT_ONCE = 8
 """Peers that a channel's kernel serves at once (NCCL's groups of 8)."""
 _PER_MILLE = 1_000
@@ -125,6 +127,7 @@ class _GroupPlan:
             version=config.rules,
             # Servers with unlike numbers of members: NCCL's search isn't followed there.
             environment=environment if self._is_even else replace(environment, algo="Ring"),
+            sockets=config.has_sockets,
         )
 
     def phases(self, kind: CollectiveKind, bytes: int) -> list[Phase]:
@@ -242,9 +245,11 @@ class _GroupPlan:
         ranks = len(self._group)
         of_rank = self._of_rank(kind, part)
         chunk = choice.chunk_bytes * part.channels
-        loops = min(max(-(-of_rank // chunk), 1), _MOST_LOOPS)
+        merges = self._config.merges
+        loops = min(max(-(-of_rank // chunk), 1), _MOST_LOOPS if merges else _MOST_LOOPS_OF_EACH)
         slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
-        return channel_ring(kind, ranks, ChannelCut(loops, slices))
+        slots = SLOTS // chunk_steps(kind, choice.algorithm, choice.protocol)[1]
+        return channel_ring(kind, ranks, ChannelCut(loops, slices, None if merges else slots))
 
     @staticmethod
     def _chunks(part: Part, choice: Choice) -> int:

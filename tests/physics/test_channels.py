@@ -50,7 +50,13 @@ class Played:
 
 def costs(servers: Sequence[int], *, copy_bytes_per_us: int = COPY_BYTES_PER_US, **more: int) -> ChannelCosts:
     return ChannelCosts(
-        tuple(servers), START_PS, near_ps=NEAR_PS, far_ps=FAR_PS, copy_bytes_per_us=copy_bytes_per_us, **more
+        tuple(servers),
+        START_PS,
+        near_ps=NEAR_PS,
+        far_ps=FAR_PS,
+        near_copy_bytes_per_us=copy_bytes_per_us,
+        far_copy_bytes_per_us=copy_bytes_per_us,
+        **more,
     )
 
 

@@ -16,7 +16,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.experiments.nccl.servers_of_network import with_servers
+from astra_ns3.experiments.nccl.servers_of_network import with_queue_pairs, with_servers
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.logs import bus_factor
 from astra_ns3.network.api import Limits, NetworkBackend
@@ -109,7 +109,7 @@ def bench_cases(
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
     system = with_servers(written, network, tenancy, backend)
-    plan = plan_network(network)
+    plan = plan_network(with_queue_pairs(network, system))
     native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
     try:
         played = _Played(native, system, npus, operation, cases)

@@ -8,6 +8,8 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
 from astra_ns3.config.topology.switched import SingleSwitch
+from astra_ns3.config.transports.kinds import TransportConfig
+from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.server import Nic, Server
@@ -50,7 +52,28 @@ def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, ba
         not server.nics and len(set(servers)) > 1,
         f"server '{server.name}' has no NIC, and the network has {len(set(servers))} of them; expected one",
     )
-    return system.with_nccl(server, servers, on_packets=abilities_of(backend).packets)
+    has_sockets = isinstance(network, NetworkConfig) and network.transport.kind == "tcp"
+    return system.with_nccl(server, servers, on_packets=abilities_of(backend).packets, has_sockets=has_sockets)
+
+
+def with_queue_pairs(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
+    """Return a RoCE network with as many queue pairs a channel as NCCL's variables ask for."""
+    variables = None if system.nccl is None or not system.plays_nccl else system.nccl.variables
+    if variables is None or not isinstance(network, NetworkConfig):
+        return network
+    changes: dict[str, int | str] = {}
+    if variables.ib_qps_per_connection is not None:
+        changes["queue_pairs_per_pair"] = variables.ib_qps_per_connection
+    if variables.ib_split_data_on_qps is not None and changes:
+        changes["queue_pair_use"] = "split" if variables.ib_split_data_on_qps else "turns"
+    if not changes:
+        return network
+
+    def changed(transport: TransportConfig) -> TransportConfig:
+        return transport.model_copy(update=changes) if isinstance(transport, RoceTransport) else transport
+
+    each = None if network.transports is None else tuple(map(changed, network.transports))
+    return network.model_copy(update={"transport": changed(network.transport), "transports": each})
 
 
 def _place(network: AnyNetwork) -> _Place:

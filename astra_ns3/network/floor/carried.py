@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.frozen import dataclass
-from astra_ns3.network.channel import PER_MILLE, ChannelCosts
+from astra_ns3.network.channel import PER_MILLE, ChannelCosts, Ranks
 
 Numbers = npt.NDArray[np.int64]
 Launch = tuple[int, int, int, int, int]
@@ -117,7 +117,7 @@ class Launches:
             wire = signals + self._on_wire(place, sender, receiver, carried - signals)
             yield members[:, sender].reshape(-1), members[:, receiver].reshape(-1), wire.reshape(-1)
 
-    def _on_wire(self, groups: Iterable[int], senders: Numbers, receivers: Numbers, carried: Numbers) -> Numbers:
+    def _on_wire(self, groups: Iterable[int], senders: Ranks, receivers: Ranks, carried: Numbers) -> Numbers:
         """Return the bytes on the wire of the data that groups carry, which are other bytes in channels."""
         if self._channels.keys().isdisjoint(groups):
             return carried

@@ -333,12 +333,14 @@ PlayChannels(uint32_t seed, uint32_t cores)
         {
             std::shuffle(members.begin(), members.end(), random);
         }
-        const std::array<uint64_t, 7> costs{1'000'000,
+        const std::array<uint64_t, 9> costs{1'000'000,
                                             random() % 500'000,
                                             random() % 900'000,
                                             random() % 20'000,
+                                            random() % 20'000,
                                             100 + random() % 900,
                                             1'000 + random() % 1'000,
+                                            random() % 2,
                                             channel};
         std::vector<uint32_t> serversOfRanks;
         for (const uint32_t member : members)

@@ -509,7 +509,7 @@ SendInChannel(Session& session,
               uint64_t channel)
 {
     constexpr std::array<uint32_t, 2> SERVERS{0, 1};
-    const std::array<uint64_t, 7> costs{0, 0, 0, 0, 1'000, 1'000, channel};
+    const std::array<uint64_t, 9> costs{0, 0, 0, 0, 0, 1'000, 1'000, 0, channel};
     const uint32_t group = session.RegisterChannel(members.data(), 2, SERVERS.data(), costs.data());
     std::vector<uint64_t> rows;
     for (const uint64_t npu : members)

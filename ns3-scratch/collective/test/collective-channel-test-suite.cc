@@ -35,7 +35,8 @@ Costs(std::vector<uint32_t> servers)
     costs.startPs = START_PS;
     costs.nearPs = NEAR_PS;
     costs.farPs = FAR_PS;
-    costs.copyBytesPerUs = BYTES_PER_US;
+    costs.nearCopyBytesPerUs = BYTES_PER_US;
+    costs.farCopyBytesPerUs = BYTES_PER_US;
     costs.nearWirePerMille = 1'000;
     costs.farWirePerMille = 1'000;
     costs.servers = std::move(servers);
@@ -193,7 +194,8 @@ class CopyingBeginsWhenSentOrArrived : public TestCase
                               START_PS + LATENCY_PS + US / 1'000 + FAR_PS,
                               "one byte");
         ChannelCosts atOnce = Costs({4, 5});
-        atOnce.copyBytesPerUs = 0;
+        atOnce.nearCopyBytesPerUs = 0;
+        atOnce.farCopyBytesPerUs = 0;
         ChannelNpus network(atOnce);
         network.LaunchAll(MakeSchedule(2, 1, 1, one), 3'000);
         Simulator::Run();
