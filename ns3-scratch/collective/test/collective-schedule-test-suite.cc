@@ -267,10 +267,14 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
             NS_TEST_EXPECT_MSG_EQ(a.slot, b.slot, "slot of row " << row);
             NS_TEST_EXPECT_MSG_EQ(a.sender, b.sender, "sender of row " << row);
             NS_TEST_EXPECT_MSG_EQ(a.reduces, b.reduces, "row " << row << " reduces");
-            NS_TEST_EXPECT_MSG_EQ(a.lane, all[row][2] % lanes, "lane of row " << row);
-            NS_TEST_EXPECT_MSG_EQ(b.lane, all[row][2] % lanes, "lane of row " << row);
-            NS_TEST_EXPECT_MSG_EQ(a.isSignal, all[row][4] == 0, "row " << row << " is a signal");
-            NS_TEST_EXPECT_MSG_EQ(b.isSignal, all[row][4] == 0, "row " << row << " is a signal");
+            NS_TEST_EXPECT_MSG_EQ(a.lane,
+                                  static_cast<uint32_t>(all[row][2]) % lanes,
+                                  "lane of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(b.lane,
+                                  static_cast<uint32_t>(all[row][2]) % lanes,
+                                  "lane of row " << row);
+            NS_TEST_EXPECT_MSG_EQ(a.isSignal, (all[row][4] == 0), "row " << row << " is a signal");
+            NS_TEST_EXPECT_MSG_EQ(b.isSignal, (all[row][4] == 0), "row " << row << " is a signal");
             NS_TEST_EXPECT_MSG_EQ(turned->GetStep(row), plain->GetStep(row), "step of row " << row);
             NS_TEST_EXPECT_MSG_EQ(turned->RowBytes(row, 1003), plain->RowBytes(row, 1003), "size");
         }

@@ -190,6 +190,19 @@ def test_classes_of_links_belong_to_dimensions() -> None:
             {**HIERARCHICAL, "nics_per_node": 2, "scale_up": {"kind": "full-mesh", "link": LINK}},
             r"key 'topology\.nics_per_node': 2 NICs for 8 NPUs need scale_up of kind switch or ring",
         ),
+        (
+            {**HIERARCHICAL, "shared_nics": "pcie"},
+            r"key 'topology\.shared_nics': has no effect with a NIC for each of 8 NPUs; leave it out",
+        ),
+        (
+            {**HIERARCHICAL, "nics_per_node": 8, "shared_nics": "pcie"},
+            r"key 'topology\.shared_nics': has no effect with a NIC for each of 8 NPUs; leave it out",
+        ),
+        (
+            {**HIERARCHICAL, "nics_per_node": 2, "shared_nics": "pci"},
+            r"key 'topology\.shared_nics': found 'pci', allowed: scale-up, pcie; did you mean 'pcie'\?",
+        ),
+        ({**LEAF_SPINE, "shared_nics": "pcie"}, r"key 'topology\.shared_nics': unknown key"),
         ({**HIERARCHICAL, "scale_out": LEAF_SPINE, "nodes": 5}, r"key 'topology\.scale_out': has 32 ends, expected 40"),
         ({**HIERARCHICAL, "scale_out": HIERARCHICAL}, r"key 'topology\.scale_out.*': found 'hierarchical', allowed: "),
         (

@@ -332,3 +332,46 @@ def test_every_kind_has_a_builder() -> None:
     from astra_ns3.config.topology.kinds import KINDS
 
     assert set(BUILDERS) == set(KINDS)
+
+
+@pytest.mark.parametrize(("nics", "npus"), [(1, 4), (2, 8), (4, 8)])
+@pytest.mark.parametrize("keys", HIERARCHICAL, ids=["switch", "planes", "ring", "full-mesh"])
+def test_npus_share_nics_behind_pcie_switches(keys: dict[str, Any], nics: int, npus: int) -> None:
+    graph = build(
+        "hierarchical",
+        nodes=3,
+        npus_per_node=npus,
+        nics_per_node=nics,
+        shared_nics="pcie",
+        scale_out={"link": LINK, "switch": SWITCH},
+        **keys,
+    )
+    kind, planes = keys["scale_up"].get("kind", "switch"), keys["scale_up"].get("planes", 1)
+    inside = {"switch": planes, "ring": npus, "full-mesh": 0}[kind]
+    sharing = npus // nics
+    assert (graph.hosts, graph.switches) == (3 * npus, 1 + 3 * nics + 3 * inside)
+    of_kind = Counter(link.kind for link in graph.links)
+    assert of_kind["scale-out"] == 3 * nics + 3 * npus  # each NIC's, and each NPU's to the switch of its NIC
+    tables = shortest_paths(graph)
+
+    def kinds(a: int, b: int) -> list[str]:
+        return [graph.links[graph.ports[node][port].link].kind for node, port in path(graph, tables, a, b)]
+
+    # Inside a node nothing goes over PCIe, even between two that share a NIC; between nodes nothing over the scale-up.
+    for a, b in ((0, 1), (0, npus - 1), (npus - 1, 0)):
+        assert set(kinds(a, b)) <= {"scale-up", "scale-up-injection"}
+    for a, b in ((0, npus), (npus - 1, 2 * npus), (sharing, 3 * npus - 1)):
+        assert kinds(a, b) == ["scale-out"] * 4
+        assert count_paths(graph, tables, a, b) == 1
+        steps = path(graph, tables, a, b)
+        # The first switch is that of the NPU's own NIC, and all NPUs next to it have the same.
+        pcie = steps[1][0]
+        assert len(graph.ports[pcie]) == sharing + 1
+        beside = (a // sharing) * sharing + (a + 1) % sharing
+        assert path(graph, tables, beside, b)[1][0] == pcie
+    # At the NIC's rate, without a delay of its own: 500 ns from the NIC to the switch and back.
+    pcie_links = [link for link in graph.links if link.kind == "scale-out" and min(link.a, link.b) < graph.hosts]
+    assert len(pcie_links) == 3 * npus
+    assert {(link.rate_bps, link.delay_ps) for link in pcie_links} == {(RATE, 0)}
+    assert graph.bandwidths[1] == RATE * nics / npus
+    assert graph.dimensions == (npus, 3)

@@ -1,0 +1,180 @@
+"""``astra-ns3 nccl``, and runs whose system file has ``collectives: nccl``: tables, and bad input in one line each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import run_command
+
+HIERARCHICAL = """topology:
+  kind: hierarchical
+  nodes: 2
+  npus_per_node: {npus}
+  scale_up: {{link: {{rate: 3600Gbps, delay: 250ns}}, switch: {{buffer: 64MiB, pfc: {{}}}}}}
+  scale_out: {{kind: single-switch, link: {{rate: 400Gbps, delay: 500ns}}, switch: {{buffer: 64MiB, pfc: {{}}}}}}
+transport: {{kind: roce}}
+"""
+HEAD = ["size", "time", "algbw", "busbw", "time", "algbw", "busbw", "algorithm", "protocol", "channels"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def command(*words: str) -> Finished:
+    """In a process of its own: what plays needs true standard streams."""
+    finished = run_command(*words)
+    return Finished(finished.returncode, finished.stdout, finished.stderr)
+
+
+@pytest.mark.parametrize(
+    ("operation", "share"),
+    [
+        ("all_reduce", 2 * 15 / 16),
+        ("all_gather", 15 / 16),
+        ("reduce_scatter", 15 / 16),
+        ("alltoall", 15 / 16),
+        ("sendrecv", 1),
+    ],
+)
+def test_rows_are_nccl_tests_own(operation: str, share: float) -> None:
+    """From size and time alone follow its bandwidths, as nccl-tests' PERFORMANCE.md says."""
+    finished = command(
+        "nccl", operation, "--servers", "2xdgx-h100", "-b", "1M", "-e", "64M", "-f", "8", "--json"
+    )  # fmt: skip
+    assert (finished.status, finished.err) == (0, "")
+    rows = finished.json
+    assert [row["size_bytes"] for row in rows] == [1 << 20, 1 << 23, 1 << 26]
+    for row in rows:
+        assert row["operation"] == operation
+        assert row["algbw"] == pytest.approx(row["size_bytes"] / row["time_us"] / 1000, rel=1e-3)
+        assert row["busbw"] == pytest.approx(row["algbw"] * share, rel=1e-3)
+        assert 0 < row["share"] <= 1
+        assert 1 <= row["channels"] <= 64
+    times = [row["time_us"] for row in rows]
+    assert times == sorted(times)
+    # Eight NICs of 50 GB/s carry at most so much of a GPU's data out of its server; the rest stays inside.
+    outside = {"all_reduce": 1, "all_gather": 1, "reduce_scatter": 1, "alltoall": 8 / 15, "sendrecv": 1 / 8}[operation]
+    assert rows[-1]["busbw"] * outside < 400
+
+
+def test_the_table_is_laid_out_as_nccl_tests_lays_it_out() -> None:
+    finished = command("nccl", "all_reduce", "--servers", "1xdgx-h100", "-b", "8", "-e", "64K", "-f", "16")
+    assert (finished.status, finished.err) == (0, "")
+    title, head, units, *rows, mean = finished.out.splitlines()
+    assert title == "# all_reduce on 1 x dgx-h100, NCCL 2.30: out of place, in place"
+    assert head.split()[1:11] == HEAD
+    assert units.split()[1:] == ["(B)", "(us)", "(GB/s)", "(GB/s)", "(us)", "(GB/s)", "(GB/s)"]
+    cells = [row.split() for row in rows]
+    assert [int(row[0]) for row in cells] == [8, 128, 2048, 32768]
+    for row in cells:
+        assert row[1:4] == row[4:7]
+    found = float(mean.removeprefix("# mean of busbw: ").removesuffix(" GB/s"))
+    assert found == pytest.approx(sum(float(row[3]) for row in cells) / 4, abs=0.01)
+
+
+def test_what_is_set_and_which_version_decide() -> None:
+    words = ("nccl", "all_reduce", "--servers", "2xdgx-h100", "-b", "16M", "-e", "16M", "--json")
+    ring = command(*words, "--set", "NCCL_ALGO=Ring", "--set", "NCCL_PROTO=Simple").json
+    tree = command(*words, "--set", "NCCL_ALGO=Tree", "--nccl-version", "2.18").json
+    assert [(row["algorithm"], row["protocol"]) for row in ring] == [("Ring", "Simple")]
+    assert [row["algorithm"] for row in tree] == ["Tree"]
+    slower = command(*words, "--set", "NCCL_ALGO=Ring", "--set", "nic-efficiency=0.25").json
+    assert slower[0]["time_us"] > ring[0]["time_us"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--servers", "2xdgx-h10"), "server 'dgx-h10' is not one of dgx-1v, "),
+        (("--servers", "0xdgx-h100"), "found '0xdgx-h100', expected 1 to 1,000,000 servers"),
+        (("--servers", "2xdgx-h100", "-b", "0"), "-b: found 0, expected at least 1 byte"),
+        (("--servers", "2xdgx-h100", "-b", "x"), "-b: 'x' is not a size: "),
+        (("--servers", "2xdgx-h100", "-e", "1Q"), "-e: '1Q' is not a size: "),
+        (("--servers", "2xdgx-h100", "-b", "2M", "-e", "1M"), "-e: found 1048576, expected at least the smallest size"),
+        (("--servers", "2xdgx-h100", "--set", "x"), "--set: found 'x', expected KEY=VALUE"),
+        (("--servers", "2xdgx-h100", "--set", "NCCL_FOO=1"), "nccl: found 'NCCL_FOO', expected a variable of NCCL"),
+        (("--servers", "2xdgx-h100", "--gpus", "9"), "--gpus: found 9, expected at most the 8 of server 'dgx-h100'"),
+        (("--servers", "1xdgx-h100", "--gpus", "1"), "one GPU alone has nobody to send to"),
+        (("--servers", "2xdgx-h100", "--nccl-version", "3q"), "nccl: NCCL version: found '3q'"),
+        (("--servers", "2xdgx-h100", "-n", "gone.yaml"), "gone.yaml: "),
+        (("--servers", "1xdgx-h100", "--set", "NCCL_ALGO=PAT", "-b", "1M"), "no algorithm for AllReduce"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    words: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    finished = command("nccl", "all_reduce", *words)
+    assert (finished.status, finished.out) == (2, "")
+    (found,) = finished.err.splitlines()
+    assert found.startswith("astra-ns3: error: ")
+    assert line in found
+    assert list(tmp_path.iterdir()) == []
+
+
+def _files(folder: Path, system: str, npus: int = 4) -> list[str]:
+    texts = {
+        "workload.txt": "DATA\n1\nlayer -1 100 NONE 0 100 NONE 0 100 ALLREDUCE 1000000 0\n",
+        "system.yaml": system,
+        "network.yaml": HIERARCHICAL.format(npus=npus),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    words = ("-w", "-s", "-n")
+    return [word for option, name in zip(words, texts, strict=True) for word in (option, str(folder / name))]
+
+
+@pytest.mark.parametrize(
+    ("system", "npus", "line"),
+    [
+        ("collectives: nccl\nnccl: {NCCL_ALGOS: Ring}\n", 4, "system.yaml:2: key 'nccl': found 'NCCL_ALGOS'"),
+        ("collectives: nccl\nnccl: {version: 3x}\n", 4, "system.yaml:2: key 'nccl': NCCL version: found '3x'"),
+        ("collectives: nccl\nnccl: {version: 2.30}\n", 4, "system.yaml:2: key 'nccl.version': found 2.3, which may be"),
+        (
+            "scheduling-policy: LIFO\npreferred-dataset-splits: 1\nnccl: {}\n",
+            4,
+            "system.yaml:3: key 'nccl': has no effect without 'collectives: nccl'",
+        ),
+        (
+            "collectives: nccl\nnccl: {server: dgx-h100}\n",
+            16,
+            "system.yaml: server 'dgx-h100' has 8 GPUs, and the network puts 16 NPUs in one; expected at most 8",
+        ),
+        ("collectives: nccl\nnccl: {NCCL_ALGO: PAT}\n", 4, "NCCL_ALGO=PAT leave no algorithm for AllReduce"),
+    ],
+)
+def test_wrong_system_files_are_one_line_and_nothing_is_written(
+    tmp_path: Path, system: str, npus: int, line: str
+) -> None:
+    words = _files(tmp_path, system, npus)
+    before = sorted(tmp_path.iterdir())
+    for name, more in (("validate", ()), ("run", ("--backend", "flow", "--output", str(tmp_path / "out")))):
+        finished = command(name, *words, *more)
+        assert finished.status == 2, finished.err
+        (found,) = finished.err.splitlines()
+        assert found.startswith("astra-ns3: error: ")
+        assert line in found
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_run_s_messages_are_those_that_validate_foresees(tmp_path: Path) -> None:
+    words = _files(tmp_path, "collectives: nccl\n")
+    for backend in ("flow", "analytical-queues"):
+        foreseen = command("validate", *words, "--backend", backend, "--json").json["forecast"]
+        played = command("run", *words, "--backend", backend, "--json").json
+        assert played["messages"] == foreseen["messages"] > 0
+        assert played["complete"]

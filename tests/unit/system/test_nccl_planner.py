@@ -1,0 +1,253 @@
+"""Collectives as NCCL plays them: who plays each channel, and that all channels together bring what is promised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.config.system import MOST_CHANNELS, SystemConfig
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.nccl import servers_of_network
+from astra_ns3.experiments.nccl.servers_of_network import with_servers
+from astra_ns3.frozen import replace
+from astra_ns3.nccl.servers import server_named
+from astra_ns3.scenario.scenario import Tenancy, tenancy_of
+from astra_ns3.system.channels import groups_of
+from astra_ns3.system.file import parse_system
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.nccl_planner import NcclPlanner
+from astra_ns3.system.phases import Phase
+
+KINDS = (
+    CollectiveKind.ALL_REDUCE,
+    CollectiveKind.REDUCE_SCATTER,
+    CollectiveKind.ALL_GATHER,
+    CollectiveKind.ALL_TO_ALL,
+    CollectiveKind.BROADCAST,
+    CollectiveKind.REDUCE,
+)
+LINK = {"rate": "400Gbps", "delay": "500ns"}
+SWITCH = {"buffer": "64MiB", "pfc": {}}
+
+
+def servers_network(nodes: int, npus: int, **keys: Any) -> NetworkConfig:
+    topology = {
+        "kind": "hierarchical",
+        "nodes": nodes,
+        "npus_per_node": npus,
+        "scale_up": {"link": {"rate": "3600Gbps", "delay": "250ns"}, "switch": SWITCH},
+        "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+        **keys,
+    }
+    return parse_network({"topology": topology, "transport": {"kind": "roce"}})
+
+
+def _tenancy(network: NetworkConfig, npus: Sequence[int] | None = None) -> Tenancy:
+    return tenancy_of("", npus, 0, None, network.dimensions, network.bandwidths)
+
+
+def system_on(
+    network: NetworkConfig, *, backend: str = "flow", npus: Sequence[int] | None = None, **table: object
+) -> SystemConfig:
+    system = parse_system({"collectives": "nccl", "nccl": table})
+    return with_servers(system, network, _tenancy(network, npus), backend)
+
+
+def planner_of(system: SystemConfig, *sizes: int) -> NcclPlanner:
+    assert system.nccl is not None
+    return NcclPlanner(system.nccl, Grid(sizes))
+
+
+def phases_of(
+    network: NetworkConfig, kind: CollectiveKind, bytes: int, *, backend: str = "flow", **table: object
+) -> list[Phase]:
+    """Of a collective of all NPUs."""
+    dimensions = tuple(range(len(network.dimensions)))
+    planner = planner_of(system_on(network, backend=backend, **table), *network.dimensions)
+    return [phase for (phase,) in planner.chunks(kind, bytes, dimensions)]
+
+
+def sent_in_all(kind: CollectiveKind, ranks: int, bytes: int) -> int:
+    """What all ranks send together, whatever algorithm carries each byte no more than once to whom it is for."""
+    return {
+        CollectiveKind.ALL_REDUCE: 2 * (ranks - 1) * bytes,
+        CollectiveKind.REDUCE_SCATTER: (ranks - 1) * bytes,
+        CollectiveKind.ALL_GATHER: ranks * (ranks - 1) * bytes,
+        CollectiveKind.ALL_TO_ALL: (ranks - 1) * bytes,
+        CollectiveKind.BROADCAST: (ranks - 1) * bytes,
+        CollectiveKind.REDUCE: (ranks - 1) * bytes,
+    }[kind]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    sizes=st.sampled_from([(1, 2), (1, 8), (2, 4), (2, 8), (4, 8), (3, 4), (16, 2)]),
+    bytes=st.integers(1, 1 << 28) | st.sampled_from([1 << power for power in range(3, 31)]),
+    algorithms=st.sampled_from([None, "Ring", "Tree,Ring", "^NVLS,NVLSTree", "^Tree"]),
+    protocol=st.sampled_from([None, "Simple", "LL", "^LL"]),
+    channels=st.sampled_from(["each", "merged"]),
+    version=st.sampled_from(["2.18", "2.21", "2.26", "2.28", "2.30"]),
+)
+def test_channels_are_played_by_all_and_carry_all_together(
+    kind: CollectiveKind,
+    sizes: tuple[int, int],
+    bytes: int,
+    algorithms: str | None,
+    protocol: str | None,
+    channels: str,
+    version: str,
+) -> None:
+    network = servers_network(*sizes)
+    given_keys = {"NCCL_ALGO": algorithms, "NCCL_PROTO": protocol}
+    table = {key: value for key, value in given_keys.items() if value is not None}
+    phases = phases_of(network, kind, bytes, version=version, channels=channels, **table)
+    ranks = sizes[0] * sizes[1]
+    assert 1 <= len(phases) <= MOST_CHANNELS
+    assert sum(phase.bytes for phase in phases) == bytes
+    assert len({phase.queue for phase in phases}) == len(phases)  # each follows its own kind only
+    carried, messages = 0, 0
+    for phase in phases:
+        schedule, channel = phase.schedule, phase.channel
+        assert schedule is not None
+        assert channel is not None
+        assert schedule.ranks == ranks
+        for group in groups_of(phase.dimensions, channel, Grid(network.dimensions)):
+            assert sorted(group) == list(range(ranks))
+        carried += schedule.all_bytes(phase.bytes)
+        messages += schedule.messages
+    # A block is rounded to whole bytes, one at least, and a signal is one.
+    assert abs(carried - sent_in_all(kind, ranks, bytes)) <= messages
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
+def test_merged_channels_are_as_fast_together_as_each_by_itself(kind: CollectiveKind) -> None:
+    network, bytes = servers_network(1, 8), 1 << 24
+    each, merged = (
+        phases_of(network, kind, bytes, channels=which, NCCL_ALGO="Ring,Tree") for which in ("each", "merged")
+    )
+    assert len(merged) <= len(each)
+    rates = [sum(phase.channel.costs.copy_bytes_per_us for phase in of if phase.channel) for of in (each, merged)]
+    assert rates[0] == pytest.approx(rates[1], rel=1e-4)
+    assert sum(phase.channel.channels for phase in merged if phase.channel) == len(each)
+
+
+def test_absent_words_play_each_channel_on_packets_and_merge_elsewhere() -> None:
+    network = servers_network(1, 8)
+    counts = {
+        name: len(phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 24, backend=name, NCCL_ALGO="Ring"))
+        for name in ("ns3", "flow", "analytical")
+    }
+    assert counts["ns3"] > counts["flow"] == counts["analytical"]
+
+
+def test_nobody_plays_where_there_is_nothing_to_send_or_nobody_to_send_to() -> None:
+    network = servers_network(2, 4)
+    planner = planner_of(system_on(network), *network.dimensions)
+    assert planner.chunks(CollectiveKind.ALL_REDUCE, 0, (0, 1)) == []
+    assert planner.chunks(CollectiveKind.ALL_REDUCE, 1000, ()) == []
+
+
+def test_groups_of_a_dimension_are_one_communicator_each() -> None:
+    """NPUs of a node play inside it; those of the same place in each node are one GPU a server."""
+    network = servers_network(2, 4)
+    planner = planner_of(system_on(network, NCCL_ALGO="Ring"), 4, 2)
+    grid = Grid((4, 2))
+    expected = {(0,): [[0, 1, 2, 3], [4, 5, 6, 7]], (1,): [[0, 4], [1, 5], [2, 6], [3, 7]]}
+    for dimensions, groups in expected.items():
+        for (phase,) in planner.chunks(CollectiveKind.ALL_REDUCE, 1 << 20, dimensions):
+            assert sorted(map(sorted, groups_of(phase.dimensions, phase.channel, grid))) == groups
+
+
+def test_a_ring_leaves_each_server_once() -> None:
+    """NPUs are numbered server after server, and so few messages of a ring go between servers as there are servers."""
+    network = servers_network(4, 8)
+    servers = system_on(network).servers
+    assert servers == tuple(npu // 8 for npu in range(32))
+    for phase in phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 26, NCCL_ALGO="Ring", channels="each"):
+        assert phase.channel is not None
+        order = phase.channel.order
+        crossings = sum(servers[a] != servers[b] for a, b in zip(order, order[1:] + order[:1], strict=True))
+        assert crossings == 4
+
+
+def test_a_tenant_s_npus_stand_in_their_servers() -> None:
+    network = servers_network(3, 4)
+    assert system_on(network, npus=range(4, 12)).servers == (1, 1, 1, 1, 2, 2, 2, 2)
+    assert system_on(network, npus=[11, 0, 5]).servers == (2, 0, 1)
+
+
+def test_another_system_stays_as_it_is() -> None:
+    network = servers_network(2, 4)
+    system = parse_system({"scheduling-policy": "LIFO", "preferred-dataset-splits": 1})
+    assert with_servers(system, network, _tenancy(network), "flow") is system
+    assert not system.plays_nccl
+    assert system.servers == ()
+
+
+@pytest.mark.parametrize(("nodes", "npus"), [(1, 9), (2, 16)])
+def test_a_server_with_fewer_gpus_than_a_node_has_npus_is_refused(nodes: int, npus: int) -> None:
+    words = f"^server 'dgx-h100' has 8 GPUs, and the network puts {npus} NPUs in one; expected at most 8$"
+    with pytest.raises(InputError, match=words):
+        system_on(servers_network(nodes, npus), server="dgx-h100")
+
+
+def test_servers_without_nics_can_t_be_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = replace(server_named("dgx-h100"), nics=())
+    monkeypatch.setattr(servers_of_network, "server_named", lambda name: bare)
+    words = "^server 'dgx-h100' has no NIC, and the network has 2 of them; expected one$"
+    with pytest.raises(InputError, match=words):
+        system_on(servers_network(2, 8), server="dgx-h100")
+    assert set(system_on(servers_network(1, 8), server="dgx-h100").servers) == {0}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"NCCL_ALGO": "PAT"}, "NCCL_ALGO=PAT .*no algorithm for AllReduce"),
+        ({"NCCL_ALGO": "AllReduce:NVLSTree"}, "NCCL_ALGO=AllReduce:NVLSTree .*no algorithm for AllReduce"),
+        ({"NCCL_ALGO": "NVLS", "NCCL_PROTO": "LL"}, "no algorithm for AllReduce"),
+    ],
+)
+def test_lists_that_leave_nothing_are_refused(table: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words) as raised:
+        phases_of(servers_network(1, 4), CollectiveKind.ALL_REDUCE, 1 << 20, **table)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_message_of_each_to_the_next_is_the_size_of_nccl_tests_sendrecv() -> None:
+    network, bytes = servers_network(2, 4), 1 << 20
+    planner = planner_of(system_on(network), *network.dimensions)
+    phases = planner.shift(bytes, (0, 1))
+    carried = sum(phase.schedule.all_bytes(phase.bytes) for phase in phases if phase.schedule)
+    assert carried == 8 * bytes
+
+
+def test_wire_bytes_are_those_of_a_protocol_s_flags() -> None:
+    """LL: a flag of 4 bytes behind each 4; LL128: 8 in 128; and a NIC that reaches half its rate has twice as many."""
+    network = servers_network(2, 4)
+    for protocol, efficiency in product(("LL", "LL128", "Simple"), (1.0, 0.5)):
+        table = {"NCCL_ALGO": "Ring", "NCCL_PROTO": protocol, "nic-efficiency": efficiency}
+        (phase, *_) = phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 20, **table)
+        assert phase.channel is not None
+        costs = phase.channel.costs
+        wire = {"LL": 2000, "LL128": 128 * 1000 / 120, "Simple": 1000}[protocol]
+        assert costs.near_wire_per_mille == round(wire)
+        assert costs.far_wire_per_mille == round(wire / efficiency)
+
+
+def test_the_host_s_overhead_comes_before_the_first_sends() -> None:
+    network = servers_network(1, 4)
+    starts = []
+    for overhead in (0, 12.5):
+        (phase, *_) = phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 20, **{"host-overhead": overhead})
+        assert phase.channel is not None
+        starts.append(phase.channel.costs.start_ps)
+    assert starts[1] - starts[0] == 12_500_000
