@@ -2,11 +2,11 @@
 
     python benchmarks/nccl_figures.py FOLDER [--png DIR] [--keep FILE]
 
-FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All tables
-are played, docs/figures/nccl-*.svg are drawn, and what stands between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``
-in docs/hardware.md is written anew. Takes some six minutes of one core. ``--keep`` writes what was played to a file and
-reads it from there the next time; ``--png`` draws PNG copies into a folder. Needs matplotlib, which the extra ``plots``
-installs.
+FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All
+tables are played, docs/figures/nccl-*.svg are drawn, and what stands between ``<!-- begin: NAME -->`` and
+``<!-- end: NAME -->`` in docs/hardware.md is written anew. Takes some six minutes of one core. ``--keep`` writes what
+was played to a file and reads it from there the next time; ``--png`` draws PNG copies into a folder. Needs matplotlib,
+which the extra ``plots`` installs.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import KEYS
 from astra_ns3.config.model import compute
 from astra_ns3.config.model.devices import DEVICES
+from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network import packet_network as network_file
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
@@ -38,6 +39,8 @@ from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.result import Frame, Result
 from astra_ns3.experiments.store import RESULT_FILES
+from astra_ns3.nccl.environment import Environment
+from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.door.recording import QUANTITIES, QUEUE_PAIR_QUANTITIES
 from astra_ns3.network.recorded import RECORDED_TABLES, RecordedTable
 from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
@@ -264,6 +267,19 @@ def test_every_key_of_a_config_txt_is_documented() -> None:
 def test_every_key_of_a_system_file_is_documented() -> None:
     keys = [*system_schema()["properties"], *system_config._ONLY_WITHOUT_EFFECT]
     assert mentions("docs/system-file.md", keys) == []
+
+
+def test_every_key_server_and_variable_of_nccl_is_documented() -> None:
+    keys = [field.alias or name for name, field in NcclConfig.model_fields.items()]
+    variables = [f"NCCL_{field.name.upper()}" for field in fields(Environment) if field.name != "without_effect"]
+    assert mentions("docs/nccl.md", [*keys, *SERVERS, *variables]) == []
+
+
+def test_every_picture_beside_real_machines_is_small_and_shown() -> None:
+    pictures = sorted((ROOT / "docs" / "figures").glob("nccl-*.svg"))
+    assert len(pictures) == 4
+    assert [picture.name for picture in pictures if picture.stat().st_size > 250_000] == []
+    assert [picture.name for picture in pictures if f"figures/{picture.name}" not in text_of("docs/hardware.md")] == []
 
 
 def test_tcp_page_has_the_defaults_of_the_code() -> None:
