@@ -204,7 +204,7 @@ def test_a_sum_of_whichever_messages_come_first_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("sender", 4), ("receiver", -1), ("first_block", 4), ("block_count", 0), ("step", -1)]
+    ("column", "value"), [("sender", 4), ("receiver", -1), ("first_block", 4), ("block_count", -1), ("step", -1)]
 )
 def test_columns_out_of_range_are_refused(column: str, value: int) -> None:
     with pytest.raises(ScheduleError, match="out of range"):
