@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import click
 
@@ -18,7 +17,10 @@ from astra_ns3.units import parse_bytes
 
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-Decorated = Callable[..., Any]  # a command's function, whose words click gives by name
+Decorated = Callable[..., None]  # a command's function, whose words click gives by name
+
+_Machine = tuple[str, int | None, str | None, str, tuple[str, ...], str]
+"""What :func:`machine_of` takes, in its order."""
 
 
 @click.group(
@@ -85,8 +87,21 @@ def _operation(name: str) -> click.Command:
     )
     @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of what is left to chance.")
     @click.option("--json", "as_json", is_flag=True, help="Print a list of rows, with busbw in GB/s.")
-    def command(begin: int, end: int, factor: int, seed: int, as_json: bool, **machine: Any) -> None:
-        _measure(name, _sizes(begin, end, factor), seed, as_json, machine)
+    def command(
+        begin: int,
+        end: int,
+        factor: int,
+        seed: int,
+        as_json: bool,
+        servers: str,
+        gpus: int | None,
+        network: str | None,
+        nccl_version: str,
+        changes: tuple[str, ...],
+        backend: str,
+    ) -> None:
+        sizes = _sizes(begin, end, factor)
+        _measure(name, sizes, seed, as_json, (servers, gpus, network, nccl_version, changes, backend))
 
     command.__doc__ = f"Measure {name} at sizes from -b to -e."
     examples = (f"astra-ns3 nccl {name} --servers 2xdgx-h100 -b 1M -e 1G",)
@@ -102,11 +117,11 @@ def _sizes(begin: int, end: int, factor: int) -> list[int]:
     return sizes
 
 
-def _measure(name: str, sizes: list[int], seed: int, as_json: bool, machine: Mapping[str, Any]) -> None:
+def _measure(name: str, sizes: list[int], seed: int, as_json: bool, machine: _Machine) -> None:
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
 
-    found = machine_of(**machine)
+    found = machine_of(*machine)
     rows = found.bench(name, sizes, seed)
     if as_json:
         show(json.dumps(table_document(name, rows), indent=2))

@@ -16,8 +16,8 @@ PACKAGE = HERE.parents[1] / "astra_ns3"
 PICTURE = HERE.parent / "figures" / "rooms.svg"
 BASE = "units, errors, ..."
 """Single files at the bottom, which every room may import."""
-APART = ("network.door", "network.ns3", "network.analytical", "network.backend_makers")
-"""Rooms within the room ``network`` that have a door of their own."""
+APART = ("config.core", "network.door", "network.ns3", "network.analytical", "network.backend_makers")
+"""Rooms within the room ``network`` that have a door of their own, and what ``nccl`` needs of ``config``."""
 WORDS = {
     "cli": "commands; prints and exits",
     "studies": "many runs from one file",
@@ -28,6 +28,7 @@ WORDS = {
     "scenario": "tenants on one network",
     "workload": "models, loops, files as numbers",
     "collectives": "schedules, proved",
+    "nccl": "what NCCL decides, servers, logs",
     "topology": "graphs, routes",
     "transport": "bytes, times, checks of TCP and RoCE",
     "network": "plan, records, what backends fulfil",
@@ -36,6 +37,7 @@ WORDS = {
     "network.analytical": "messages by formula",
     "network.backend_makers": "backends by name",
     "config": "files read into frozen models",
+    "config.core": "what all such models share",
     BASE: "quantities, one tree of errors",
 }
 WIDTH, HEIGHT, GAP_X, GAP_Y, MARGIN = 218, 46, 26, 44, 20
