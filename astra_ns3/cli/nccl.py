@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _TUNED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-Decorated = Callable[..., Any]  # a command's function, whose words click gives by name
+Given = Any  # what click gives by name
+Decorated = Callable[..., Given]
 _WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choices too; mark where one is faster.")
 
 
@@ -129,7 +130,7 @@ def _operation(name: str) -> click.Command:
         overwrite: bool,
         as_json: bool,
         what_if: bool = False,
-        **machine: Any,
+        **machine: Given,
     ) -> None:
         _check_together(pairs=pairs, what_if=what_if, output=output)
         sizes = _sizes(begin, end, factor)
@@ -159,7 +160,7 @@ def _sizes(begin: int, end: int, factor: int) -> list[int]:
     return sizes
 
 
-def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: Mapping[str, Any]) -> None:
+def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: Mapping[str, Given]) -> None:
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
     from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
@@ -185,7 +186,7 @@ def _measure_pairs(
     output: str | None,
     overwrite: bool,
     as_json: bool,
-    machine: Mapping[str, Any],
+    machine: Mapping[str, Given],
 ) -> None:
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.pairs import (
@@ -219,7 +220,7 @@ def _measure_pairs(
 @_with(_servers(), _GPUS, _NETWORK, _version("the log's, else 2.30"), _SET, _FIT, _BACKEND, _SEED)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows and what they amount to as JSON.")
 def compare_command(
-    log: str, servers: str, gpus: int | None, nccl_version: str | None, seed: int, as_json: bool, **machine: Any
+    log: str, servers: str, gpus: int | None, nccl_version: str | None, seed: int, as_json: bool, **machine: Given
 ) -> None:
     """Play the operation and sizes of LOG, and print measured times, ours and their ratio.
 
@@ -260,7 +261,7 @@ def fit_command(
     output: str | None,
     overwrite: bool,
     as_json: bool,
-    **machine: Any,
+    **machine: Given,
 ) -> None:
     """Find one host overhead for each protocol, and one efficiency of the NICs, from LOGs of one kind of server.
 
@@ -290,7 +291,7 @@ def fit_command(
 
 
 def _measured(
-    path: str, servers: str, gpus: int | None, nccl_version: str | None, machine: Mapping[str, Any]
+    path: str, servers: str, gpus: int | None, nccl_version: str | None, machine: Mapping[str, Given]
 ) -> tuple[Log, Machine]:
     """Return a log, and the machine that it was measured on."""
     from astra_ns3.experiments.nccl.comparison import check_operation, gpus_of

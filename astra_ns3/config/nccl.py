@@ -20,7 +20,8 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, checked
+from astra_ns3.config.core.model import ConfigModel, Keys, checked
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
 from astra_ns3.nccl.environment import Environment, parse_environment
 from astra_ns3.nccl.server import Server
@@ -30,7 +31,7 @@ from astra_ns3.nccl.version import Version, parse_version
 PREFIX = "NCCL_"
 
 
-def _text(value: object) -> object:
+def _text(value: Json) -> Json:
     """Return a version that YAML took for a number as text; a number can't tell 2.3 from 2.30."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return value
@@ -81,7 +82,7 @@ class NcclConfig(ConfigModel):
     _has_sockets: bool = PrivateAttr(default=False)
 
     @classmethod
-    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+    def prepare(cls, data: Keys) -> Keys:
         """Gather NCCL's variables."""
         variables = {key: value for key, value in data.items() if key.startswith(PREFIX)}
         if not variables:

@@ -46,7 +46,7 @@ _MOST_LEFT_OUT = 0.01
 
 
 # What files with NCCL's collectives may leave out.
-_UNUSED_BY_NCCL: Mapping[str, object] = {"preferred-dataset-splits": 1, "scheduling-policy": "FIFO"}
+_UNUSED_BY_NCCL: Mapping[str, int | str] = {"preferred-dataset-splits": 1, "scheduling-policy": "FIFO"}
 MOST_CHANNELS = 64
 """Channels of a collective, and so queues of a dimension, with ``collectives: nccl`` (NCCL's MAXCHANNELS)."""
 

@@ -133,16 +133,15 @@ def load_inputs(
     Raises InputError, which names the file where there is one.
     """
     files = _read_files(workload, system, network, options)
-    read_in_job = job_of(files.workload)
+    read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
     compatibility = preset(compat)
-    system_config = system_with_options(files.system, options)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, tenant, beside)
     with _named(system):
         system_config = with_servers(system_config, network_config, tenancy, options.backend_name)
+    of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
     platform = _platform(system_config, tenancy, compatibility)
-    of_npus("report-npu", options.report_npu, len(tenancy.npus))
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
@@ -152,14 +151,13 @@ def load_inputs(
         check_backend(options.backend_name, plan)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
-    warnings = (*of_files, *unobserved, *of_plan, *of_job, *without_effect(files.workload, options))
     return Inputs(
         job,
         system_config,
         network_config,
         plan,
         tenancy,
-        tuple(dict.fromkeys(warnings)),
+        tuple(dict.fromkeys((*of_files, *unobserved, *of_plan, *of_job, *without_effect(files.workload, options)))),
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,

@@ -19,7 +19,7 @@ from astra_ns3.topology.ports import all_ports, port_name
 from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
-from soak.jobs import draw_collective, draw_flows, draw_workload, written_as_files
+from soak.jobs import draw_collective, draw_flows, draw_workload, with_nccl, written_as_files
 from soak.switches import draw_buffers, draw_heads, draw_switches
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
@@ -76,7 +76,7 @@ def _random_case(seed: int) -> Case:
     simulation, look = draw.randint(1, 1000), draw.chance(0.25)
     record += ("accounts",) if draw.chance(0.3) else ()
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
-    job = written_as_files(seed, job, config.dimensions)
+    job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
     if job["kind"] == "workload" and Draw(f"timeline {seed}").chance(0.4):
         record = tuple(dict.fromkeys((*record, "flows", "timeline")))
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)

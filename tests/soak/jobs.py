@@ -196,6 +196,37 @@ def written_as_files(seed: int, job: Drawn, dimensions: Sequence[int]) -> Drawn:
     return job if reactive else job | {"written": True}
 
 
+def with_nccl(seed: int, job: Drawn) -> Drawn:
+    """The collectives of a tenth of the loops and models are NCCL's, by a draw of its own: the rest stays."""
+    draw = Draw(f"nccl {seed}")
+    if job["kind"] != "workload" or job["options"]["compat"] != "none" or not draw.chance(0.1):
+        return job
+    kept = {key: value for key, value in job["system"].items() if key in _BESIDE_NCCL}
+    return {**job, "system": {**kept, "collectives": "nccl", **draw.some(0.8, nccl=_nccl(draw))}}
+
+
+_BESIDE_NCCL = ("endpoint-delay", "scheduling-policy", "all-to-all-implementation", "intra-dimension-scheduling")
+"""Keys that stay where NCCL plays the collectives; an uneven all-to-all is played by its own algorithm."""
+
+
+def _nccl(draw: Draw) -> Drawn:
+    """The table ``nccl``; lists that leave something to every collective on any servers."""
+    return draw.some(
+        0.4,
+        **{
+            "version": draw.pick("2.18", "2.20", "2.22.3", "2.26", "2.28", "2.30"),
+            "server": draw.pick("dgx-a100", "dgx-h100", "dgx-b200", "p4d", "dgx-1v"),
+            "host-overhead": draw.pick(0.5, 20),
+            "nic-efficiency": draw.pick(0.5, 0.93),
+            "channels": draw.pick("each", "merged"),
+            "NCCL_ALGO": draw.pick("Ring", "Tree,Ring", "^NVLS,NVLSTree", "Ring;AllReduce:Tree"),
+            "NCCL_PROTO": draw.pick("Simple", "LL", "^LL128", "^LL"),
+            "NCCL_MAX_NCHANNELS": draw.pick(1, 2, 8),
+            "NCCL_BUFFSIZE": draw.pick(1 << 20, 1 << 23),
+        },
+    )
+
+
 def schedule_bytes(schedule: Schedule, size: int) -> int:
     """What all ranks send together, about."""
     return int(schedule.block_count.sum()) * schedule.expansion * size // max(1, schedule.blocks)

@@ -37,6 +37,8 @@ _DEEPEST = 3
 """So many levels of groups below one are searched for a key that stands in the wrong place."""
 FOLDER = "folder"
 """Of the document that is being read, in the context of validators."""
+Keys = dict[str, object]
+"""What stands in a group of keys."""
 
 
 class ConfigModel(BaseModel):
@@ -48,7 +50,7 @@ class ConfigModel(BaseModel):
     """Keys that :meth:`prepare` reads besides the fields."""
 
     @classmethod
-    def prepare(cls, data: dict[str, object]) -> dict[str, object]:
+    def prepare(cls, data: Keys) -> Keys:
         """Hook: change or refuse keys before they are checked against the fields."""
         return data
 

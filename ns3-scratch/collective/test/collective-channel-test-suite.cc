@@ -259,7 +259,17 @@ class SignalsCostNothing : public TestCase
   private:
     void DoRun() override
     {
-        // A signal lets rank 1 send 2,000 bytes.
+        CheckSignalBeforeData();
+        // A signal of the next step comes while data are copied: handled as soon as they are.
+        NS_TEST_EXPECT_MSG_EQ(
+            DonePs({0, 1}, 1, 1, {{0, 1, 0, 0, 1, 0, -1, 0}, {0, 1, 1, 0, 0, 0, -1, 0}}, 2'000),
+            START_PS + LATENCY_PS + 2 * US + FAR_PS,
+            "a signal behind data");
+    }
+
+    /// A signal lets rank 1 send 2,000 bytes.
+    void CheckSignalBeforeData()
+    {
         ChannelCosts costs = Costs({0, 1});
         costs.farWirePerMille = 3'000;
         ChannelNpus network(costs);
@@ -273,11 +283,6 @@ class SignalsCostNothing : public TestCase
                               "data");
         NS_TEST_EXPECT_MSG_EQ(network.Get(Npu(0))->GetSentBytes(), 1U, "a byte of a signal");
         NS_TEST_EXPECT_MSG_EQ(network.Get(Npu(1))->GetSentBytes(), 6'000U, "bytes on the wire");
-        // A signal of the next step comes while data are copied: handled as soon as they are.
-        NS_TEST_EXPECT_MSG_EQ(
-            DonePs({0, 1}, 1, 1, {{0, 1, 0, 0, 1, 0, -1, 0}, {0, 1, 1, 0, 0, 0, -1, 0}}, 2'000),
-            START_PS + LATENCY_PS + 2 * US + FAR_PS,
-            "a signal behind data");
     }
 };
 

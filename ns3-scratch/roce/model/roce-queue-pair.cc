@@ -155,13 +155,15 @@ RoceQueuePair::MakeNextFrame(int64_t startPs)
 CollectiveMessage
 RoceQueuePair::MessageOf(const RoceMessage& message) const
 {
-    return {message.instance,
-            message.bytes,
-            message.startPs,
-            message.row,
-            m_address.senderNpu,
-            m_address.receiverNpu,
-            message.idealPs};
+    CollectiveMessage whole;
+    whole.instance = message.instance;
+    whole.bytes = message.bytes;
+    whole.startPs = message.startPs;
+    whole.row = message.row;
+    whole.sender = m_address.senderNpu;
+    whole.receiver = m_address.receiverNpu;
+    whole.idealPs = message.idealPs;
+    return whole;
 }
 
 void

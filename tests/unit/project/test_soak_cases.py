@@ -60,6 +60,15 @@ def test_loops_are_played_as_traces_too_and_flows_as_lists(many: list[Case]) -> 
     assert len(written) < len(many) / 2
 
 
+def test_some_collectives_are_nccl_s(many: list[Case]) -> None:
+    """With every key of its table, on networks of several kinds."""
+    drawn = [case for case in many if case.job.get("system", {}).get("collectives") == "nccl"]
+    assert 8 <= len(drawn) < len(many) / 8
+    assert len({traits_of(case).topology for case in drawn}) > 3
+    keys = {key for case in drawn for key in case.job["system"].get("nccl", {})}
+    assert {"version", "server", "channels", "nic-efficiency", "NCCL_ALGO", "NCCL_PROTO"} <= keys
+
+
 def cuts_through(case: Case) -> bool:
     """Whether some switch of the case does."""
     return "cut_through" in str(case.network)
