@@ -103,6 +103,16 @@ def test_times_of_ours_that_are_too_long_already_tell_no_overhead() -> None:
         fit_overhead(rows, ours_of(rows), "dgx-h100", "LL")
 
 
+def test_rows_that_disagree_about_the_sign_tell_no_overhead() -> None:
+    rows = made({"LL": 0.0}, 1.0)[:5]
+    rows = [
+        replace(row, measured_us=row.measured_us + STEPS * extra)
+        for row, extra in zip(rows, (-0.2, -0.1, 0.1, 3, 4), strict=True)
+    ]
+    with pytest.raises(InputError, match=r"rows disagree, half of them say -0\.10 to 3\.00 us a step"):
+        fit_overhead(rows, ours_of(rows), "dgx-h100", "LL")
+
+
 def test_without_rows_that_a_nic_binds_no_efficiency_is_told() -> None:
     rows = [replace(row, nic_binds=False) for row in made({"Simple": 0.0}, 0.9)]
     with pytest.raises(InputError, match="no efficiency is told: found 0 rows that a NIC binds"):
@@ -129,13 +139,13 @@ def test_one_server_has_no_steps_and_tells_no_overhead() -> None:
 
 
 def test_what_is_written_are_keys_of_the_table_nccl_with_the_spread_in_comments() -> None:
-    rows = made({"LL": 1.5, "Simple": 0.0}, 0.92)
+    rows = made({"LL": 1.5, "Simple": 0.0}, 0.95)
     text = fit_text(fit(rows, ours_of(rows)), "dgx-h100")
     assert "# LL: 1.50 us (half of 8 rows: 1.50 to 1.50) from a.log" in text
-    assert "# nic-efficiency: 0.920 (half of 4 rows: 0.920 to 0.920) from b.log" in text
+    assert "# nic-efficiency: 0.950 (half of 4 rows: 0.950 to 0.950) from b.log" in text
     assert "# not told: dgx-h100 Simple: no overhead is told" in text
     keys = parse_fit(text)
-    assert keys == {"server": "dgx-h100", "host-overhead": {"LL": 1.5}, "nic-efficiency": 0.92}
+    assert keys == {"server": "dgx-h100", "host-overhead": {"LL": 1.5}, "nic-efficiency": 0.95}
     table = NcclConfig.model_validate(keys)
     assert [table.overhead_us(protocol) for protocol in ("LL", "LL128", "Simple")] == [1.5, 0.0, 0.0]
 
