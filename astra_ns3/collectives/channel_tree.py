@@ -132,7 +132,7 @@ class _Edges:
         step: Int32Array,
         reduces: bool,
         wait_step: Int32Array,
-        wait_count: Int32Array,
+        wait_count: Int32Array | int,
         block_count: int = 1,
     ) -> Schedule:
         return assemble(

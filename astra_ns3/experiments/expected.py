@@ -133,7 +133,10 @@ def expected_plays(
     return ExpectedRun(
         collectives,
         (
-            *(ExpectedPlay(schedule, size, groups[tuple(who)], n) for (schedule, size, *who), n in plays.items()),
+            *(
+                ExpectedPlay(schedule, size, groups[who, dims, channel], n)
+                for (schedule, size, who, dims, channel), n in plays.items()
+            ),
             *messages,
         ),
         cuts,
