@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _TUNED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_MACHINE = ("servers", "gpus", "network", "nccl_version", "changes", "fit", "backend")
+_LOGS = {"Machine": _MACHINE, "Output": ("seed", "output", "overwrite", "as_json")}
 Given = Any  # what click gives by name
 Decorated = Callable[..., Given]
 _WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choices too; mark where one is faster.")
@@ -36,9 +38,7 @@ _WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choic
     invoke_without_command=True,
     examples=(
         "astra-ns3 nccl all_reduce --servers 2xdgx-h100 -b 8 -e 8G -f 2",
-        "astra-ns3 nccl alltoall --servers 4xdgx-h100 --nccl-version 2.26 --backend ns3 -b 1M -e 64M",
         "astra-ns3 nccl compare all_reduce.log --servers 2xdgx-h100",
-        "astra-ns3 nccl fit all_reduce.log --servers 2xdgx-h100 -o fit.yaml",
     ),
 )
 @click.pass_context
@@ -140,8 +140,19 @@ def _operation(name: str) -> click.Command:
             _measure(name, sizes, seed, what_if, as_json, machine)
 
     command.__doc__ = f"Measure {name} at sizes from -b to -e."
-    examples = (f"astra-ns3 nccl {name} --servers 2xdgx-h100 -b 1M -e 1G",)
-    return click.command(name, cls=Command, short_help=f"Measure {name}.", examples=examples)(command)
+    examples = (
+        f"astra-ns3 nccl {name} --servers 2xdgx-h100 -b 1M -e 1G",
+        f"astra-ns3 nccl {name} --servers 10xhgx-h100 --nccl-version 2.29 -b 4G -e 4G --what-if"
+        if tuned
+        else f"astra-ns3 nccl {name} --servers 4xhgx-h100 -e 64M --pairs -o pairs.png",
+    )
+    groups = {
+        "Machine": _MACHINE,
+        "Sizes": ("begin", "end", "factor"),
+        "What is played": ("what_if", "pairs", "seed"),
+        "Output": ("output", "overwrite", "as_json"),
+    }
+    return click.command(name, cls=Command, short_help=f"Measure {name}.", examples=examples, groups=groups)(command)
 
 
 def _check_together(*, pairs: bool, what_if: bool, output: str | None) -> None:
@@ -214,7 +225,11 @@ def _measure_pairs(
     "compare",
     cls=Command,
     short_help="Compare a log of nccl-tests with what is played.",
-    examples=("astra-ns3 nccl compare all_reduce.log --servers 2xdgx-h100",),
+    examples=(
+        "astra-ns3 nccl compare all_reduce.log --servers 2xdgx-h100",
+        "astra-ns3 nccl compare all_reduce.csv --servers 2xp5 --nccl-version 2.21 --fit fit.yaml",
+    ),
+    groups=_LOGS,
 )
 @click.argument("log", metavar="LOG", shell_complete=files(".log", ".txt", ".csv", ".out"))
 @_with(_servers(), _GPUS, _NETWORK, _version("the log's, else 2.30"), _SET, _FIT, _BACKEND, _SEED)
@@ -246,6 +261,7 @@ def compare_command(
         "astra-ns3 nccl fit all_reduce.log --servers 2xdgx-h100 -o fit.yaml",
         "astra-ns3 nccl fit n2.log n4.log --servers 2xp5 --servers 4xp5 --nccl-version 2.21",
     ),
+    groups=_LOGS,
 )
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True, shell_complete=files(".log", ".txt", ".csv", ".out"))
 @_with(_servers(several=True), _GPUS, _version("each log's, else 2.30"), _SET, _BACKEND, _SEED)

@@ -127,6 +127,9 @@ def fit_overhead(rows: Sequence[FitRow], ours: Ours, machine: str, protocol: str
     fitted = _median(told, logs)
     if fitted.value < 0:
         raise wrong(f"no overhead is told: our times without one are {-fitted.value:.2f} us a step too long", where)
+    low, high = fitted.quartiles
+    if low < 0:
+        raise wrong(f"no overhead is told: rows disagree, half of them say {low:.2f} to {high:.2f} us a step", where)
     return fitted
 
 

@@ -15,6 +15,8 @@ from astra_ns3.nccl.logs import Log
 
 _PROBE_US = 10.0
 """The overhead with which steps are counted: those of one are drowned where much happens at once."""
+_BOUND = 0.8
+"""The share of our time that a NIC takes alone in rows that tell its efficiency: else a slow host looks like a NIC."""
 Measured = tuple[Log, Machine]
 Errors = tuple[float | None, float | None]
 
@@ -104,7 +106,7 @@ def _rows(log: Log, machine: Machine, ours: Sequence[BenchRow], slower: Sequence
             row.size_bytes,
             row.measured_us,
             max((late.time_us - own.time_us) / _PROBE_US, 0.0),
-            nic_binds=own.binds == "NIC",
+            nic_binds=own.binds == "NIC" and own.share >= _BOUND,
             latency_binds=own.binds == "latency",
         )
         for row, own, late in zip(log.rows, ours, slower, strict=True)

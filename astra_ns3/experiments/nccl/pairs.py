@@ -13,14 +13,16 @@ from astra_ns3.errors import ends_in, refuse
 from astra_ns3.experiments.nccl.bench import Case
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
-from astra_ns3.report.figures.figure import Axis, Figure, Heat, Panel
+from astra_ns3.report.figures.figure import Axis, Figure, Heat, Panel, Series, Words
+from astra_ns3.report.figures.style import BLACK
 from astra_ns3.report.figures.with_matplotlib import drawn, write
 from astra_ns3.report.page.markup import escaped
 from astra_ns3.whole_file import whole_file
 
 ENDINGS = (".png", ".svg", ".pdf", ".html")
 _WIDTH_INCHES = 4.5
-_MOST_SERVERS = 64
+_MOST_SERVERS, _MOST_WORDS = 64, 16
+"""Of servers at all, and of those whose numbers find room in a picture."""
 _DARK, _LIGHT = (0, 34, 78), (254, 232, 56)
 """The ends of cividis."""
 
@@ -97,15 +99,25 @@ def write_pairs(pairs: Pairs, path: str | os.PathLike[str]) -> None:
 def _figure(pairs: Pairs) -> Figure:
     names = [str(number) for number in range(len(pairs.values))]
     low, high = _limits(pairs)
-    heat = Heat(pairs.values, Axis("bus bandwidth", "GB/s", low, high))
+    series: list[Series] = [Heat(pairs.values, Axis("bus bandwidth", "GB/s", low, high))]
+    if len(names) <= _MOST_WORDS:
+        series += [
+            Words(other, one, f"{value:.1f}", colour=BLACK if _share(float(value), low, high) > 0.5 else "white")
+            for (one, other), value in np.ndenumerate(pairs.values)
+            if not np.isnan(value)
+        ]
     x, y = Axis("server", names=names), Axis("server", names=names)
-    return Figure([Panel(x, y, [heat], height=_WIDTH_INCHES * 0.78)], around=0.6)
+    return Figure([Panel(x, y, series, height=_WIDTH_INCHES * 0.78)], around=0.6)
 
 
 def _limits(pairs: Pairs) -> tuple[float, float]:
     """The range of colours: from 0 if the pairs are within 2 % of each other, so that noise doesn't look like news."""
     low, high = float(pairs.told.min()), float(pairs.told.max())
     return (0.0, high) if low > 0.98 * high else (low, high)
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return (value - low) / (high - low) if high > low else 1.0
 
 
 def pairs_page(pairs: Pairs) -> str:
@@ -128,7 +140,7 @@ def pairs_page(pairs: Pairs) -> str:
 def _cell(value: float, low: float, high: float) -> str:
     if np.isnan(value):
         return "<td></td>"
-    share = (value - low) / (high - low) if high > low else 1.0
+    share = _share(value, low, high)
     colour = ",".join(str(round(dark + share * (light - dark))) for dark, light in zip(_DARK, _LIGHT, strict=True))
     ink = "#000" if share > 0.5 else "#fff"
     return f'<td style="background:rgb({colour});color:{ink}">{value:.2f}</td>'

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.nccl.fitting import FitRow, Ours, fit, fit_efficiency, fit_overhead, fit_text, parse_fit
@@ -32,6 +33,7 @@ def made(overheads: Mapping[str, float], efficiency: float, machine: str = "dgx-
             base_us(size, efficiency) + STEPS * overheads[protocol],
             STEPS,
             nic_binds=size >= MIB,
+            latency_binds=size < MIB,
         )
         for protocol, sizes in (("LL", SMALL), ("Simple", LARGE))
         if protocol in overheads
@@ -82,19 +84,32 @@ def test_quartiles_are_those_of_the_rows() -> None:
 
 def test_without_rows_below_256_kib_no_overhead_of_ll_is_told() -> None:
     rows = [replace(row, size_bytes=MIB) for row in made({"LL": 1.0}, 1.0)]
-    with pytest.raises(InputError, match=r"^dgx-h100 LL: no overhead is told: found 0 rows below 256 KiB, expected 3$"):
+    with pytest.raises(
+        InputError,
+        match=r"^dgx-h100 LL: no overhead is told: found 0 rows of several servers below 256 KiB, expected 3$",
+    ):
         fit_overhead(rows, ours_of(rows), "dgx-h100", "LL")
 
 
 def test_rows_that_bandwidth_decides_tell_no_overhead() -> None:
     rows = made({"Simple": 2.0}, 1.0)
-    with pytest.raises(InputError, match="found 0 rows in which 1 us a step shows"):
+    with pytest.raises(InputError, match="found 0 rows of several servers that latency binds"):
         fit_overhead(rows, ours_of(rows), "dgx-h100", "Simple")
 
 
 def test_times_of_ours_that_are_too_long_already_tell_no_overhead() -> None:
     rows = [replace(row, measured_us=5.0) for row in made({"LL": 0.0}, 1.0)]
     with pytest.raises(InputError, match=r"our times without one are .* us a step too long"):
+        fit_overhead(rows, ours_of(rows), "dgx-h100", "LL")
+
+
+def test_rows_that_disagree_about_the_sign_tell_no_overhead() -> None:
+    rows = made({"LL": 0.0}, 1.0)[:5]
+    rows = [
+        replace(row, measured_us=row.measured_us + STEPS * extra)
+        for row, extra in zip(rows, (-0.2, -0.1, 0.1, 3, 4), strict=True)
+    ]
+    with pytest.raises(InputError, match=r"rows disagree, half of them say -0\.10 to 3\.00 us a step"):
         fit_overhead(rows, ours_of(rows), "dgx-h100", "LL")
 
 
@@ -117,16 +132,33 @@ def test_what_is_not_told_stands_beside_what_is() -> None:
     assert found.refused == ("no efficiency is told: found 0 rows that a NIC binds, expected 3",)
 
 
-def test_a_fit_is_written_and_read_again() -> None:
-    rows = made({"LL": 1.5, "Simple": 0.0}, 0.92)
-    text = fit_text(fit(rows, ours_of(rows)))
-    assert "a.log" in text
-    again = parse_fit(text)
-    assert fit_text(again) == text
-    assert again.overheads["dgx-h100", "LL"].value == pytest.approx(1.5, abs=0.01)
+def test_one_server_has_no_steps_and_tells_no_overhead() -> None:
+    rows = [replace(row, steps=0.0) for row in made({"LL": 1.5}, 1.0)]
+    with pytest.raises(InputError, match="found 0 rows of several servers below 256 KiB"):
+        fit_overhead(rows, lambda overhead_us, efficiency: [10.0 for _ in rows], "dgx-h100", "LL")
 
 
-@pytest.mark.parametrize("text", ["", "{", "host_overhead_us: 3", "a: b", "host_overhead_us: {x: {LL: {value: 1}}}"])
+def test_what_is_written_are_keys_of_the_table_nccl_with_the_spread_in_comments() -> None:
+    rows = made({"LL": 1.5, "Simple": 0.0}, 0.95)
+    text = fit_text(fit(rows, ours_of(rows)), "dgx-h100")
+    assert "# LL: 1.50 us (half of 8 rows: 1.50 to 1.50) from a.log" in text
+    assert "# nic-efficiency: 0.950 (half of 4 rows: 0.950 to 0.950) from b.log" in text
+    assert "# not told: dgx-h100 Simple: no overhead is told" in text
+    keys = parse_fit(text)
+    assert keys == {"server": "dgx-h100", "host-overhead": {"LL": 1.5}, "nic-efficiency": 0.95}
+    table = NcclConfig.model_validate(keys)
+    assert [table.overhead_us(protocol) for protocol in ("LL", "LL128", "Simple")] == [1.5, 0.0, 0.0]
+
+
+def test_a_fit_of_several_machines_is_not_written_as_that_of_one() -> None:
+    rows = made({"LL": 1.0}, 1.0) + made({"LL": 4.0}, 1.0, machine="p5")
+    with pytest.raises(InputError, match="found a fit of 'p5', expected one of 'dgx-h100' alone"):
+        fit_text(fit(rows, ours_of(rows)), "dgx-h100")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "server: 3\nx: 1", "host-overhead: {LL: 3}", "server: a\nhost-overhead: {LL: b}"]
+)
 def test_other_texts_are_no_fit(text: str) -> None:
     with pytest.raises(InputError, match="found no fit") as raised:
         parse_fit(text)

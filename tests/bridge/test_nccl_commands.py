@@ -1,0 +1,214 @@
+"""``astra-ns3 nccl``: logs compared and fitted, pairs of servers, the tuner's wrong choices; all with known answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import run_command
+
+from astra_ns3.cli.nccl import nccl_group
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.nccl.comparison import RATIOS
+from astra_ns3.experiments.nccl.machine import machine_of
+from astra_ns3.experiments.nccl.what_if import what_if
+
+KIB, MIB = 1 << 10, 1 << 20
+RING_LL = ("--set", "NCCL_ALGO=Ring", "--set", "NCCL_PROTO=LL")
+TWO = ("--servers", "2xhgx-h100", "--gpus", "1")
+NIC_GBYTES_PER_S = 50.0
+OF_PAYLOAD = 4096 / (4096 + 82)
+LATENCY_SHARE = 0.06
+"""Of the time of 64 MiB at most that isn't bytes on the narrowest link."""
+LEAVES = """topology:
+  kind: hierarchical
+  nodes: 4
+  npus_per_node: 2
+  scale_up: {link: {rate: 3000Gbps, delay: 250ns}, switch: {buffer: 64MiB, pfc: {}}}
+  scale_out:
+    kind: leaf-spine
+    leaves: 2
+    hosts_per_leaf: 4
+    spines: 1
+    link: {rate: 400Gbps, delay: 500ns}
+    uplink: {rate: 100Gbps}
+    switch: {buffer: 64MiB, pfc: {}}
+transport: {kind: roce, payload: 4096}
+"""
+
+
+def printed(*words: str) -> Any:  # JSON
+    finished = run_command("nccl", *words, "--json")
+    assert finished.returncode == 0, finished.stderr
+    return json.loads(finished.stdout)
+
+
+def refused(*words: str) -> str:
+    """The one line of a command that ends with status 2."""
+    finished = run_command("nccl", *words)
+    assert finished.returncode == 2
+    lines = [line for line in finished.stderr.splitlines() if "error" in line.lower()]
+    assert len(lines) == 1
+    assert finished.stdout == ""
+    return lines[0]
+
+
+def times(words: Iterable[str], sizes: tuple[str, str] = ("8", "8")) -> list[float]:
+    rows = printed(*words, "-b", sizes[0], "-e", sizes[1], "-f", "4")
+    return [row["time_us"] for row in rows]
+
+
+def log_of(folder: Path, rows: Mapping[int, float], ranks: int = 2, name: str = "all_reduce") -> str:
+    """Rows as CSV: sizes, and times out of place."""
+    head = "size_bytes,oop_time_us,oop_algbw_GBps,oop_busbw_GBps,ip_time_us,ip_algbw_GBps,ip_busbw_GBps"
+    lines = [f"{size},{time},,,,," for size, time in rows.items()]
+    path = folder / "rows.csv"
+    path.write_text("\n".join([f"# {name}; {ranks} GPUs; NCCL 2.26.2", head, *lines, ""]), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(("operation", "messages"), [("all_reduce", 2), ("all_gather", 1), ("sendrecv", 1)])
+def test_the_overhead_is_added_once_for_each_message_one_after_the_other(operation: str, messages: int) -> None:
+    words = (operation, *TWO, *RING_LL[:2])
+    (without,) = times([*words, "--set", "NCCL_PROTO=LL"])
+    (later,) = times(
+        [*words, "--set", "NCCL_PROTO=LL", "--set", "host-overhead.LL=50", "--set", "host-overhead.Simple=50"]
+    )
+    assert later - without == pytest.approx(50 * messages, abs=0.01)
+
+
+def test_inside_a_server_no_overhead_is_added() -> None:
+    words = ("all_reduce", "--servers", "1xhgx-h100", "--gpus", "2")
+    assert times([*words, "--set", "host-overhead=50"]) == times(words)
+
+
+def test_a_comparison_says_ratios_errors_and_from_where_on_they_part(tmp_path: Path) -> None:
+    words = ("all_reduce", *TWO, "--nccl-version", "2.26")
+    sizes = [8, 32, 128, 512]
+    ours = dict(zip(sizes, times(words, ("8", "512")), strict=True))
+    measured = {size: time * (2.0 if size >= 128 else 1.0) for size, time in ours.items()}
+    found = printed("compare", log_of(tmp_path, measured), *TWO)
+    assert found["version"] == "2.26"  # the log's
+    assert [row["ratio"] for row in found["rows"]] == pytest.approx([1, 1, 0.5, 0.5], abs=0.001)
+    assert found["errors"]["below_128_mib"] == pytest.approx(0.25, abs=0.001)
+    assert found["errors"]["from_128_mib"] is None
+    assert found["parts_at_bytes"] == 128
+    assert found["formulas_errors"]["below_128_mib"] > 0
+    assert RATIOS == (0.8, 1.25)
+    text = run_command("nccl", "compare", log_of(tmp_path, measured), *TWO).stdout
+    assert "# ours: mean error 25.0% below 128 MiB, no size from 128 MiB" in text
+    assert "# the ratio first leaves 0.8 to 1.25 at 128 bytes" in text
+
+
+def test_a_fit_finds_the_overhead_and_the_efficiency_that_a_cluster_was_made_with(tmp_path: Path) -> None:
+    made = machine_of("2xhgx-h100", 1, None, "2.26", ("host-overhead.LL=20", "nic-efficiency=0.9"))
+    sizes = [8, 64, 512, 4 * KIB, 512 * MIB, 1024 * MIB, 2048 * MIB]
+    log = log_of(tmp_path, {row.size_bytes: row.time_us for row in made.bench("all_reduce", sizes)})
+    target = tmp_path / "fit.yaml"
+    found = printed("fit", log, *TWO, "-o", str(target))
+    assert found["host_overhead_us"]["LL"]["value"] == pytest.approx(20, abs=0.1)
+    assert found["nic_efficiency"]["value"] == pytest.approx(0.9, abs=0.005)
+    (errors,) = found["logs"]
+    assert errors["before"]["below_128_mib"] > 0.5
+    assert errors["after"]["below_128_mib"] < 0.01
+    assert errors["after"]["from_128_mib"] < 0.01
+    again = printed("compare", log, *TWO, "--fit", str(target))
+    assert again["errors"]["below_128_mib"] < 0.01
+
+
+def test_one_server_tells_no_overhead(tmp_path: Path) -> None:
+    log = log_of(tmp_path, {8: 40.0, 16: 40.0, 32: 40.0})
+    line = refused("fit", log, "--servers", "1xhgx-a100", "--gpus", "2")
+    assert "tell neither an overhead nor an efficiency: hgx-a100 LL: no overhead is told: found 0 rows" in line
+
+
+def test_pairs_on_one_leaf_have_the_nic_s_rate_and_pairs_on_two_the_uplink_s(tmp_path: Path) -> None:
+    network = tmp_path / "leaves.yaml"
+    network.write_text(LEAVES, encoding="utf-8")
+    words = ("sendrecv", "--pairs", "--servers", "4xhgx-h100", "--gpus", "2", "-n", str(network), "-e", "64M")
+    picture, page = tmp_path / "pairs.svg", tmp_path / "pairs.html"
+    matrix = printed(*words, "-o", str(picture))["busbw"]
+    # Of a ring over two servers, one message goes each way between them.
+    rates = [[None if i == j else 400 if i // 2 == j // 2 else 100 for j in range(4)] for i in range(4)]
+    for row, expected in zip(matrix, rates, strict=True):
+        for value, rate in zip(row, expected, strict=True):
+            if rate is None:
+                assert value is None
+            else:
+                most = rate / 8 * OF_PAYLOAD
+                assert (1 - LATENCY_SHARE) * most < value <= most
+    assert picture.read_text(encoding="utf-8").count("11.9") == 8
+    text = run_command("nccl", *words, "-o", str(page)).stdout
+    assert "# least 11.9" in text
+    assert page.read_text(encoding="utf-8").count("<td style") == 12
+
+
+def test_the_tuner_s_ring_is_slower_than_nvls_trees_on_ten_servers_at_4_gib() -> None:
+    words = ("all_reduce", "--servers", "10xhgx-h100", "--nccl-version", "2.29", "--set", "NCCL_PROTO=Simple")
+    (row,) = printed(*words, "-b", "4G", "-e", "4G", "--what-if")
+    assert (row["algorithm"], row["faster"]["algorithm"]) == ("Ring", "NVLSTree")
+    assert {other["algorithm"] for other in row["others"]} == {"NVLSTree", "Tree"}
+    # Measured on one such cluster: 313.9 GB/s with the ring at 4 GiB, 344.9 with NVLSTree at 1 GiB.
+    assert row["busbw"] == pytest.approx(313.9, rel=0.03)
+    assert row["faster"]["busbw"] == pytest.approx(344.9, rel=0.04)
+    text = run_command("nccl", *words, "-b", "4G", "-e", "4G", "--what-if").stdout
+    assert "# 4294967296 bytes: the tuner chose Ring Simple" in text
+    assert "# the tuner's choice was the fastest for 0 of 1 sizes" in text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("# all_reduce; 2 GPUs\nsize_bytes,oop_time_us\n8,3\n", "found no column oop_algbw_GBps"),
+        ("# size count type\n", "found no column 'time'"),
+        ("nothing at all\n", "found no line of columns"),
+        ("# rccl-tests all_reduce_perf\n# size count type redop root time\n8 2 float sum -1 3\n", "rccl-tests"),
+    ],
+)
+def test_a_log_that_is_cut_or_another_s_is_refused(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "all_reduce.log"
+    path.write_text(content, encoding="utf-8")
+    for command in ("compare", "fit"):
+        assert words in refused(command, str(path), *TWO)
+
+
+def test_what_does_not_fit_the_log_is_refused(tmp_path: Path) -> None:
+    log = log_of(tmp_path, {8: 10.0, 16: 10.0, 32: 10.0}, ranks=16)
+    assert "the log has 16 ranks, expected 2 servers x 1 GPUs" in refused("compare", log, *TWO)
+    assert "which 3 servers can't share evenly" in refused("compare", log, "--servers", "3xhgx-h100")
+    assert "did you mean 'NCCL_ALGO'" in refused("compare", log, "--servers", "2xhgx-h100", "--set", "NCCL_ALGOO=Ring")
+    assert "expected once, or once for each of 1 logs" in refused("fit", log, "--servers", "2xp5", "--servers", "4xp5")
+    both = refused("fit", log, log, "--servers", "2xp5", "--servers", "2xhgx-h100")
+    assert "found hgx-h100, p5, expected one kind of server" in both
+    broadcast = log_of(tmp_path, {8: 10.0}, name="broadcast")
+    assert "found broadcast, expected a log of all_reduce" in refused("compare", broadcast, *TWO)
+
+
+def test_a_fit_of_another_server_or_no_fit_is_refused(tmp_path: Path) -> None:
+    fit = tmp_path / "fit.yaml"
+    fit.write_text("server: p5\nhost-overhead: {LL: 3}\n", encoding="utf-8")
+    words = ("all_reduce", *TWO, "--fit", str(fit))
+    assert "the fit is of server 'p5', expected 'hgx-h100'" in refused(*words)
+    fit.write_text("collectives: nccl\n", encoding="utf-8")
+    assert "found no fit" in refused(*words)
+    assert "can't be read" in refused("all_reduce", *TWO, "--fit", str(tmp_path / "none.yaml"))
+
+
+def test_options_that_need_others_are_refused() -> None:
+    assert "add --pairs" in refused("all_reduce", *TWO, "-o", "x.png")
+    assert "exclude each other" in refused("all_reduce", *TWO, "--pairs", "--what-if")
+    assert "--pairs: found 1 servers" in refused("all_reduce", "--servers", "1xhgx-h100", "--pairs")
+    assert ".png, .svg, .pdf, .html" in refused("all_reduce", *TWO, "--pairs", "-o", "x.txt").replace(" or ", ", ")
+    assert "No such option" in refused("alltoall", *TWO, "--what-if")
+
+
+def test_only_collectives_that_the_tuner_chooses_for_have_what_if() -> None:
+    having = {
+        name for name, command in nccl_group.commands.items() if "what_if" in {each.name for each in command.params}
+    }
+    assert having == {"all_reduce", "all_gather", "reduce_scatter"}
+    with pytest.raises(InputError, match="--what-if: NCCL makes alltoall of messages"):
+        what_if(machine_of("2xhgx-h100", 1), "alltoall", [])
