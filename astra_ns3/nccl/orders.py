@@ -6,6 +6,7 @@ GPUs of a server, plus the GPU. All servers find the same channels.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from itertools import chain, pairwise
 
@@ -27,6 +28,27 @@ def ring_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
     swaps = crossing and found % 2 == 0
     every = [graph.orders[i] for i in range(found)]
     return tuple(_ring(communicator, every, channel % found, swaps) for channel in _kept(communicator, found))
+
+
+@cache
+def spread_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
+    """Return :func:`ring_orders` in which no two rings leave a server by one GPU while another GPU has none.
+
+    Where rings count on PXN, the last GPU of a ring hands its data over NVLink to the GPU next to the ring's NIC. That
+    hop isn't played: a GPU sends by its own NIC. So another GPU, whose NIC is free, goes to a ring's end.
+    """
+    orders = ring_orders(communicator)
+    if graph_of(communicator, "ring").type_inter != "PXN":
+        return orders
+    gpus, leaving = communicator.gpus_per_server, Counter[int]()
+    found: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for order in dict.fromkeys(orders):
+        local = list(order[:gpus])
+        place = min(range(gpus - 1, 0, -1), key=lambda place: leaving[local[place]], default=0)
+        local[place], local[-1] = local[-1], local[place]
+        leaving[local[-1]] += 1
+        found[order] = tuple(server * gpus + gpu for server in range(communicator.servers) for gpu in local)
+    return tuple(found[order] for order in orders)
 
 
 def _swaps_crossed(communicator: Communicator) -> bool:

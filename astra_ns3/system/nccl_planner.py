@@ -23,7 +23,7 @@ from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import SLOTS
 from astra_ns3.nccl.copying import Work, work_of
-from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, ring_orders, tree_parents
+from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
 from astra_ns3.nccl.point_to_point import p2p_of
 from astra_ns3.nccl.tuning import Choice, choose
 from astra_ns3.network.channel import ChannelCosts
@@ -149,7 +149,7 @@ class _GroupPlan:
         """The order of places in each channel's ring."""
         if not self._is_even:
             return (tuple(self._places),)
-        return tuple(tuple(self._places[rank] for rank in order) for order in ring_orders(self._communicator))
+        return tuple(tuple(self._places[rank] for rank in order) for order in spread_orders(self._communicator))
 
     def _parts(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
         """What each channel plays, with its share of the bytes."""
