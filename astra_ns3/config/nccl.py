@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -71,6 +71,14 @@ class NcclConfig(ConfigModel):
             _ = self.variables
         except InputError as error:
             raise ValueError(str(error)) from error
+
+    def __hash__(self) -> int:
+        return hash((*(getattr(self, name) for name in self._hashed()), tuple(sorted(self.environment.items()))))
+
+    @classmethod
+    def _hashed(cls) -> Iterator[str]:
+        """Names of the fields that hash by themselves."""
+        return (name for name in cls.model_fields if name != "environment")
 
     @cached_property
     def variables(self) -> Environment:

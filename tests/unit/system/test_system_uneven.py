@@ -62,7 +62,7 @@ def test_one_schedule_plays_all_chunks_where_counts_are_of_whole_tokens() -> Non
     counts = tuple(tuple(each * TOKEN_BYTES for each in row) for row in COUNTS)
     phases = planned(counts, (4,))
     assert len(phases) == 4
-    assert len({id(phase.uneven) for phase in phases}) == 1
+    assert len({id(phase.schedule) for phase in phases}) == 1
     assert [phase.bytes for phase in phases] == [14 * TOKEN_BYTES // 4] * 4
 
 
@@ -77,7 +77,7 @@ def test_it_runs_over_all_dimensions_at_once_in_one_phase() -> None:
 def test_no_rule_of_another_simulator_cuts_it_otherwise(preset: str) -> None:
     planner = CollectivePlanner(system("direct"), Grid((4,)), PRESETS[preset])
     phases = [chunk[0] for chunk in planner.chunks(uneven(COUNTS), 0)]
-    sent = [phase.uneven.all_bytes(phase.bytes) for phase in phases if phase.uneven is not None]
+    sent = [phase.schedule.all_bytes(phase.bytes) for phase in phases if phase.schedule is not None]
     assert sum(sent) == 1 + 4 + 2 + 7 + 1 + 1 + 1
 
 
