@@ -49,7 +49,7 @@ class _Edges:
         above = np.array(parents, dtype=np.int32)
         self._child: Int32Array = np.flatnonzero(above >= 0).astype(np.int32)[:, None]
         self._parent: Int32Array = above[self._child]
-        self._children = np.bincount(above[above >= 0], minlength=len(above)).astype(np.int32)
+        self._children: Int32Array = np.bincount(above[above >= 0], minlength=len(above)).astype(np.int32)
         self._below_root = above[self._parent] < 0
         self._is_turning = is_turning
         self._ranks, self._chunks = len(above), chunks

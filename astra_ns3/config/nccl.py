@@ -13,7 +13,7 @@ applied to the others, the error on Slingshot (2 and 8 servers, 50 rows) is 24 %
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -106,6 +106,14 @@ class NcclConfig(ConfigModel):
         """Return the overhead of a message between servers with a protocol."""
         overhead = self.host_overhead_us
         return overhead.of(protocol) if isinstance(overhead, HostOverhead) else overhead
+
+    def __hash__(self) -> int:
+        return hash((*(getattr(self, name) for name in self._hashed()), tuple(sorted(self.environment.items()))))
+
+    @classmethod
+    def _hashed(cls) -> Iterator[str]:
+        """Names of the fields that hash by themselves."""
+        return (name for name in cls.model_fields if name != "environment")
 
     @cached_property
     def variables(self) -> Environment:

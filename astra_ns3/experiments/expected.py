@@ -133,10 +133,7 @@ def expected_plays(
     return ExpectedRun(
         collectives,
         (
-            *(
-                ExpectedPlay(schedule, size, groups[who, dims, channel], n)
-                for (schedule, size, who, dims, channel), n in plays.items()
-            ),
+            *(ExpectedPlay(key[0], key[1], groups[key[2:]], n) for key, n in plays.items()),
             *messages,
         ),
         cuts,

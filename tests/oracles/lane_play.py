@@ -39,7 +39,7 @@ def happenings(schedule: Schedule, seed: int, *, lazy: bool = False) -> Iterator
 
     def may_send(row: int) -> bool:
         sender, _, _, wait, count = rows[row]
-        return wait < 0 or handled.get((sender, wait), 0) >= count
+        return bool(wait < 0 or handled.get((sender, wait), 0) >= count)
 
     def may_handle(row: int) -> bool:
         _, receiver, step, _, _ = rows[row]

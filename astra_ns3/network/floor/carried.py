@@ -132,5 +132,6 @@ class Launches:
         groups = [group for group, _ in sums]
         members = np.array([self._groups[group] for group in groups], dtype=np.int64)
         sizes = np.array([size_bytes for _, size_bytes in sums], dtype=np.int64) // schedule.ranks * schedule.expansion
-        wire = self._on_wire(groups, schedule.sender, schedule.receiver, sizes[:, None])
-        return members[:, int(schedule.sender[0])], members[:, int(schedule.receiver[0])], wire[:, 0]
+        sender, receiver = schedule.sender.astype(np.int64), schedule.receiver.astype(np.int64)
+        wire = self._on_wire(groups, sender, receiver, sizes[:, None])
+        return members[:, int(sender[0])], members[:, int(receiver[0])], wire[:, 0]

@@ -90,3 +90,13 @@ def test_the_table_has_no_effect_on_other_collectives(tmp_path: Path) -> None:
 def test_other_collectives_still_need_their_keys(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="key 'scheduling-policy' is missing"):
         read(tmp_path, "collectives: astra-sim\n")
+
+
+def test_systems_with_variables_can_be_looked_up(tmp_path: Path) -> None:
+    """Runs remember what they found out of each system."""
+    one, same, other = (
+        read(tmp_path, f"collectives: nccl\nnccl: {{{words}}}\n")
+        for words in ("NCCL_ALGO: Ring, NCCL_MIN_CTAS: 4", "NCCL_MIN_CTAS: 4, NCCL_ALGO: Ring", "NCCL_ALGO: Tree")
+    )
+    assert hash(one) == hash(same)
+    assert len({one, same, other}) == 2

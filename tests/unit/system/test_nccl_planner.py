@@ -54,7 +54,7 @@ def _tenancy(network: NetworkConfig, npus: Sequence[int] | None = None) -> Tenan
 
 
 def system_on(
-    network: NetworkConfig, *, backend: str = "flow", npus: Sequence[int] | None = None, **table: object
+    network: NetworkConfig, *, backend: str = "flow", npus: Sequence[int] | None = None, **table: Any
 ) -> SystemConfig:
     system = parse_system({"collectives": "nccl", "nccl": table})
     return with_servers(system, network, _tenancy(network, npus), backend)
@@ -66,7 +66,7 @@ def planner_of(system: SystemConfig, *sizes: int) -> NcclPlanner:
 
 
 def phases_of(
-    network: NetworkConfig, kind: CollectiveKind, bytes: int, *, backend: str = "flow", **table: object
+    network: NetworkConfig, kind: CollectiveKind, bytes: int, *, backend: str = "flow", **table: Any
 ) -> list[Phase]:
     """Of a collective of all NPUs."""
     dimensions = tuple(range(len(network.dimensions)))
@@ -216,7 +216,7 @@ def test_servers_without_nics_can_t_be_several(monkeypatch: pytest.MonkeyPatch) 
         ({"NCCL_ALGO": "NVLS", "NCCL_PROTO": "LL"}, "no algorithm for AllReduce"),
     ],
 )
-def test_lists_that_leave_nothing_are_refused(table: dict[str, object], words: str) -> None:
+def test_lists_that_leave_nothing_are_refused(table: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words) as raised:
         phases_of(servers_network(1, 4), CollectiveKind.ALL_REDUCE, 1 << 20, **table)
     assert "\n" not in str(raised.value)
@@ -234,7 +234,7 @@ def test_wire_bytes_are_those_of_a_protocol_s_flags() -> None:
     """LL: a flag of 4 bytes behind each 4; LL128: 8 in 128; and a NIC that reaches half its rate has twice as many."""
     network = servers_network(2, 4)
     for protocol, efficiency in product(("LL", "LL128", "Simple"), (1.0, 0.5)):
-        table = {"NCCL_ALGO": "Ring", "NCCL_PROTO": protocol, "nic-efficiency": efficiency}
+        table: dict[str, Any] = {"NCCL_ALGO": "Ring", "NCCL_PROTO": protocol, "nic-efficiency": efficiency}
         (phase, *_) = phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 20, **table)
         assert phase.channel is not None
         costs = phase.channel.costs
@@ -247,7 +247,8 @@ def test_the_host_s_overhead_delays_messages_between_servers() -> None:
     network = servers_network(2, 4)
     starts = []
     for overhead in (0, 12.5):
-        (phase, *_) = phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 20, **{"host-overhead": overhead})
+        table: dict[str, Any] = {"host-overhead": overhead}
+        (phase, *_) = phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 20, **table)
         assert phase.channel is not None
         starts.append(phase.channel.costs.far_ps)
     assert starts[1] - starts[0] == 12_500_000
