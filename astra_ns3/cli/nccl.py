@@ -99,25 +99,33 @@ def _with(*options: Decorated) -> Decorated:
     return decorate
 
 
-def _operation(name: str) -> click.Command:
-    tuned = name in _TUNED
-    more = [_WHAT_IF] if tuned else []
-
-    @_with(_servers(), _GPUS, _NETWORK, _version("2.30"), _SET, _FIT, _BACKEND)
-    @click.option("-b", "--begin", default="8", show_default=True, callback=_size, help="Smallest size.")
-    @click.option("-e", "--end", default="1G", show_default=True, callback=_size, help="Largest size.")
-    @click.option(
+_sizes_of = _with(
+    click.option("-b", "--begin", default="8", show_default=True, callback=_size, help="Smallest size."),
+    click.option("-e", "--end", default="1G", show_default=True, callback=_size, help="Largest size."),
+    click.option(
         "-f", "--factor", type=click.IntRange(2), default=2, show_default=True, help="From a size to the next one."
-    )
-    @_with(*more, _SEED)
-    @click.option("--pairs", is_flag=True, help="Play the largest size between each two servers alone.")
-    @click.option(
+    ),
+)
+_pairs_of = _with(
+    click.option("--pairs", is_flag=True, help="Play the largest size between each two servers alone."),
+    click.option(
         "-o",
         "--output",
         metavar="FILE",
         shell_complete=files(*PICTURES, ".html"),
         help="With --pairs: draw them (.png, .svg, .pdf, .html).",
-    )
+    ),
+)
+
+
+def _operation(name: str) -> click.Command:
+    tuned = name in _TUNED
+    more = [_WHAT_IF] if tuned else []
+
+    @_with(_servers(), _GPUS, _NETWORK, _version("2.30"), _SET, _FIT, _BACKEND)
+    @_sizes_of
+    @_with(*more, _SEED)
+    @_pairs_of
     @overwrite_option
     @click.option("--json", "as_json", is_flag=True, help="Print a list of rows, with busbw in GB/s.")
     def command(
