@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -25,6 +26,7 @@ from nccl_beside import Row, Table, played, size_text
 from nccl_tables import CASES
 from nccl_text import GROUPS, block_texts
 
+mpl.rcParams["svg.hashsalt"] = "nccl"  # the same names inside each time it is drawn
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 # Okabe and Ito's colours, told apart by the colour-blind; markers and dashes tell them apart without colour.
 _MEASURED = {"color": "black", "marker": "o", "markersize": 2.5, "linewidth": 0.8}

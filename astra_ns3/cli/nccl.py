@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
@@ -19,6 +19,8 @@ from astra_ns3.units import parse_bytes
 from astra_ns3.whole_file import check_free, whole_file
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from astra_ns3.experiments.nccl.machine import Machine
     from astra_ns3.nccl.logs import Log
 
@@ -27,8 +29,26 @@ _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendre
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _MACHINE = ("servers", "gpus", "network", "nccl_version", "changes", "fit", "backend")
 _LOGS = {"Machine": _MACHINE, "Output": ("seed", "output", "overwrite", "as_json")}
-Given = Any  # what click gives by name
-Decorated = Callable[..., Given]
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+class _Others(TypedDict, total=False):
+    """Options of a machine besides those that a log may tell."""
+
+    network: str | None
+    changes: tuple[str, ...]
+    fit: str | None
+    backend: str
+
+
+class _Machine(_Others):
+    """All options of a machine."""
+
+    servers: str
+    gpus: int | None
+    nccl_version: str | None
+
+
 _WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choices too; mark where one is faster.")
 
 
@@ -72,7 +92,7 @@ _FIT = click.option(
 _SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of what is left to chance.")
 
 
-def _servers(*, several: bool = False) -> Decorated:
+def _servers(*, several: bool = False) -> Callable[[_Command], _Command]:
     words_of_it = "How many of which ready server, as 2xdgx-h100"
     return click.option(
         "--servers",
@@ -84,14 +104,14 @@ def _servers(*, several: bool = False) -> Decorated:
     )
 
 
-def _version(default: str) -> Decorated:
+def _version(default: str) -> Callable[[_Command], _Command]:
     return click.option("--nccl-version", help=f"Whose rules decide.  [default: {default}]")
 
 
-def _with(*options: Decorated) -> Decorated:
+def _with(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
     """Options in this order in the help."""
 
-    def decorate(command: Decorated) -> Decorated:
+    def decorate(command: _Command) -> _Command:
         for option in reversed(options):
             command = option(command)
         return command
@@ -138,7 +158,7 @@ def _operation(name: str) -> click.Command:
         overwrite: bool,
         as_json: bool,
         what_if: bool = False,
-        **machine: Given,
+        **machine: Unpack[_Machine],
     ) -> None:
         _check_together(pairs=pairs, what_if=what_if, output=output)
         sizes = _sizes(begin, end, factor)
@@ -179,7 +199,7 @@ def _sizes(begin: int, end: int, factor: int) -> list[int]:
     return sizes
 
 
-def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: Mapping[str, Given]) -> None:
+def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: _Machine) -> None:
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
     from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
@@ -205,7 +225,7 @@ def _measure_pairs(
     output: str | None,
     overwrite: bool,
     as_json: bool,
-    machine: Mapping[str, Given],
+    machine: _Machine,
 ) -> None:
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.pairs import (
@@ -243,7 +263,13 @@ def _measure_pairs(
 @_with(_servers(), _GPUS, _NETWORK, _version("the log's, else 2.30"), _SET, _FIT, _BACKEND, _SEED)
 @click.option("--json", "as_json", is_flag=True, help="Print the rows and what they amount to as JSON.")
 def compare_command(
-    log: str, servers: str, gpus: int | None, nccl_version: str | None, seed: int, as_json: bool, **machine: Given
+    log: str,
+    servers: str,
+    gpus: int | None,
+    nccl_version: str | None,
+    seed: int,
+    as_json: bool,
+    **machine: Unpack[_Others],
 ) -> None:
     """Play the operation and sizes of LOG, and print measured times, ours and their ratio.
 
@@ -285,7 +311,7 @@ def fit_command(
     output: str | None,
     overwrite: bool,
     as_json: bool,
-    **machine: Given,
+    **machine: Unpack[_Others],
 ) -> None:
     """Find one host overhead for each protocol, and one efficiency of the NICs, from LOGs of one kind of server.
 
@@ -315,7 +341,7 @@ def fit_command(
 
 
 def _measured(
-    path: str, servers: str, gpus: int | None, nccl_version: str | None, machine: Mapping[str, Given]
+    path: str, servers: str, gpus: int | None, nccl_version: str | None, machine: _Others
 ) -> tuple[Log, Machine]:
     """Return a log, and the machine that it was measured on."""
     from astra_ns3.experiments.nccl.comparison import check_operation, gpus_of
