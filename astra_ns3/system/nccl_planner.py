@@ -268,12 +268,16 @@ class _GroupPlan:
         work = self._work("SendRecv", p2p.protocol, p2p.channels)
         kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
         for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):
-            slices = -(-(share if shifts else -(-share // ranks)) // p2p.chunk_bytes)
+            part_bytes = share if shifts else -(-share // ranks)
+            slices = -(-part_bytes // p2p.chunk_bytes)
             cut = ExchangeCut(lanes, min(max(slices, 1), _MOST_SLICES), SLOTS)
             schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut)
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
-            channel = Channel(part.order, self._costs(part, work, p2p.protocol, kernels))
+            # The last chunk is copied out of its slot once it has come.
+            copied_us = min(part_bytes, p2p.chunk_bytes) / work.near_gbytes_per_s / _BYTES_PER_US
+            costs = self._costs(part, replace(work, start_us=work.start_us + copied_us), p2p.protocol, kernels)
+            channel = Channel(part.order, costs)
             name = named("SendRecv", p2p.protocol, p2p.parts)
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
 

@@ -118,19 +118,43 @@ FlowMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
     const uint32_t index = m_numbers.NumberOf(sender, receiver);
     if (index == own.size())
     {
-        own.push_back(static_cast<uint32_t>(m_pairs.size()));
-        Pair& pair = m_pairs.emplace_back();
-        pair.sender = sender;
-        pair.receiver = receiver;
-        pair.kind = FindKind(sender, receiver);
-        if (m_context.transports[pair.kind].tcpPorts)
-        {
-            uint16_t& port = m_ports[m_context.hostOfNpu[sender]];
-            port = std::max<uint16_t>(port + 1, FIRST_PORT);
-            pair.port = port;
-        }
+        own.push_back(AddPair(sender, receiver, 0));
     }
     return own[index];
+}
+
+uint32_t
+FlowMessageTransport::FindPairOf(const CollectiveMessage& message)
+{
+    const uint32_t pair = FindPair(message.sender, message.receiver);
+    if (message.channel == 0)
+    {
+        return pair;
+    }
+    const uint64_t key = (uint64_t{message.channel} << 32) | pair;
+    const auto [found, isNew] = m_pairsOfChannels.try_emplace(key, 0);
+    if (isNew)
+    {
+        found->second = AddPair(message.sender, message.receiver, message.channel);
+    }
+    return found->second;
+}
+
+uint32_t
+FlowMessageTransport::AddPair(uint32_t sender, uint32_t receiver, uint32_t channel)
+{
+    Pair& pair = m_pairs.emplace_back();
+    pair.sender = sender;
+    pair.receiver = receiver;
+    pair.channel = channel;
+    pair.kind = FindKind(sender, receiver);
+    if (m_context.transports[pair.kind].tcpPorts)
+    {
+        uint16_t& port = m_ports[m_context.hostOfNpu[sender]];
+        port = std::max<uint16_t>(port + 1, FIRST_PORT);
+        pair.port = port;
+    }
+    return static_cast<uint32_t>(m_pairs.size() - 1);
 }
 
 uint32_t
@@ -275,7 +299,8 @@ FlowMessageTransport::TakeTurn(uint32_t number)
     pair.next = turn + 1 < kind.queuePairs ? turn + 1 : 0;
     if (turn == pair.queues.size())
     {
-        pair.queues.push_back(OpenQueue(number, turn));
+        const uint32_t queue = OpenQueue(number, pair.channel * kind.queuePairs + turn);
+        pair.queues.push_back(queue);
     }
     return pair.queues[turn];
 }
@@ -305,7 +330,7 @@ FlowMessageTransport::IdealPs(const Queue& queue, uint64_t bytes) const
 void
 FlowMessageTransport::Send(const CollectiveMessage& message)
 {
-    const uint32_t number = FindPair(message.sender, message.receiver);
+    const uint32_t number = FindPairOf(message);
     const FlowTransportKind& kind = m_context.transports[m_pairs[number].kind];
     const uint32_t first = TakeTurn(number);
     if (!m_parts)

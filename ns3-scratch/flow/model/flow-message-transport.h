@@ -129,11 +129,12 @@ class FlowMessageTransport : public MessageTransport,
         CollectiveMessage message; //!< itself
     };
 
-    /// Two NPUs.
+    /// Two NPUs, in one channel.
     struct Pair
     {
         uint32_t sender{0};           //!< NPU that sends
         uint32_t receiver{0};         //!< NPU that receives
+        uint32_t channel{0};          //!< of a collective library
         uint32_t kind{0};             //!< number of the transport
         uint32_t next{0};             //!< number of its next queue pair
         uint16_t port{0};             //!< TCP port of the sender
@@ -142,6 +143,10 @@ class FlowMessageTransport : public MessageTransport,
 
     /// \return number of two NPUs, about which what is needed is found out
     uint32_t FindPair(uint32_t sender, uint32_t receiver);
+    /// \return number of the two NPUs and the channel of a message
+    uint32_t FindPairOf(const CollectiveMessage& message);
+    /// \return number of two NPUs in a channel, which are new
+    uint32_t AddPair(uint32_t sender, uint32_t receiver, uint32_t channel);
     /// \return number of the transport between two NPUs
     uint32_t FindKind(uint32_t sender, uint32_t receiver) const;
     /// \return the queue whose turn it is
@@ -197,6 +202,8 @@ class FlowMessageTransport : public MessageTransport,
     RocePairTable m_numbers;                                  //!< of receivers
     std::vector<std::vector<uint32_t>> m_pairsOf; //!< by sender: pairs by number of the receiver
     std::vector<Pair> m_pairs;                    //!< by number
+    std::unordered_map<uint64_t, uint32_t>
+        m_pairsOfChannels; //!< by pair and channel, of channels other than the first
     std::set<std::vector<FlowUse>> m_links;       //!< of ways, each once
     std::deque<Queue> m_queues;                   //!< by number
     std::vector<uint32_t> m_free;                 //!< queues to use again
