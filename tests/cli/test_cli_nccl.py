@@ -57,10 +57,10 @@ def test_rows_are_nccl_tests_own(operation: str, share: float) -> None:
     )  # fmt: skip
     assert (finished.status, finished.err) == (0, "")
     rows = finished.json
-    assert [row["size_bytes"] for row in rows] == [1 << 20, 1 << 23, 1 << 26]
+    assert [row["size"] for row in rows] == [1 << 20, 1 << 23, 1 << 26]
     for row in rows:
         assert row["operation"] == operation
-        assert row["algbw"] == pytest.approx(row["size_bytes"] / row["time_us"] / 1000, rel=1e-3)
+        assert row["algbw"] == pytest.approx(row["size"] / row["time_us"] / 1000, rel=1e-3)
         assert row["busbw"] == pytest.approx(row["algbw"] * share, rel=1e-3)
         assert 0 < row["share"] <= 1
         assert 1 <= row["channels"] <= 64
