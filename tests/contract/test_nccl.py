@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles.causal_chain import CausalChain
 from support.many_networks import DLRM
 
 import astra_ns3
@@ -13,6 +14,8 @@ from astra_ns3 import Tenant
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.parts import CHANNEL, OTHER
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
@@ -158,3 +161,22 @@ def test_a_quarter_of_a_nic_takes_longer(backend: str) -> None:
 
     whole, quarter = (finish("nodes", **{"nic-efficiency": share}) for share in (1.0, 0.25))
     assert whole * 1.2 < quarter < whole * 4.4
+
+
+@pytest.mark.parametrize("record", [("timeline",), ("timeline", "flows"), ("timeline", "accounts")], ids="+".join)
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_the_chain_leads_through_channels(backend: str, record: tuple[str, ...], tmp_path: Path) -> None:
+    """The oracle walks the chain forward again: each link lets the next one happen."""
+    result = astra_ns3.run(
+        workload=workload("dlrm", tmp_path),
+        system=system(server="dgx-h100"),
+        network=network("nodes"),
+        backend=backend,
+        output=tmp_path / "run",
+        record=record,
+    )
+    explained = explain(result)
+    assert [link for link in explained.segments if link.kind == OTHER] == []
+    assert sum(link.time_ps for link in explained.segments) == result.finish_ps
+    assert CausalChain(result).problems(explained.segments) == []
+    assert (CHANNEL in {link.kind for link in explained.segments}) == (len(record) > 1)

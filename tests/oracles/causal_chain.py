@@ -105,6 +105,12 @@ class CausalChain:
         self.jitter_ps = int(system["start-jitter"]) * PS
         self.bytes_per_ns = int(system["reduction-bytes-per-ns"])
         self.npus = int(metadata["npus"])
+        table = result.collectives
+        self.in_channels = {
+            int(number)
+            for number, name in zip(table["collective"], table["algorithm"], strict=True)
+            if str(name).startswith("nccl ")
+        }
         self._index()
 
     def _index(self) -> None:
@@ -176,7 +182,7 @@ class CausalChain:
 
     def _after_arrived(self, number: int, time_ps: int) -> Iterator[Moment]:
         message = self.messages[number]
-        if 0 in self.costs(message.for_part, message):
+        if message.collective in self.in_channels or 0 in self.costs(message.for_part, message):
             yield "had", message.for_part
 
     def _after_had(self, part: Part, time_ps: int) -> Iterator[Moment]:
@@ -333,6 +339,21 @@ class CausalChain:
             costs = self.delays(phase.part).union(*(self.costs(phase.part, message) for message in early))
             if any(0 <= time_ps - cost <= self.jitter_ps for cost in costs):
                 yield "had", phase.part
+
+    def _through_channel(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        """Kernels are busy from the arrival of the last message that has come, or from the begin without one."""
+        for what, about in moments:
+            if what == "arrived":
+                part = self.messages[about].for_part
+                ours = (part[0], part[3]) == (link.collective, link.npu) and part[0] in self.in_channels
+                if ours and not self._came_within(part, link.start_ps, link.end_ps):
+                    yield "had", part
+        for phase in self._started(link, moments):
+            if phase.collective in self.in_channels and not self._came_within(phase.part, -1, link.end_ps):
+                yield "had", phase.part
+
+    def _came_within(self, part: Part, after_ps: int, until_ps: int) -> bool:
+        return any(after_ps < message.end_ps <= until_ps for message in self.to_part[part])
 
     def _started(self, link: Link, moments: set[Moment]) -> Iterator[Phase]:
         for what, number in moments:

@@ -77,8 +77,7 @@ def _random_case(seed: int) -> Case:
     record += ("accounts",) if draw.chance(0.3) else ()
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
-    by_nccl = job.get("system", {}).get("collectives") == "nccl"  # whose channels no explanation follows so far
-    if job["kind"] == "workload" and not by_nccl and Draw(f"timeline {seed}").chance(0.4):
+    if job["kind"] == "workload" and Draw(f"timeline {seed}").chance(0.4):
         record = tuple(dict.fromkeys((*record, "flows", "timeline")))
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 

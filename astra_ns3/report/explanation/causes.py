@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from astra_ns3.network.instance import unpack_instance
 from astra_ns3.report.explanation.parts import (
+    CHANNEL,
     COMPUTE,
     ENDPOINT,
     MESSAGE,
@@ -146,9 +147,36 @@ class Causes:
 
     def _of_ready(self, event: Event) -> Iterator[Cause]:
         """An NPU had handled what it had to, or begun: it sent, or was done with its part."""
+        if self._tables.in_channels(event.what):
+            yield from self._of_channel(event)
+            return
         yield from self._of_handled(event)
         if self._tables.has_messages:
             yield from self._of_early(event)
+
+    def _of_channel(self, event: Event) -> Iterator[Cause]:
+        """The same in a channel, whose kernel copies one message after the other: the last one that had come led on.
+
+        From its arrival on the kernel was busy, with it or with what came before, or the proxy was.
+        """
+        tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
+        collective = unpack_instance(instance)[0]
+        message = tables.last_received(instance, npu, time_ps)
+        if message >= 0:
+            source, start_ps, end_ps = (int(each[message]) for each in (tables.source, tables.start, tables.end))
+            links = (
+                Segment(CHANNEL, npu, end_ps, time_ps, collective=collective),
+                Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
+            )
+            yield Cause(links, Event(_READY, source, start_ps, instance))
+            return
+        phase = tables.phase(instance, npu)
+        if phase < 0:
+            yield from self._of_unended(event, collective)
+            return
+        began_ps = int(tables.phase_start[phase])
+        link = Segment(CHANNEL if tables.has_messages else PHASE, npu, began_ps, time_ps, collective=collective)
+        yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
 
     def _of_handled(self, event: Event) -> Iterator[Cause]:
         """The same, without messages that had come early."""

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from astra_ns3.frozen import dataclass
 
-COMPUTE, WORK, STEP, UPDATE, ENDPOINT, MESSAGE, PHASE, STOPPED, OTHER = (
+COMPUTE, WORK, STEP, UPDATE, ENDPOINT, CHANNEL, MESSAGE, PHASE, STOPPED, OTHER = (
     "compute",
     "work",
     "step",
     "update",
     "endpoint",
+    "channel",
     "message",
     "phase",
     "stopped",
@@ -95,6 +96,7 @@ KINDS: Mapping[str, str] = {
     STEP: "steps of the training loop",
     UPDATE: "updates after collectives",
     ENDPOINT: "NPUs' own delays",
+    CHANNEL: "kernels and proxies of NCCL's channels",
     STOPPED: "not over when the run was stopped",
     OTHER: "not followed",
 }

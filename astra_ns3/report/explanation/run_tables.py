@@ -8,7 +8,7 @@ import numpy as np
 
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
+from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS, unpack_instance
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.records import COLLECTIVES, Batch, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
@@ -78,7 +78,9 @@ class Tables:
         if operations is None or phases is None:
             raise wrong("the critical path needs what every NPU did: run with --record timeline")
         self.npus = int(metadata["npus"])
-        self.unended = frozenset(int(row["collective"]) for row in run.rows(COLLECTIVES) if not row["end_us"])
+        collectives = list(run.rows(COLLECTIVES))
+        self.unended = frozenset(int(row["collective"]) for row in collectives if not row["end_us"])
+        self._in_channels = frozenset(int(row["collective"]) for row in collectives if _by_nccl(row["algorithm"]))
         self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
@@ -274,11 +276,27 @@ class Tables:
             and any(who == npu and when <= time_ps for who, when, _ in self.posts(int(self.phase_collective[row])))
         ]
 
+    def in_channels(self, instance: int) -> bool:
+        """Whether a channel of a collective library plays an instance, whose kernels nobody recorded."""
+        return unpack_instance(instance)[0] in self._in_channels
+
+    def last_received(self, instance: int, npu: int, time_ps: int) -> int:
+        """The message of a part that came last until then, or -1."""
+        if not self.has_messages:
+            return -1
+        rows = self._received.rows(self.part(instance, npu))  # in the order of their ends
+        place = int(np.searchsorted(self.end[rows], time_ps, side="right")) - 1
+        return int(rows[place]) if place >= 0 else -1
+
     def ended_with(self, instance: int, time_ps: int) -> list[int]:
         """The NPUs that ended an instance at a time."""
         rows = self._phase_of_instance.rows(instance)
         members: list[int] = self.phase_npu[rows[self.phase_end[rows] == time_ps]].tolist()
         return members
+
+
+def _by_nccl(algorithm: str) -> bool:
+    return algorithm.startswith("nccl ")
 
 
 def _instances(table: Columns) -> Numbers:
