@@ -28,6 +28,7 @@ from fuzz.samples import (
     BAD_BODIES,
     BAD_FILES,
     GRAPHS,
+    LOGS,
     NETWORKS,
     PARTS,
     SCHEDULES,
@@ -47,7 +48,7 @@ STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
 MOST_MEMORY = 6 * 2**30
 _TRACED, _DIED = 70, 71
-_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES}
+_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES, **LOGS}
 _OPTIONS = (
     *("-p", "--comm-scale", "--compute-scale", "--backend", "--compat", "--num-queues-per-dim", "--injection-scale"),
     *("--scheduling-policy", "--intra-dimension-scheduling", "--inter-dimension-scheduling", "--congestion-control"),
@@ -148,8 +149,10 @@ def _parts(draw: random.Random) -> str:
 def _words(draw: random.Random) -> list[str]:
     """A command line; with "api" in front a call of the API instead."""
     kind = draw.choice(
-        ("validate", "validate", "validate", "validate", "run", "show network", "show collective", "convert", "api")
+        ("validate", *["validate"] * 3, "run", "show network", "show collective", "convert", "api", "nccl")
     )
+    if kind == "nccl":
+        return _nccl_words(draw)
     if kind == "convert":
         return _other_words(draw, draw.choice([*WORKLOADS, *TRACE_WORDS]))
     if kind == "show network":
@@ -177,6 +180,24 @@ def _words(draw: random.Random) -> list[str]:
     if kind == "run":
         words += ["-o", "out", "--limit-wall-time", "3s"]
     return words
+
+
+def _nccl_words(draw: random.Random) -> list[str]:
+    """A log of nccl-tests set beside what is played, or a few sizes, on servers that may not be there."""
+    servers = draw.choice(("1xdgx-h100", "2xp4de", "2xa100-slingshot", "3xgb200", "xdgx-2", "0xp5", "dgx-a100"))
+    if draw.random() < 0.5:
+        words = ["nccl", draw.choice(("compare", "fit")), draw.choice([*LOGS]), "--servers", servers]
+    else:
+        operation = draw.choice(("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv"))
+        words = ["nccl", operation, "--servers", servers, "-b", draw.choice(("1", "64K", "-1", "x")), "-e", "64K"]
+    words += ["--gpus", draw.choice(("1", "2", "9"))] if draw.random() < 0.3 else []
+    words += ["-n", draw.choice(list(NETWORKS))] if draw.random() < 0.2 and "fit" not in words else []
+    while draw.random() < 0.5:
+        key = draw.choice(
+            ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_CTAS", "host-overhead", "server", "version", "channels")
+        )
+        words += ["--set", f"{key}={draw.choice(('Ring', '^Tree', '3', '-1', '2.30', 'each', draw.choice(TOKENS)))}"]
+    return [word.replace("\0", "")[:300] for word in words]
 
 
 def _trace_words(draw: random.Random) -> list[str]:

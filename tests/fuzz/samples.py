@@ -36,8 +36,26 @@ WORKLOADS = {
     "1->2 id 2 trigger 1 size 100 recv_done_trigger 2\n2->3 id 3 trigger 2 size 7\n"
     "trigger id 1 oneshot\ntrigger id 2 barrier count 1\n",
 }
+LOGS = {
+    "nccl.log": "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22807\n"
+    "# Collective test starting: all_reduce_perf\n# nThread 1 nGpus 2 minBytes 8\n# Using devices\n"
+    "#  Rank  0 Group  0 Pid   1584 on one device  0 [0000:0f:00] NVIDIA H100\n"
+    "#  Rank  1 Group  0 Pid   1584 on one device  1 [0000:15:00] NVIDIA H100\n"
+    "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+    "# (B) (elements) (us) (GB/s) (GB/s) (us) (GB/s) (GB/s)\n"
+    "8 2 float sum -1 10.00 0.00 0.00 0 9.50 0.00 0.00 0\n"
+    "1048576 262144 float sum -1 20.00 52.43 52.43 0 19.00 55.19 55.19 0\n"
+    "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 41.6411\n#\n",
+    "nccl.csv": "# all_reduce; 2 nodes x 8 GPUs; NCCL 22902\n"
+    "size_bytes,count,type,redop,oop_time_us,oop_algbw_GBps,oop_busbw_GBps,ip_time_us,ip_algbw_GBps,ip_busbw_GBps\n"
+    "65536,16384,float,sum,50.1,1.31,2.45,,,\n1048576,262144,float,sum,90.2,11.63,21.8,91,11.5,21.6\n",
+}
 SYSTEMS = {
     "system.txt": SYSTEM,
+    "nccl.yaml": "collectives: nccl\nnccl: {version: '2.26', server: dgx-h100, channels: each,\n"
+    "  host-overhead: {LL: 2},\n"
+    "  NCCL_ALGO: 'Ring,Tree;allreduce:^NVLS', NCCL_PROTO: ^LL128, NCCL_MIN_NCHANNELS: 4,\n"
+    "  NCCL_IB_QPS_PER_CONNECTION: 2}\n",
     "system.yaml": SYSTEM
     + "intra-dimension-scheduling: SCF\ninter-dimension-scheduling: themis\ninjection-scale: 1.5\n",
     "own.yaml": SYSTEM.replace("implementation: ring", "implementation: ['file:ring.csv']"),
