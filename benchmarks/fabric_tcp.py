@@ -115,7 +115,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     session = receiver.session = description.open(SEED, listener.native)
     schedule = flows(options.hosts, options.hops)
     columns = native_columns(schedule)
-    number = session.RegisterSchedule(options.hosts, 1, 1, options.hosts, columns)
+    number = session.RegisterSchedule(options.hosts, 1, 1, 1, options.hosts, columns)
     group = session.RegisterGroup(np.arange(options.hosts, dtype=np.uint32), options.hosts)
     for npu in range(options.hosts):
         session.Launch(npu, 0, number, group, options.bytes)

@@ -215,11 +215,17 @@ class SystemConfig(ConfigModel):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what is asked for and isn't done, each one line."""
-        if not self.track_local_memory:
-            return ()
-        return (
-            "key 'track-local-mem': changes no time, and the trace of memory that ASTRA-sim 2 writes isn't written",
-        )
+        words = []
+        if self.track_local_memory:
+            words.append(
+                "key 'track-local-mem': changes no time, and the trace of memory that ASTRA-sim 2 writes isn't written"
+            )
+        if self.nccl is not None and not self.nccl.rules.is_known:
+            nearest = "{}.{}".format(*self.nccl.rules.rules)
+            words.append(
+                f"key 'nccl.version': the rules of {self.nccl.version} aren't known; those of {nearest} decide"
+            )
+        return tuple(words)
 
     @property
     def scaled_endpoint_delay_ns(self) -> int:

@@ -82,10 +82,10 @@ def work_of(
     scale = 1.0 if server.nvlinks else _PCI
     near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale
     far = _far(_TREE_FAR if not ring or gpus == 1 else _RING_FAR, protocol)
-    simple = _SEND[of] if algorithm == "SendRecv" and servers > 1 else _SIMPLE[of]
-    rate = {"LL": _LL[of], "LL128": simple * _LL128_SHARE, "Simple": simple}[protocol]
+    rate = {"LL": _LL[of], "LL128": _SIMPLE[of] * _LL128_SHARE, "Simple": _SIMPLE[of]}[protocol]
+    far_rate = min(rate, _SEND[of]) if algorithm == "SendRecv" and servers > 1 else rate
     flags = _FLAGS[protocol]
-    return Work(_START[protocol], near, far, rate, rate, flags, flags, has_flags=flags > 1)
+    return Work(_START[protocol], near, far, rate, far_rate, flags, flags, has_flags=flags > 1)
 
 
 def _far(latencies: Mapping[str, float], protocol: str) -> float:

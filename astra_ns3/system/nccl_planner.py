@@ -33,7 +33,7 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
 
-_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 8, 64, 128, 64
+_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
 trees and send/recv."""
 _AT_ONCE = 8
@@ -93,32 +93,31 @@ class NcclPlanner:
         """A phase for each channel; none without data or partners."""
         key = kind, bytes, dimensions
         if key not in self._known:
-            group = self._grid.cosets(dimensions)[0] if dimensions else [0]
-            plan = _GroupPlan(self._config, group, dimensions)
+            groups = self._grid.cosets(dimensions) if dimensions else [[0]]
+            plan, group = _GroupPlan(self._config, groups, dimensions), groups[0]
             size = max(bytes, kind is CollectiveKind.BARRIER)
             self._known[key] = [(phase,) for phase in plan.phases(kind, size)] if len(group) > 1 and size else []
         return self._known[key]
 
     def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
         """A message from each NPU to the next one, as nccl-tests' sendrecv."""
-        return list(
-            _GroupPlan(self._config, self._grid.cosets(dimensions)[0], dimensions).exchanges(bytes, shifts=True)
-        )
+        return list(_GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).exchanges(bytes, shifts=True))
 
 
 class _GroupPlan:
-    """Plans for one group, which stands for all over the same dimensions."""
+    """Plans for the groups over the same dimensions; the first stands for all if they lie alike on servers."""
 
-    def __init__(self, config: NcclConfig, group: Sequence[int], dimensions: tuple[int, ...]) -> None:
+    def __init__(self, config: NcclConfig, groups: Sequence[Sequence[int]], dimensions: tuple[int, ...]) -> None:
         self._config = config
         self._dimensions = dimensions
-        self._group = group
+        group = self._group = groups[0]
         servers = [config.servers[npu] for npu in group]
         of_server = Counter(servers)
+        lying = {_pattern([config.servers[npu] for npu in each]) for each in groups}
         # Places in the group, server after server, as NCCL numbers the ranks of a communicator that it plans.
         first = {server: number for number, server in enumerate(dict.fromkeys(servers))}
         self._places = sorted(range(len(group)), key=lambda place: (first[servers[place]], place))
-        self._is_even = len(set(of_server.values())) == 1
+        self._is_even = len(set(of_server.values())) == 1 and len(lying) == 1
         environment = config.variables
         self._communicator = Communicator(
             config.built,
@@ -249,7 +248,7 @@ class _GroupPlan:
         loops = min(max(-(-of_rank // chunk), 1), _MOST_LOOPS if merges else _MOST_LOOPS_OF_EACH)
         slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
         slots = SLOTS // chunk_steps(kind, choice.algorithm, choice.protocol)[1]
-        return channel_ring(kind, ranks, ChannelCut(loops, slices, None if merges else slots))
+        return channel_ring(kind, ranks, ChannelCut(loops, slices, slots))
 
     @staticmethod
     def _chunks(part: Part, choice: Choice) -> int:
@@ -301,6 +300,12 @@ class _GroupPlan:
             copies_as_it_comes=work.has_flags,
             channel=part.number,
         )
+
+
+def _pattern(servers: Sequence[int]) -> tuple[int, ...]:
+    """Which members share a server, by numbers that begin at 0."""
+    numbers = {server: number for number, server in enumerate(dict.fromkeys(servers))}
+    return tuple(numbers[server] for server in servers)
 
 
 def _from_root(order: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,14 +16,16 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.experiments.nccl.servers_of_network import with_queue_pairs, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import place_of, with_queue_pairs, with_servers
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.logs import bus_factor
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.backend_makers import create_backend
+from astra_ns3.network.floor.carried import CarriedBytes
+from astra_ns3.network.floor.floor import floor_of
 from astra_ns3.network.instance import pack_instance
-from astra_ns3.network.plan import plan_network
-from astra_ns3.network.records import RecorderOptions
+from astra_ns3.network.plan import AnyPlan, plan_network
+from astra_ns3.network.records import Chain, RecorderOptions
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.file import parse_system
@@ -43,7 +45,9 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
     }
 )
 """nccl-tests' operations by their names."""
-_BITS_PER_BYTE = 8
+_BITS_PER_US = 8e6  # of a byte in a us
+_BINDS = 0.5
+"""What needs more than this share of the time alone is what binds."""
 _BYTES_PER_US = 1_000  # of a GB/s
 
 
@@ -105,14 +109,13 @@ def bench_cases(
     seed: int = 1,
 ) -> list[BenchRow]:
     """Play each case on its NPUs, one after the other. Raises InputError."""
-    npus = network.npus
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
     system = with_servers(written, network, tenancy, backend)
     plan = plan_network(with_queue_pairs(network, system))
     native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
     try:
-        played = _Played(native, system, npus, operation, cases)
+        played = _Played(native, plan, system, operation, cases)
         played.run()
         return list(played.rows(network))
     finally:
@@ -142,9 +145,12 @@ class _Played:
     """One case after the other; the listener of the network."""
 
     def __init__(
-        self, network: NetworkBackend, system: SystemConfig, npus: int, operation: str, cases: Sequence[Case]
+        self, network: NetworkBackend, plan: AnyPlan, system: SystemConfig, operation: str, cases: Sequence[Case]
     ) -> None:
+        npus = network.npus
         self._network, self._npus, self._operation, self._cases = network, npus, operation, cases
+        self._plan = plan
+        self._before = np.zeros(npus**2, dtype=np.int64)
         self._servers = np.array(system.servers, dtype=np.int64)
         world, numbers = Grid((npus,)), ScheduleNumbers(network)
         groups = {
@@ -162,7 +168,7 @@ class _Played:
         self._left = 0
         self._begun_ps = 0
         self.times_ps: list[int] = []
-        self._carried: list[npt.NDArray[np.int64]] = []
+        self._carried: list[CarriedBytes] = []
 
     def run(self) -> None:
         """Play all cases. Raises SimulationStalled if one doesn't end."""
@@ -191,7 +197,7 @@ class _Played:
         if self._left:
             return
         self.times_ps.append(time_ps - self._begun_ps)
-        self._carried.append(self._carried_so_far())
+        self._carried.append(self._sent())
         self._number += 1
         if self._number == len(self._cases):
             self._network.stop()
@@ -207,33 +213,53 @@ class _Played:
         """Nothing to tell."""
 
     def _carried_so_far(self) -> npt.NDArray[np.int64]:
-        """Bytes on the wire that each NPU has sent inside its server, and outwards; shape ``(2, npus)``."""
-        carried, found = self._network.carried(), np.zeros((2, self._npus), dtype=np.int64)
-        if carried is not None:
-            far = self._servers[carried.sender] != self._servers[carried.receiver]
-            np.add.at(found, (far.astype(np.int64), carried.sender), carried.bytes)
+        """Bytes on the wire that each NPU has sent each other; shape ``(npus * npus,)``."""
+        carried = self._network.carried()
+        if carried is None:
+            return np.zeros(self._npus**2, dtype=np.int64)
+        pairs = carried.sender * self._npus + carried.receiver
+        return np.bincount(pairs, weights=carried.bytes, minlength=self._npus**2).astype(np.int64)
+
+    def _sent(self) -> CarriedBytes:
+        """What was sent since this was asked last."""
+        so_far = self._carried_so_far()
+        sent, self._before = so_far - self._before, so_far
+        pairs = np.flatnonzero(sent)
+        return CarriedBytes(pairs // self._npus, pairs % self._npus, sent[pairs])
+
+    def _by_npu(self, carried: CarriedBytes) -> npt.NDArray[np.int64]:
+        """What each NPU has sent inside its server, and outwards; shape ``(2, npus)``."""
+        found = np.zeros((2, self._npus), dtype=np.int64)
+        far = self._servers[carried.sender] != self._servers[carried.receiver]
+        np.add.at(found, (far.astype(np.int64), carried.sender), carried.bytes)
         return found
+
+    def _fabric(self, carried: CarriedBytes, time_us: float) -> tuple[str, float]:
+        """The lines of the network that need most of the time alone, and their share of it."""
+        floor = floor_of(self._plan, carried, Chain())
+        return ("latency", 0.0) if floor is None else (floor.lines, floor.lines_ps / PS_PER_US / time_us)
 
     def rows(self, network: AnyNetwork) -> Iterator[BenchRow]:
         """What came of each size."""
-        before = np.zeros((2, self._npus), dtype=np.int64)
         played = zip(self._cases, self._groups, self._phases, self.times_ps, self._carried, strict=True)
-        for case, group, phases, time_ps, so_far in played:
+        for case, group, phases, time_ps, carried in played:
             time_us = time_ps / PS_PER_US
-            least = self._least_us(phases, so_far - before, network)
+            least = self._least_us(phases, self._by_npu(carried), network)
             binds, least_us = max(least, key=lambda each: each[1])
-            before = so_far
             algorithm, protocol, channels = of_name(phases[0].algorithm)
             factor = bus_factor(self._operation, len(group.npus))
             share = least_us / time_us
-            name = binds if share > 0.5 else "latency"
+            if share <= _BINDS:
+                binds, share = self._fabric(carried, time_us)
+            name = binds if share > _BINDS else "latency"
             yield BenchRow(case.size_bytes, time_us, factor, algorithm, protocol, channels, name, share)
 
     def _least_us(
         self, phases: Iterable[Phase], sent: npt.NDArray[np.int64], network: AnyNetwork
     ) -> list[tuple[str, float]]:
         """The time that each kind of line, and copying, would need alone."""
-        inside, outwards = (rate / _BITS_PER_BYTE / 1e6 for rate in (network.bandwidths[0], network.bandwidths[-1]))
+        place = place_of(network)
+        inside, outwards = place.inside_bps / _BITS_PER_US, place.outwards_bps / _BITS_PER_US
         sharing = _sharing(network)
         of_nics = sent[1].reshape(-1, sharing).sum(axis=1) / sharing
         least = {"NVLink": float(sent[0].max()) / inside, "NIC": float(of_nics.max()) / outwards}
@@ -252,7 +278,7 @@ def _copying_us(phase: Phase) -> float:
     assert schedule is not None
     assert channel is not None
     kept = schedule.kept
-    sizes = np.diff(np.array([0, phase.bytes * schedule.expansion]))[0] / schedule.blocks * kept["block_count"]
+    sizes = phase.bytes * schedule.expansion / schedule.blocks * kept["block_count"]
     receivers = np.zeros(schedule.kept_rows, dtype=np.int64) if schedule.rotation is not None else kept["receiver"]
     player = receivers.astype(np.int64) * schedule.lanes + kept["step"] % schedule.lanes
     # Receptions of one step are copied side by side.

@@ -15,6 +15,7 @@ from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.errors import failing, refuse
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, bench_cases
 from astra_ns3.experiments.nccl.network_of_servers import network_of
+from astra_ns3.experiments.nccl.servers_of_network import has_sockets, place_of
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.fitting import parse_fit
@@ -44,7 +45,8 @@ class Machine:
     @property
     def communicator(self) -> Communicator:
         """All GPUs, as NCCL's tuner sees them."""
-        return Communicator(self.server, self.servers, self.gpus, self.table.rules, self.table.variables)
+        sockets = has_sockets(self.network)
+        return Communicator(self.server, self.servers, self.gpus, self.table.rules, self.table.variables, sockets)
 
     def with_keys(self, keys: Mapping[str, Json]) -> Machine:
         """Return the same with other keys besides. Raises InputError."""
@@ -84,6 +86,11 @@ def machine_of(
     refuse(
         found.npus != count * used,
         f"-n: the network has {found.npus} NPUs, expected {count * used}: {count} servers of {used} GPUs",
+    )
+    place = place_of(found)
+    refuse(
+        place.npus != used,
+        f"-n: the network puts {place.npus} NPUs in a server, expected {used}: {count} servers of {used} GPUs",
     )
     refuse(found.npus == 1, "one GPU alone has nobody to send to; expected at least two")
     words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")

@@ -49,7 +49,12 @@ def _nics(server: Server, gpus: int) -> int:
     if not server.nics:
         return gpus
     used = sum(1 for nic in server.nics if any(gpu < gpus for gpu in nic.near))
-    return next(nics for nics in range(max(min(used, gpus), 1), 0, -1) if gpus % nics == 0)
+    nics = max(min(used, gpus), 1)
+    refuse(
+        gpus % nics != 0,
+        f"--gpus: {gpus} GPUs of server '{server.name}' can't share {nics} NICs evenly, expected a multiple of {nics}",
+    )
+    return nics
 
 
 def _scale_up(server: Server, gpus: int) -> dict[str, Json]:

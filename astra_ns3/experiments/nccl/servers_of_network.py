@@ -23,7 +23,7 @@ _BITS_PER_GBYTE = 8e9
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """NPUs of a server, and what each reaches inside it and outwards."""
 
     npus: int
@@ -39,7 +39,7 @@ def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, ba
     """
     if not system.plays_nccl:
         return system
-    place = _place(network)
+    place = place_of(network)
     name = None if system.nccl is None else system.nccl.server
     server = _built(place) if name is None else server_named(name)
     servers = tuple(npu // place.npus for npu in tenancy.npus)
@@ -52,8 +52,13 @@ def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, ba
         not server.nics and len(set(servers)) > 1,
         f"server '{server.name}' has no NIC, and the network has {len(set(servers))} of them; expected one",
     )
-    has_sockets = isinstance(network, NetworkConfig) and network.transport.kind == "tcp"
-    return system.with_nccl(server, servers, on_packets=abilities_of(backend).packets, has_sockets=has_sockets)
+    on_packets = abilities_of(backend).packets
+    return system.with_nccl(server, servers, on_packets=on_packets, has_sockets=has_sockets(network))
+
+
+def has_sockets(network: AnyNetwork) -> bool:
+    """Whether messages between servers go over TCP, by NCCL's sockets."""
+    return isinstance(network, NetworkConfig) and network.transport.kind == "tcp"
 
 
 def with_queue_pairs(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
@@ -64,7 +69,7 @@ def with_queue_pairs(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
     changes: dict[str, int | str] = {}
     if variables.ib_qps_per_connection is not None:
         changes["queue_pairs_per_pair"] = variables.ib_qps_per_connection
-    if variables.ib_split_data_on_qps is not None and changes:
+    if variables.ib_split_data_on_qps is not None:
         changes["queue_pair_use"] = "split" if variables.ib_split_data_on_qps else "turns"
     if not changes:
         return network
@@ -76,23 +81,24 @@ def with_queue_pairs(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
     return network.model_copy(update={"transport": changed(network.transport), "transports": each})
 
 
-def _place(network: AnyNetwork) -> _Place:
+def place_of(network: AnyNetwork) -> Place:
+    """The servers of a network: a node, a host of a switch, the first of several dimensions, or each NPU by itself."""
     topology = network.topology if isinstance(network, NetworkConfig) else None
     if isinstance(topology, (Hierarchical, RailOptimised)):
         inside, outwards = topology.built_bandwidths()
         nics = topology.nics if isinstance(topology, Hierarchical) else topology.npus_per_node
-        return _Place(topology.npus_per_node, inside, outwards, nics)
+        return Place(topology.npus_per_node, inside, outwards, nics)
     bandwidths = network.bandwidths
     bits = 1.0 if isinstance(network, NetworkConfig) else _BITS_PER_GBYTE
     if isinstance(topology, SingleSwitch):
-        return _Place(topology.npus_per_host, bandwidths[0], bandwidths[0], 1)
+        return Place(topology.npus_per_host, bandwidths[0], bandwidths[0], 1)
     if isinstance(network, AnalyticalNetwork) and len(network.dimensions) > 1:
         inner = network.dimensions[0]
-        return _Place(inner, bandwidths[0] * bits, bandwidths[1] * bits, inner)
-    return _Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
+        return Place(inner, bandwidths[0] * bits, bandwidths[1] * bits, inner)
+    return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
 
 
-def _built(place: _Place) -> Server:
+def _built(place: Place) -> Server:
     """Hopper GPUs with the ports that a network gives them."""
     rate = place.outwards_bps * place.npus / place.nics / _GBPS
     share = place.npus // place.nics

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.experiments.nccl.bench import BenchRow
+from astra_ns3.nccl.version import parse_version
 
+_ALL = 1.02  # of a time, rounding aside
 _HEAD = (
     "#       size     time   algbw   busbw     time   algbw   busbw  algorithm    protocol  channels  what binds",
     "#        (B)     (us)  (GB/s)  (GB/s)     (us)  (GB/s)  (GB/s)",
@@ -15,8 +17,13 @@ _HEAD = (
 
 def table_text(operation: str, where: str, version: str, rows: Sequence[BenchRow]) -> str:
     """The table; times out of place, then in place, which are the same here."""
-    title = f"# {operation} on {where}, NCCL {version}: out of place, in place"
-    return "\n".join([title, *_HEAD, *map(_line, rows), f"# mean of busbw: {_mean(rows):.4g} GB/s"])
+    known = parse_version(version)
+    of = "" if known.is_known else f" (by the rules of {known.rules[0]}.{known.rules[1]})"
+    title = f"# {operation} on {where}, NCCL {version}{of}: out of place, in place"
+    over = [row for row in rows if row.share > _ALL]
+    beyond = f"# {len(over)} of {len(rows)} sizes exceed their lines: messages never meet on this backend; use flow"
+    lines = [title, *_HEAD, *map(_line, rows), *([beyond] if over else [])]
+    return "\n".join([*lines, f"# mean of busbw: {_mean(rows):.4g} GB/s"])
 
 
 def table_document(operation: str, rows: Sequence[BenchRow]) -> list[dict[str, Json]]:

@@ -42,7 +42,11 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
         raise wrong(f"--what-if: NCCL makes {operation} of messages, and its tuner has no choice there")
     found: list[list[BenchRow]] = [[] for _ in rows]
     for algorithm, protocol in allowed_pairs(machine.communicator, kind):
-        others = [place for place, row in enumerate(rows) if (row.algorithm, row.protocol) != (algorithm, protocol)]
+        others = [
+            place
+            for place, row in enumerate(rows)
+            if row.algorithm in PLAYED and (row.algorithm, row.protocol) != (algorithm, protocol)
+        ]
         if algorithm not in PLAYED or not others:
             continue
         forced = machine.with_keys({"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol})
