@@ -243,8 +243,7 @@ CollectiveApplication::ChannelDelayPs(Phase& phase,
     if (copied > 0)
     {
         const uint64_t bytes = phase.schedule->RowBytes(arrived.row, phase.bytes);
-        copyPs =
-            static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US / copied);
+        copyPs = static_cast<int64_t>(static_cast<unsigned __int128>(bytes) * PS_PER_US / copied);
     }
     Lane& lane = phase.GetLane(reception.lane);
     const bool isWhole = !isNear && !channel.copiesAsItComes;

@@ -21,22 +21,22 @@ namespace ns3
  *
  * A kernel copies what comes in a lane, one message after the other, at so many bytes a us. From
  * another server a message is copied once it is there as a whole, or, with flags in the data, as it
- * comes; inside a server the sender's kernel writes where the receiver's reads. What is copied as it
- * comes is copied from when it is sent. The latency passes after that, and the kernel goes on
+ * comes; inside a server the sender's kernel writes where the receiver's reads. What is copied as
+ * it comes is copied from when it is sent. The latency passes after that, and the kernel goes on
  * meanwhile. Signals, which carry no block, cost nothing.
  */
 struct ChannelCosts
 {
-    int64_t startPs{0};            //!< before the first sends
-    int64_t nearPs{0};             //!< latency of a message from the same server
-    int64_t farPs{0};              //!< latency of a message from another one
+    int64_t startPs{0};             //!< before the first sends
+    int64_t nearPs{0};              //!< latency of a message from the same server
+    int64_t farPs{0};               //!< latency of a message from another one
     uint64_t nearCopyBytesPerUs{0}; //!< data from the same server that is copied; 0: in no time
     uint64_t farCopyBytesPerUs{0};  //!< the same of data from another server
-    uint32_t nearWirePerMille{0};  //!< bytes on the wire for 1,000 of data, inside a server
-    uint32_t farWirePerMille{0};   //!< the same between servers
-    bool copiesAsItComes{false};   //!< whether flags say what of a message from afar is there
-    uint32_t channel{0};           //!< number, which a transport may give connections of its own
-    std::vector<uint32_t> servers; //!< server of each rank
+    uint32_t nearWirePerMille{0};   //!< bytes on the wire for 1,000 of data, inside a server
+    uint32_t farWirePerMille{0};    //!< the same between servers
+    bool copiesAsItComes{false};    //!< whether flags say what of a message from afar is there
+    uint32_t channel{0};            //!< number, which a transport may give connections of its own
+    std::vector<uint32_t> servers;  //!< server of each rank
 
     /// \return whether two ranks are in one server
     bool IsNear(uint32_t rank, uint32_t other) const

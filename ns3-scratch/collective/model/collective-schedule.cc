@@ -265,10 +265,10 @@ CollectiveSchedule::BuildSends(const CollectiveScheduleColumns& columns)
         const uint32_t waitCount = waits ? static_cast<uint32_t>(columns.waitCount[row]) : 0;
         if (waits && waitCount > m_slotExpected[m_slotOffsets[sender] + waitSlot])
         {
-            throw std::invalid_argument("schedule row " + std::to_string(row) + " waits for " +
-                                        std::to_string(waitCount) + " messages of a step with " +
-                                        std::to_string(
-                                            m_slotExpected[m_slotOffsets[sender] + waitSlot]));
+            throw std::invalid_argument(
+                "schedule row " + std::to_string(row) + " waits for " + std::to_string(waitCount) +
+                " messages of a step with " +
+                std::to_string(m_slotExpected[m_slotOffsets[sender] + waitSlot]));
         }
         m_sends[next[sender]++] = {static_cast<uint32_t>(row),
                                    static_cast<uint32_t>(columns.receiver[row]),

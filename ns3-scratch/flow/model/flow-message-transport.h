@@ -204,12 +204,12 @@ class FlowMessageTransport : public MessageTransport,
     std::vector<Pair> m_pairs;                    //!< by number
     std::unordered_map<uint64_t, uint32_t>
         m_pairsOfChannels; //!< by pair and channel, of channels other than the first
-    std::set<std::vector<FlowUse>> m_links;       //!< of ways, each once
-    std::deque<Queue> m_queues;                   //!< by number
-    std::vector<uint32_t> m_free;                 //!< queues to use again
-    std::vector<uint32_t> m_queueOf;              //!< queue of each flow
-    std::vector<uint16_t> m_ports;                //!< TCP port given out last, by host
-    uint64_t m_flows{0};                          //!< so far
+    std::set<std::vector<FlowUse>> m_links; //!< of ways, each once
+    std::deque<Queue> m_queues;             //!< by number
+    std::vector<uint32_t> m_free;           //!< queues to use again
+    std::vector<uint32_t> m_queueOf;        //!< queue of each flow
+    std::vector<uint16_t> m_ports;          //!< TCP port given out last, by host
+    uint64_t m_flows{0};                    //!< so far
 };
 
 } // namespace ns3
