@@ -17,6 +17,7 @@ from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.frozen import replace
 from astra_ns3.network.api import ChannelCosts, Limits
 from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.instance import TenantBits
@@ -49,15 +50,15 @@ class Played:
 
 
 def costs(servers: Sequence[int], *, copy_bytes_per_us: int = COPY_BYTES_PER_US, **more: int) -> ChannelCosts:
-    return ChannelCosts(
+    usual = ChannelCosts(
         tuple(servers),
         START_PS,
         near_ps=NEAR_PS,
         far_ps=FAR_PS,
         near_copy_bytes_per_us=copy_bytes_per_us,
         far_copy_bytes_per_us=copy_bytes_per_us,
-        **more,
     )
+    return replace(usual, **more)
 
 
 def play(

@@ -164,6 +164,7 @@ def test_an_explanation_marks_a_run_below_its_floor() -> None:
         "kind": "lines",
         "where": "the uplinks",
         "lines_ps": 4_000_000,
+        "chain_ps": 0,
         "bytes": 1,
         "bytes_per_ns": 1.0,
         "share": 0.25,
