@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -49,7 +50,7 @@ class Played:
         return max(self.done_ps.values())
 
 
-def costs(servers: Sequence[int], *, copy_bytes_per_us: int = COPY_BYTES_PER_US, **more: int) -> ChannelCosts:
+def costs(servers: Sequence[int], *, copy_bytes_per_us: int = COPY_BYTES_PER_US, **more: Any) -> ChannelCosts:
     usual = ChannelCosts(
         tuple(servers),
         START_PS,
