@@ -1,4 +1,4 @@
-"""What NCCL decides, as pure functions of a server, a number of servers, a version and the environment.
+"""NCCL's decisions, as pure functions of a server, a number of servers, a version and the environment.
 
 NCCL: NVIDIA's library of collectives. Nothing here plays or waits: :mod:`astra_ns3.system` plays what is decided.
 Two kinds of constants are kept apart. What NCCL's tuner *believes* of widths and latencies only chooses

@@ -115,7 +115,7 @@ def power_of_2(count: int) -> int:
 
 
 def _local_channels(communicator: Communicator) -> list[int]:
-    """Of each pair of GPUs in a server: two a link, two through PCIe."""
+    """Return the channels between each two GPUs of a server: two for each link, or two through PCIe."""
     links = links_of(communicator)
     width = nvlink_width(links.compute_capability, communicator.version.rules)
     if links.gpus == 1:

@@ -37,7 +37,7 @@ P2P_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Tables:
-    """What the tuner of one version believes. A row of latencies has LL, LL128 and Simple."""
+    """Rates and latencies that the tuner of one version assumes. A row of latencies has LL, LL128 and Simple."""
 
     base: dict[Algorithm, Row]
     nvlink: dict[Algorithm, Row]

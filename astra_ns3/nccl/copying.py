@@ -1,4 +1,4 @@
-"""What kernels, proxies and links can do, as far as it slows messages; the tuner's beliefs play no part here.
+"""Rates and latencies of kernels, proxies and links, which slow messages. The tuner's beliefs play no part here.
 
 Each figure is NCCL's own measured constant (its ``src/graph/tuning.cc``: hardware latencies, bounds of LL; ``topo.h``:
 rate of a link), or was fitted on one published table, which is named beside it. docs/hardware.md says how well they do
@@ -19,7 +19,7 @@ SWITCHES_INCLUDED_US = 1.5
 
 @dataclass(frozen=True)
 class Work:
-    """What a channel costs. Times in microseconds, rates in GB/s (10**9 bytes of data), of one channel.
+    """Costs of a channel. Times in microseconds, rates in GB/s (10**9 bytes of data), of one channel.
 
     ``start_us``: from the call to the first send. ``near_us``, ``far_us``: latency of a hop inside a server and between
     servers; ``near_gbytes_per_s``, ``far_gbytes_per_s``: how fast what comes is copied. ``near_wire``, ``far_wire``:
@@ -69,7 +69,7 @@ def generation(compute_capability: int) -> int:
 def work_of(
     server: Server, algorithm: str, protocol: str, channels: int, gpus: int, servers: int = 1, heads: int = 1
 ) -> Work:
-    """What one of ``channels`` costs on ``gpus`` GPUs of each of ``servers``; with NVLS, for one of its ``heads``."""
+    """Return the costs of one of ``channels`` on ``gpus`` GPUs a server; with NVLS, those of one of its ``heads``."""
     of = generation(server.compute_capability)
     if algorithm in ("NVLS", "NVLSTree"):
         # Each head has a star, whose messages are so much smaller that its port carries what it does where the switch
@@ -98,5 +98,5 @@ _PCIE = 12.0
 
 
 def nvlink_gbytes_per_s(server: Server) -> float:
-    """What a GPU's NVLinks carry together, each way."""
+    """Return the rate of all NVLinks of a GPU together, each way."""
     return server.nvlinks * _NVLINK[generation(server.compute_capability)] if server.nvlinks else _PCIE

@@ -119,7 +119,7 @@ class NetworkBackend(Protocol):
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """As :meth:`register_group`, of NPUs that play a channel of a collective library.
 
-        Who doesn't know such gives it the costs of all.
+        Backends without channels charge the usual costs of an endpoint.
         """
         return self.register_group(npus)
 

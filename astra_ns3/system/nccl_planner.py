@@ -21,7 +21,7 @@ from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import SLOTS
+from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
 from astra_ns3.nccl.copying import Work, work_of
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
 from astra_ns3.nccl.point_to_point import p2p_of
@@ -36,8 +36,6 @@ from astra_ns3.units import PS_PER_US
 _MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
 trees and send/recv."""
-_AT_ONCE = 8
-"""Peers that a channel's kernel serves at once (NCCL's groups of 8)."""
 _PER_MILLE = 1_000
 _BYTES_PER_US = 1_000  # of a GB/s
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
@@ -263,7 +261,7 @@ class _GroupPlan:
         peers = 1 if shifts else ranks - 1
         of_peer = bytes if shifts else -(-bytes // ranks)
         p2p = p2p_of(self._communicator, of_peer)
-        lanes = min(peers, max(_AT_ONCE * p2p.channels // p2p.parts, 1))
+        lanes = min(peers, max(P2P_AT_ONCE * p2p.channels // p2p.parts, 1))
         work = self._work("SendRecv", p2p.protocol, p2p.channels)
         kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
         for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):

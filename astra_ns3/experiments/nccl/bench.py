@@ -55,7 +55,7 @@ _BYTES_PER_US = 1_000  # of a GB/s
 class BenchRow:
     """A size as nccl-tests counts it, and what came of it. Bandwidths in GB/s (10**9 bytes).
 
-    ``binds``: what takes most of the time if everything else took none, with its share; ``latency`` if nothing does.
+    ``binds``: the resource whose own bytes need the largest ``share`` of the time; ``latency`` if none needs much.
     """
 
     size_bytes: int
@@ -74,13 +74,13 @@ class BenchRow:
 
     @property
     def bus_gbytes_per_s(self) -> float:
-        """What nccl-tests calls bus bandwidth."""
+        """Bus bandwidth, as nccl-tests defines it."""
         return self.alg_gbytes_per_s * self.bus_factor
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is played: a size as nccl-tests counts it, on the NPUs ``members`` (None: all)."""
+    """One measurement: a size as nccl-tests counts it, on the NPUs ``members`` (None: all)."""
 
     size_bytes: int
     members: tuple[int, ...] | None = None
@@ -221,14 +221,14 @@ class _Played:
         return np.bincount(pairs, weights=carried.bytes, minlength=self._npus**2).astype(np.int64)
 
     def _sent(self) -> CarriedBytes:
-        """What was sent since this was asked last."""
+        """Return the bytes sent since the last call."""
         so_far = self._carried_so_far()
         sent, self._before = so_far - self._before, so_far
         pairs = np.flatnonzero(sent)
         return CarriedBytes(pairs // self._npus, pairs % self._npus, sent[pairs])
 
     def _by_npu(self, carried: CarriedBytes) -> npt.NDArray[np.int64]:
-        """What each NPU has sent inside its server, and outwards; shape ``(2, npus)``."""
+        """Return the bytes that each NPU sent inside its server, and to others; shape ``(2, npus)``."""
         found = np.zeros((2, self._npus), dtype=np.int64)
         far = self._servers[carried.sender] != self._servers[carried.receiver]
         np.add.at(found, (far.astype(np.int64), carried.sender), carried.bytes)
@@ -240,7 +240,7 @@ class _Played:
         return ("latency", 0.0) if floor is None else (floor.lines, floor.lines_ps / PS_PER_US / time_us)
 
     def rows(self, network: AnyNetwork) -> Iterator[BenchRow]:
-        """What came of each size."""
+        """Yield a row for each case."""
         played = zip(self._cases, self._groups, self._phases, self.times_ps, self._carried, strict=True)
         for case, group, phases, time_ps, carried in played:
             time_us = time_ps / PS_PER_US

@@ -27,7 +27,7 @@ USUAL_VERSION = "2.30"
 
 @dataclass(frozen=True)
 class Machine:
-    """What is measured; ``words`` name it, ``keys`` are those of the table ``nccl``."""
+    """A network with NCCL on it. ``words`` describe it; ``keys`` are those of the table ``nccl``."""
 
     words: str
     server: Server

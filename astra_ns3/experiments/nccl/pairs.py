@@ -38,7 +38,7 @@ class Pairs:
 
     @property
     def title(self) -> str:
-        """What was measured."""
+        """Heading of the table."""
         return f"{self.operation} of {self.size_bytes} bytes between each two of {self.words}"
 
     @property

@@ -78,7 +78,7 @@ def choices_text(found: Sequence[WhatIf]) -> str:
 
 
 def choices_document(found: Sequence[WhatIf]) -> list[dict[str, Json]]:
-    """What each size's row has besides: ``others`` (times in us), and ``faster`` (null: the choice was right)."""
+    """Return two more keys for each size: ``others`` (times in us), and ``faster`` (null: the choice was right)."""
     return [
         {
             "others": [_document(row) for row in one.others],
