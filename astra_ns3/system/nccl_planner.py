@@ -167,9 +167,9 @@ class _GroupPlan:
     def _stars_of_ranks(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
         """The parts of an all-gather or a reduce-scatter by NVLS: a star around each rank, for its own part."""
         ranks = len(self._group)
-        share = bytes if kind is CollectiveKind.ALL_GATHER else -(-bytes // ranks)
+        shares = [bytes] * ranks if kind is CollectiveKind.ALL_GATHER else chunk_sizes(bytes, ranks)
         star = (-1, *[0] * (ranks - 1))
-        for rank in range(ranks):
+        for rank, share in enumerate(shares):
             yield Part(rank, choice.channels, share, (*self._places[rank:], *self._places[:rank]), star)
 
     def _stars(self, bytes: int, choice: Choice) -> Iterator[Part]:

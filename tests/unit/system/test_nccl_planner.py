@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -96,6 +96,9 @@ def sent_in_all(kind: CollectiveKind, ranks: int, bytes: int) -> int:
     channels=st.sampled_from(["each", "merged"]),
     version=st.sampled_from(["2.18", "2.21", "2.26", "2.28", "2.30"]),
 )
+@example(CollectiveKind.REDUCE_SCATTER, (1, 8), 1, None, "Simple", "each", "2.21")
+@example(CollectiveKind.REDUCE_SCATTER, (1, 8), 1001, None, "Simple", "each", "2.21")
+@example(CollectiveKind.ALL_GATHER, (1, 8), 1, None, "Simple", "each", "2.21")
 def test_channels_are_played_by_all_and_carry_all_together(
     kind: CollectiveKind,
     sizes: tuple[int, int],
@@ -111,7 +114,9 @@ def test_channels_are_played_by_all_and_carry_all_together(
     phases = phases_of(network, kind, bytes, version=version, channels=channels, **table)
     ranks = sizes[0] * sizes[1]
     assert 1 <= len(phases) <= MOST_CHANNELS
-    assert sum(phase.bytes for phase in phases) == bytes
+    # NVLS gathers by broadcasts, one for each rank's part; all others share the bytes of a rank among channels.
+    broadcasts = kind is CollectiveKind.ALL_GATHER and {phase.kind for phase in phases} == {CollectiveKind.BROADCAST}
+    assert sum(phase.bytes for phase in phases) == (ranks * bytes if broadcasts else bytes)
     assert len({phase.queue for phase in phases}) == len(phases)  # each follows its own kind only
     carried, messages = 0, 0
     for phase in phases:
