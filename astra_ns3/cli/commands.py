@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "timeline": ("timeline:timeline_command", "Write the run in DIR as a trace that Perfetto opens."),
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
     "compare": ("compare:compare_command", "Print what differs between the runs in the folders A and B."),
-    "nccl": ("nccl:nccl_group", "Measure collectives as NCCL plays them, in nccl-tests' own tables."),
+    "nccl": ("nccl:nccl_group", "Measure collectives as nccl-tests does, on simulated servers."),
     "report": ("report:report_command", "Write one HTML page about the runs in the folders."),
 }
 """Name -> where in this folder it is, and the first line of its help."""

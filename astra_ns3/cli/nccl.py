@@ -63,7 +63,10 @@ _WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choic
 )
 @click.pass_context
 def nccl_group(context: click.Context) -> None:
-    """Measure a collective as nccl-tests does, on simulated servers; compare with logs, and fit to them."""
+    """Measure collectives as nccl-tests does, on simulated servers.
+
+    `compare` sets a log beside what is played, and `fit` finds what logs tell of a machine.
+    """
     help_alone(context)
 
 
