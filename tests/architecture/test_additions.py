@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import compileall
 import json
+import os
 import re
 import shlex
 import shutil
@@ -13,6 +15,8 @@ from pathlib import Path
 import pytest
 from architecture.additions import coming, in_computing, in_cpp, in_python
 from architecture.additions.recipe import Recipe
+
+pytestmark = pytest.mark.xdist_group("additions")  # they share a compiled package
 
 RECIPES = (*in_python.RECIPES, *in_computing.RECIPES, *in_cpp.RECIPES, *coming.RECIPES)
 
@@ -45,10 +49,18 @@ def named(where: str, path: str) -> bool:
     return False
 
 
-def changed_tree(recipe: Recipe, repository: Path, folder: Path) -> None:
-    """A copy of the package and of the C++ half, with what the recipe adds."""
-    ignored = shutil.ignore_patterns("__pycache__", "lib", "include")
-    shutil.copytree(repository / "astra_ns3", folder / "astra_ns3", ignore=ignored)
+@pytest.fixture(scope="session")
+def compiled_package(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with its modules compiled, so that no test has to compile them again."""
+    package = tmp_path_factory.mktemp("package") / "astra_ns3"
+    shutil.copytree(repository / "astra_ns3", package, ignore=shutil.ignore_patterns("__pycache__", "lib", "include"))
+    compileall.compile_dir(package, quiet=1)
+    return package
+
+
+def changed_tree(recipe: Recipe, package: Path, repository: Path, folder: Path) -> None:
+    """A copy of the package and of the C++ half, with what the recipe adds. Files are links until they change."""
+    shutil.copytree(package, folder / "astra_ns3", copy_function=os.link)
     if recipe.compiled:
         shutil.copytree(repository / "ns3-scratch", folder / "ns3-scratch", ignore=shutil.ignore_patterns("test"))
     for path, text in recipe.files.items():
@@ -59,6 +71,7 @@ def changed_tree(recipe: Recipe, repository: Path, folder: Path) -> None:
         for old, new in changes:
             assert text.count(old) == 1, f"{path}: {old!r} stands there {text.count(old)} times"
             text = text.replace(old, new)
+        (folder / path).unlink()
         (folder / path).write_text(text, encoding="utf-8")
 
 
@@ -73,12 +86,12 @@ def test_what_comes_next_edits_few_files_besides_registries(row: str, most: int)
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=[recipe.row.replace(" ", "-") for recipe in RECIPES])
 def test_an_addition_takes_the_files_that_the_table_names_and_no_other(
-    recipe: Recipe, repository: Path, tmp_path: Path
+    recipe: Recipe, compiled_package: Path, repository: Path, tmp_path: Path
 ) -> None:
     where = rows(repository)[recipe.row]
     touched = [*recipe.files, *recipe.lines]
     assert [path for path in touched if not named(where, path)] == []
-    changed_tree(recipe, repository, tmp_path)
+    changed_tree(recipe, compiled_package, repository, tmp_path)
     # An editable install puts a finder of its own before the path.
     head = "import sys\nsys.meta_path = [f for f in sys.meta_path if 'Redirect' not in type(f).__name__]\n"
     here = f"{head}sys.path.insert(0, {str(tmp_path)!r})\nimport astra_ns3\n"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 
 import pytest
-from architecture.test_imports import package_sources
+from support.parsed import package_sources, parsed
+
+pytestmark = pytest.mark.xdist_group("sources")  # they share what was read
 
 HOME = "astra_ns3.errors"
 
@@ -14,7 +16,7 @@ def made_by_hand(source: str) -> list[int]:
     """Return the lines that make or raise a bare InputError."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(parsed(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputError"
     ]
 

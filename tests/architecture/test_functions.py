@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
+from support.parsed import package_files, parsed
 
-PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
+pytestmark = pytest.mark.xdist_group("sources")  # they share what was read
 MOST_LINES = 49
 LONGER = {"playing/player/programs_driver.py: __init__"}
 """Add none: move a whole task out."""
@@ -15,13 +15,12 @@ LONGER = {"playing/player/programs_driver.py: __init__"}
 
 def longer(source: str) -> list[str]:
     """Return the names of functions with more lines than there may be."""
-    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
+    functions = (node for node in ast.walk(parsed(source)) if isinstance(node, ast.FunctionDef))
     return [each.name for each in functions if (each.end_lineno or 0) - each.lineno >= MOST_LINES]
 
 
 def test_functions_are_short() -> None:
-    files = {str(file.relative_to(PACKAGE)): file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py")}
-    assert {f"{name}: {function}" for name, source in files.items() for function in longer(source)} == LONGER
+    assert {f"{name}: {function}" for name, source in package_files().items() for function in longer(source)} == LONGER
 
 
 @pytest.mark.parametrize(("lines", "found"), [(MOST_LINES, []), (MOST_LINES + 1, ["f"])])

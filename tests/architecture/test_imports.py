@@ -7,11 +7,11 @@ import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
+from support.parsed import package_sources, parsed
 
-PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
+pytestmark = pytest.mark.xdist_group("sources")  # they share what was read
 
 # A room may import rooms of a lower floor, itself, and what ALLOWED_BESIDE names.
 FLOORS = {
@@ -100,15 +100,6 @@ PRIVATE_TO = {
 Sources = Mapping[str, str]
 
 
-def package_sources() -> dict[str, str]:
-    """Module name -> source text, for every module of the package."""
-    sources = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        sources[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
-    return sources
-
-
 def room_of(module: str) -> str:
     """'astra_ns3.network.ns3.backend' -> 'network.ns3', 'astra_ns3.units' -> 'units'; the package itself is ''."""
     parts = module.split(".")[1:]
@@ -123,7 +114,7 @@ def folder_of(module: str) -> str:
 
 def imported_names(source: str) -> Iterator[str]:
     """Every absolute name that the source imports, also inside functions; `from a import b` gives 'a.b'."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -164,7 +155,7 @@ def upward_imports(sources: Sources) -> list[str]:
 def calls_that_print_or_exit(source: str) -> list[str]:
     """Calls of print, input, exit, quit, sys.exit, os._exit and writes to the standard streams."""
     forbidden = {"print", "input", "exit", "quit", "sys.exit", "os._exit", "sys.stdout.write", "sys.stderr.write"}
-    calls = (ast.unparse(node.func) for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+    calls = (ast.unparse(node.func) for node in ast.walk(parsed(source)) if isinstance(node, ast.Call))
     return [call for call in calls if call in forbidden]
 
 

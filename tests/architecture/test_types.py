@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from support.parsed import package_files, parsed
 
-PACKAGE = Path(__file__).resolve().parents[2] / "astra_ns3"
+pytestmark = pytest.mark.xdist_group("sources")  # they share what was read
 MOST_LINES_WITH_ANY = 142
 """Raise it for nothing: read plain data once into a type, as ``astra_ns3/network/run_document.py`` has run.json."""
 
@@ -18,12 +18,12 @@ MOST = {"object": 323, "cast": 5, "type: ignore": 7}
 
 def names_of_no_type(source: str) -> Counter[str]:
     """Return how often code names each word of :data:`MOST`."""
-    found = Counter(node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name) and node.id in MOST)
+    found = Counter(node.id for node in ast.walk(parsed(source)) if isinstance(node, ast.Name) and node.id in MOST)
     return found + Counter({"type: ignore": source.count("# type: ignore")})
 
 
 def test_few_values_are_of_any_type() -> None:
-    found = sum((names_of_no_type(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")), Counter())
+    found = sum(map(names_of_no_type, package_files().values()), Counter())
     assert {name: found[name] for name in MOST if found[name] > MOST[name]} == {}
 
 
@@ -45,15 +45,14 @@ def lines_with_any(source: str) -> int:
     return len(
         {
             node.lineno
-            for node in ast.walk(ast.parse(source))
+            for node in ast.walk(parsed(source))
             if (isinstance(node, ast.Name) and node.id == "Any") or (isinstance(node, ast.alias) and node.name == "Any")
         }
     )
 
 
 def test_few_lines_have_no_type() -> None:
-    found = {str(file): lines_with_any(file.read_text(encoding="utf-8")) for file in PACKAGE.rglob("*.py")}
-    assert sum(found.values()) <= MOST_LINES_WITH_ANY
+    assert sum(map(lines_with_any, package_files().values())) <= MOST_LINES_WITH_ANY
 
 
 @pytest.mark.parametrize(
