@@ -5,6 +5,7 @@ from __future__ import annotations
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.foreseen import Foreseen
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
 from astra_ns3.network.run_document import FileDocument, TenantDocument
@@ -29,6 +30,8 @@ class Description:
     """What makes computations longer."""
     tenant: TenantDocument | None = None
     """Which NPUs it has, as one of several tenants of a network, and when it starts; None: it has no others."""
+    npus_per_server: int | None = None
+    """So many NPUs of the network in a row share a server; None: NCCL plays no collectives."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -46,6 +49,7 @@ def describe(inputs: Inputs) -> Description:
         foreseen=inputs.job.foreseen(inputs.platform),
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
+        npus_per_server=place_of(inputs.network).npus if inputs.system.plays_nccl else None,
     )
 
 

@@ -83,6 +83,7 @@ def run_document(
         "system": description.system,
         "network": description.network,
         "in_force": description.in_force,
+        **({} if description.npus_per_server is None else {"npus_per_server": description.npus_per_server}),
         **_cost(played, watch, request.threads),
         "versions": versions(),
     }

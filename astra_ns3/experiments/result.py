@@ -24,6 +24,8 @@ from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
     ACCOUNTS,
+    CHANNEL_ROWS,
+    CHANNELS,
     COMPLETIONS,
     CONNECTIONS,
     FLOWS,
@@ -233,6 +235,8 @@ class Result:
     utilisation = Frame(UTILISATION)
     operations = Frame(OPERATIONS)
     phases = Frame(PHASES)
+    channels = Frame(CHANNELS)
+    channel_rows = Frame(CHANNEL_ROWS)
     nodes = Frame(NODES)
 
     @property

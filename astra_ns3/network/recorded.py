@@ -214,6 +214,39 @@ PHASES = RecordedTable(
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),
     ),
 )
+CHANNELS = RecordedTable(
+    "channels",
+    'what each channel of NCCL\'s collectives costs, if ``record`` had "timeline"; raises InputError otherwise',
+    f"{asked_record('timeline')}, and a system file with collectives: nccl",
+    (
+        Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
+        Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
+        Column("schedule", "int32", "", "number of its schedule, whose rows are in channel_rows"),
+        Column("lanes", "int32", "", "lanes of the schedule; that of a step is the step modulo lanes"),
+        Column("whole_bytes", "int64", "B", "the data that the schedule's blocks are parts of"),
+        Column("blocks", "int64", "", "number of these blocks"),
+        Column("start_ps", "int64", "ps", "from its start on an NPU to the first sends"),
+        Column("near_ps", "int64", "ps", "latency of a message from the same server"),
+        Column("far_ps", "int64", "ps", "latency of a message from another server"),
+        Column("near_copy_bytes_per_us", "int64", "B/us", "copying of data from the same server; 0: in no time"),
+        Column("far_copy_bytes_per_us", "int64", "B/us", "copying of data from another server; 0: in no time"),
+        Column("near_wire_per_mille", "int32", "", "bytes on the wire for 1,000 of data, inside a server"),
+        Column("far_wire_per_mille", "int32", "", "bytes on the wire for 1,000 of data, between servers"),
+        Column("copies_as_it_comes", "int8", "", "1: what comes from another server is copied as it comes"),
+    ),
+)
+CHANNEL_ROWS = RecordedTable(
+    "channel_rows",
+    'the schedules of NCCL\'s channels, if ``record`` had "timeline"; raises InputError otherwise',
+    CHANNELS.asked,
+    (
+        Column("schedule", "int32", "", "number of the schedule"),
+        Column("row", "int32", "", "number of the row; of a message its row modulo the schedule's number of rows here"),
+        Column("step", "int32", "", "in which step its receiver handles it"),
+        Column("first_block", "int32", "", "first block that it carries, of rank 0 if all ranks do the same"),
+        Column("block_count", "int32", "", "number of blocks; 0: a signal"),
+    ),
+)
 NODES = RecordedTable(
     "nodes",
     'a row per node of a workload of graphs, if ``record`` had "nodes"; raises InputError otherwise',
@@ -253,10 +286,12 @@ RECORDED_TABLES = (
     UTILISATION,
     OPERATIONS,
     PHASES,
+    CHANNELS,
+    CHANNEL_ROWS,
     NODES,
 )
-"""All that is streamed while a run goes on: by its backend; operations and phases by the system, completions and
-nodes by the workload."""
+"""All that is streamed while a run goes on: by its backend; operations, phases and channels by the system, completions
+and nodes by the workload."""
 
 
 class TableSink(Protocol):

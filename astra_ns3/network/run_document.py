@@ -180,6 +180,7 @@ class RunDocument(ForeseenDocument, total=False):
     workload: FileDocument
     system: FileDocument
     in_force: FileDocument | None
+    npus_per_server: int
     started: str
     timing: Mapping[str, float]
     memory: Mapping[str, int]

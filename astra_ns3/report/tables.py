@@ -28,6 +28,8 @@ HOW_TO_RECORD: Mapping[str, str] = {
     "account_hops": "--record accounts",
     "operations": "--record timeline",
     "phases": "--record timeline",
+    "channels": "--record timeline",
+    "channel_rows": "--record timeline",
     "connections": "observe.connections in the network file",
     "queue_pairs": "observe.queue_pairs in the network file",
     "queues": "observe.queues in the network file",
@@ -84,7 +86,7 @@ def recorded(records: Records, table: str) -> Path | None:
 
 
 # Tables of what NPUs do in a training loop or a graph.
-_OF_LOOPS = ("layers", "operations", "phases")
+_OF_LOOPS = ("layers", "operations", "phases", "channels", "channel_rows")
 
 
 class Told(Protocol):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from astra_ns3.network.recorded import OPERATIONS, PHASES, Columns, TableSink
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.network.channel import ChannelCosts
+from astra_ns3.network.recorded import CHANNEL_ROWS, CHANNELS, OPERATIONS, PHASES, Columns, TableSink
 from astra_ns3.network.records import Label
+from astra_ns3.system.launches import Launch
+from astra_ns3.system.task import Task
 
 NO_DIMENSION = -1
 """Of a message from one NPU to another, which stands in no queue."""
@@ -16,7 +22,8 @@ BATCH_ROWS = 16_384
 class Journal:
     """Hands rows of :data:`OPERATIONS` and :data:`PHASES` to ``sink``; layers are told by ``layer_names``.
 
-    A row is written when what it tells of has ended.
+    A row is written when what it tells of has ended. :data:`CHANNELS` and :data:`CHANNEL_ROWS` are opened once a
+    collective is played by channels.
     """
 
     def __init__(self, sink: TableSink, layer_names: list[str]) -> None:
@@ -24,6 +31,9 @@ class Journal:
         self._operations = Rows(sink, OPERATIONS.name, len(OPERATIONS.recorded))
         self._phases = Rows(sink, PHASES.name, len(PHASES.recorded))
         self._since: dict[tuple[int, int], tuple[int, int]] = {}
+        self._sink = sink
+        self._channels: Rows | None = None
+        self._schedules: set[int] = set()  # those that are written down
         sink.open(OPERATIONS)
         sink.open(PHASES)
 
@@ -46,10 +56,33 @@ class Journal:
         """It is over."""
         self._phases.add((npu, instance, dimension, *self._since.pop((npu, instance)), time_ps))
 
+    def channels(self, tasks: Sequence[Task]) -> None:
+        """A collective has begun: what its channels cost, if it is played by channels."""
+        for task in tasks:
+            if task.launch.channel is not None:
+                self._channel(task.instance, task.launch, *task.launch.channel)
+
+    def _channel(self, instance: int, launch: Launch, costs: ChannelCosts, schedule: Schedule) -> None:
+        if self._channels is None:
+            for table in (CHANNELS, CHANNEL_ROWS):
+                self._sink.open(table)
+            self._channels = Rows(self._sink, CHANNELS.name, len(CHANNELS.recorded))
+        whole = launch.bytes * schedule.expansion
+        numbers = launch.schedule, schedule.lanes, whole, schedule.blocks
+        self._channels.add((instance, *numbers, *costs.numbers[:-1]))
+        if launch.schedule not in self._schedules:
+            self._schedules.add(launch.schedule)
+            kept = schedule.kept
+            columns = [kept[name].astype(np.int64) for name in ("step", "first_block", "block_count")]
+            rows = np.arange(schedule.kept_rows, dtype=np.int64)
+            self._sink.write(CHANNEL_ROWS.name, [np.full_like(rows, launch.schedule), rows, *columns])
+
     def hand_over(self) -> None:
         """Hand over what waits."""
         self._operations.flush()
         self._phases.flush()
+        if self._channels is not None:
+            self._channels.flush()
 
 
 class Rows:

@@ -14,6 +14,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
+from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import register_channels
 from astra_ns3.system.communicator import PerNpu
 from astra_ns3.system.groups import Grid, register_groups
@@ -24,7 +25,8 @@ from astra_ns3.units import PS_PER_NS
 @dataclass(frozen=True, eq=False)
 class Launch:
     """One phase of one chunk. ``groups``: the group of each NPU; ``costs``: those of an NPU. ``messages``: how many the
-    schedule has; ``endpoint_delay_ns``: of each step."""
+    schedule has; ``endpoint_delay_ns``: of each step. ``channel``: what a collective library's channel costs, and the
+    schedule that it plays."""
 
     dimension: int
     schedule: int
@@ -33,6 +35,7 @@ class Launch:
     costs: Callable[[int], RankCosts]
     messages: int = 0
     endpoint_delay_ns: int = 0
+    channel: tuple[ChannelCosts, Schedule] | None = None
 
     def sends_alike(self, other: Launch, npus: Iterable[int]) -> bool:
         """Whether these NPUs can't tell its messages from those of another."""
@@ -101,7 +104,8 @@ class LaunchTable:
             return rank_costs(schedule, rank, bytes, self._reduction_bytes_per_ns)
 
         number, delay_ns = self._schedules.number(schedule), self._endpoint_delay_ns
-        return Launch(phase.dimensions[0], number, groups, bytes, costs, schedule.messages, delay_ns)
+        channel = None if phase.channel is None else (phase.channel.costs, schedule)
+        return Launch(phase.dimensions[0], number, groups, bytes, costs, schedule.messages, delay_ns, channel)
 
     def _channels(self, phase: Phase) -> PerNpu[int]:
         assert phase.channel is not None

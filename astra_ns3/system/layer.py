@@ -258,6 +258,8 @@ class SystemLayer:
         collective = self.maker.make(self.history.next_number, request, now_ps)
         self.history.begin_collective(collective, now_ps)
         self._collectives[collective.index] = collective
+        if self._journal is not None:
+            self._journal.channels(collective.first_tasks)
         for task in collective.tasks():
             self._tasks[task.instance] = task
             if task.queue not in self._queues:

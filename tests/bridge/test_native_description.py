@@ -27,7 +27,17 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.ns3 import backend as ns3_backend
 from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
-from astra_ns3.network.recorded import COMPLETIONS, FLOWS, NODES, OPERATIONS, PHASES, RECORDED_TABLES, Column
+from astra_ns3.network.recorded import (
+    CHANNEL_ROWS,
+    CHANNELS,
+    COMPLETIONS,
+    FLOWS,
+    NODES,
+    OPERATIONS,
+    PHASES,
+    RECORDED_TABLES,
+    Column,
+)
 from astra_ns3.network.records import PORT_COUNTERS, RecorderOptions
 from astra_ns3.transport.transport import Transport, WaysOfMessages
 from astra_ns3.transport.transports import TRANSPORTS
@@ -141,7 +151,7 @@ def test_the_columns_of_recorded_tables_are_those_of_cpp() -> None:
         described = [line.split() for line in session.DescribeTables().splitlines()]
         native |= {name: set(columns) for name, *columns in described}
         backend.close()
-    of_python = {OPERATIONS.name, PHASES.name, NODES.name, COMPLETIONS.name}
+    of_python = {table.name for table in (OPERATIONS, PHASES, CHANNELS, CHANNEL_ROWS, NODES, COMPLETIONS)}
     expected = {table.name: set(table.recorded) for table in RECORDED_TABLES if table.name not in of_python}
     assert native == expected
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,20 @@ from astra_ns3 import Tenant
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
+from astra_ns3.network.recorded import CHANNELS
 from astra_ns3.report.explanation.explain import explain
-from astra_ns3.report.explanation.parts import CHANNEL, OTHER
+from astra_ns3.report.explanation.parts import (
+    BUSY,
+    CHANNEL,
+    COPYING,
+    KERNEL,
+    LATENCY,
+    MESSAGE,
+    OTHER,
+    SIGNAL,
+    SLOT_COPYING,
+    SLOT_LATENCY,
+)
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
@@ -163,20 +178,127 @@ def test_a_quarter_of_a_nic_takes_longer(backend: str) -> None:
     assert whole * 1.2 < quarter < whole * 4.4
 
 
+def explained_run(
+    folder: Path,
+    text: str = DATA,
+    record: Sequence[str] = ("timeline", "flows"),
+    jitter_ns: int = 0,
+    backend: str = "flow",
+    **table: object,
+) -> Any:
+    """A run on two servers of four."""
+    keys = {"collectives": "nccl", "nccl": {"server": "dgx-h100", **table}, "start-jitter": jitter_ns}
+    return astra_ns3.run(
+        workload=_text(text),
+        system=parse_system(keys),
+        network=network("nodes"),
+        backend=backend,
+        output=folder,
+        record=record,
+    )
+
+
+def follow(result: Any) -> dict[tuple[str, str], int]:
+    """The time of the links by kind and protocol; the oracle walks the chain forward again."""
+    explained = explain(result)
+    times = Counter[tuple[str, str]]()
+    for link in explained.segments:
+        times[link.kind, link.protocol] += link.time_ps
+    assert sum(times.values()) == result.finish_ps
+    assert {kind for kind, _ in times} & {OTHER, CHANNEL} == set()
+    assert CausalChain(result).problems(explained.segments) == []
+    assert {(each.kind, each.protocol): each.time_ps for each in explained.channels} == {
+        key: ps for key, ps in times.items() if key[1]
+    }
+    return dict(times)
+
+
 @pytest.mark.parametrize("record", [("timeline",), ("timeline", "flows"), ("timeline", "accounts")], ids="+".join)
 @pytest.mark.parametrize("backend", ["ns3", "flow"])
 def test_the_chain_leads_through_channels(backend: str, record: tuple[str, ...], tmp_path: Path) -> None:
-    """The oracle walks the chain forward again: each link lets the next one happen."""
+    """An all-to-all and all-reduces by trees; each link lets the next one happen."""
+    times = follow(explained_run(tmp_path / "run", DLRM, record, backend=backend))
+    assert ({kind for kind, _ in times} >= {KERNEL, LATENCY, COPYING, MESSAGE}) == (len(record) > 1)
+    assert {protocol for _, protocol in times} == ({"", "LL", "Simple"} if len(record) > 1 else {""})
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("protocol", ["LL", "LL128", "Simple"])
+@pytest.mark.parametrize("algorithm", ["Ring", "Tree", "NVLSTree"])
+def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backend: str, tmp_path: Path) -> None:
+    if algorithm == "NVLSTree" and protocol != "Simple":
+        pytest.skip("NVLS has Simple alone")
+    text = DATA.replace("600000", "6000000")
+    times = follow(explained_run(tmp_path / "run", text, NCCL_ALGO=algorithm, NCCL_PROTO=protocol, backend=backend))
+    assert {name for _, name in times} == {"", protocol}
+    if (algorithm, protocol) == ("Ring", "Simple"):
+        assert min(times[kind, protocol] for kind in (SIGNAL, SLOT_LATENCY, SLOT_COPYING)) > 0
+
+
+@pytest.mark.parametrize("kind", ["ALLGATHER", "REDUCESCATTER", "ALLTOALL"])
+def test_the_chain_leads_through_other_collectives(kind: str, tmp_path: Path) -> None:
+    follow(explained_run(tmp_path / "run", DATA.replace("ALLREDUCE", kind)))
+
+
+def test_a_delay_at_the_start_of_a_channel_is_part_of_its_start(tmp_path: Path) -> None:
+    result = explained_run(tmp_path / "run", jitter_ns=3_000)
+    times, start_ps = follow(result), int(result.channels["start_ps"].max())
+    (started,) = {time_ps for (kind, _), time_ps in times.items() if kind == KERNEL}
+    assert start_ps <= started <= start_ps + 3_000_000
+
+
+def test_a_ring_of_one_message_after_the_other_has_as_many_latencies_as_messages(tmp_path: Path) -> None:
+    """Two servers of one GPU, two channels as one, LL: start, then twice a message and a hop's latency.
+
+    A kernel copies its first and its last 2,000 bytes at 5.9 GB/s, others while they come.
+    """
     result = astra_ns3.run(
-        workload=workload("dlrm", tmp_path),
-        system=system(server="dgx-h100"),
-        network=network("nodes"),
-        backend=backend,
+        workload=_text(DATA.replace("600000", "8000")),
+        system=system(NCCL_ALGO="Ring", NCCL_PROTO="LL"),
+        network=network("star", 2),
+        backend="flow",
         output=tmp_path / "run",
-        record=record,
+        record=("timeline", "flows"),
     )
-    explained = explain(result)
-    assert [link for link in explained.segments if link.kind == OTHER] == []
-    assert sum(link.time_ps for link in explained.segments) == result.finish_ps
-    assert CausalChain(result).problems(explained.segments) == []
-    assert (CHANNEL in {link.kind for link in explained.segments}) == (len(record) > 1)
+    times = follow(result)
+    assert times[KERNEL, "LL"] == 6_600_000 + round(2 * 2_000 * 1_000 / 5.9)
+    assert times[LATENCY, "LL"] == 2 * 3_500_000
+    assert times[MESSAGE, ""] == 2 * result.flows["ideal_ps"][0]
+    assert (COPYING, "LL") not in times
+
+
+def test_a_tenant_on_other_servers_is_told_what_is_near(tmp_path: Path) -> None:
+    """NPUs 2 to 5 are two in each server."""
+    tenants = [Tenant("one", range(2, 6), _text(DATA), system(), seed=1)]
+    both = astra_ns3.run_scenario(
+        network=network("nodes"), tenants=tenants, backend="flow", output=tmp_path / "run", record=("timeline", "flows")
+    )
+    times = follow(both.tenants["one"])
+    assert (LATENCY, "LL") in times or (LATENCY, "Simple") in times
+
+
+def test_a_run_without_costs_of_channels_is_one_lump(tmp_path: Path) -> None:
+    """As runs of earlier versions are."""
+    explained_run(tmp_path / "run", NCCL_ALGO="Ring")
+    for name in ("channels.parquet", "channel_rows.parquet"):
+        (tmp_path / "run" / name).unlink()
+    document = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    document["files"] = [name for name in document["files"] if not name.startswith("channel")]
+    del document["npus_per_server"]
+    (tmp_path / "run" / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    explained = explain(astra_ns3.Result.load(tmp_path / "run"))
+    kinds = {link.kind for link in explained.segments}
+    assert CHANNEL in kinds
+    assert kinds & {KERNEL, LATENCY, COPYING, BUSY, SIGNAL} == set()
+
+
+def test_the_costs_of_channels_are_those_that_are_planned(tmp_path: Path) -> None:
+    result = explained_run(tmp_path / "run", NCCL_ALGO="Tree", NCCL_PROTO="LL128")
+    rows = result.channels.to_dict("records")
+    assert {row["lanes"] for row in rows} == {2}
+    assert {(row["near_ps"], row["far_ps"], row["start_ps"]) for row in rows} == {(1_250_000, 7_000_000, 14_000_000)}
+    assert {row["far_wire_per_mille"] for row in rows} == {round(1_000 * 128 / 120)}
+    assert set(rows[0]) | {"chunk"} == {column.name for column in CHANNELS.columns}
+    steps = result.channel_rows
+    assert set(steps["schedule"]) == {row["schedule"] for row in rows}
+    assert result.metadata["npus_per_server"] == 4

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from oracles.channel_kernels import ChannelKernels, Doing
+
 PS = 1000
 MEMORY_ACCESSES = 3
 """Of a reduction: two reads and a write."""
@@ -69,6 +71,7 @@ class Message(NamedTuple):
     collective: int
     chunk: int
     phase: int
+    row: int
     bytes: int
     start_ps: int
     end_ps: int
@@ -105,12 +108,8 @@ class CausalChain:
         self.jitter_ps = int(system["start-jitter"]) * PS
         self.bytes_per_ns = int(system["reduction-bytes-per-ns"])
         self.npus = int(metadata["npus"])
-        table = result.collectives
-        self.in_channels = {
-            int(number)
-            for number, name in zip(table["collective"], table["algorithm"], strict=True)
-            if str(name).startswith("nccl ")
-        }
+        self.kernels = ChannelKernels(result)
+        self._doings: dict[Part, dict[int, Doing]] = {}
         self._index()
 
     def _index(self) -> None:
@@ -142,9 +141,11 @@ class CausalChain:
             self.of_instance[phase.part[:3]].append(number)
             self.last_end[phase.collective, phase.npu] = phase.end_ps
         self.to_part: dict[Part, list[Message]] = defaultdict(list)
+        self.numbers_to_part: dict[Part, list[int]] = defaultdict(list)
         self.no_time: dict[tuple[Part, int], list[int]] = defaultdict(list)
         for number, message in enumerate(self.messages):
             self.to_part[message.for_part].append(message)
+            self.numbers_to_part[message.for_part].append(number)
             if message.start_ps == message.end_ps:
                 self.no_time[message.sent_by, message.start_ps].append(number)
 
@@ -182,7 +183,13 @@ class CausalChain:
 
     def _after_arrived(self, number: int, time_ps: int) -> Iterator[Moment]:
         message = self.messages[number]
-        if message.collective in self.in_channels or 0 in self.costs(message.for_part, message):
+        if (message.collective, message.chunk) in self.kernels.costs:
+            doing = self._doing(number)
+            if doing.signal and doing.handled_ps == time_ps:
+                yield "had", message.for_part
+            elif not doing.signal and doing.copied_ps == time_ps:  # the kernel copied it as it came
+                yield from (("copied", number), ("kept_busy", number))
+        elif 0 in self.costs(message.for_part, message):
             yield "had", message.for_part
 
     def _after_had(self, part: Part, time_ps: int) -> Iterator[Moment]:
@@ -269,6 +276,12 @@ class CausalChain:
             if link.start_ps != time_ps or link.end_ps <= link.start_ps:
                 return [f"link {number} begins at {link.start_ps}, the one before ended at {time_ps}"]
             after = self._through(link, moments)
+            before = chain[number - 1].kind if number else ""
+            of_slots = ("slot_latency", "slot_copying")
+            if before in of_slots and link.kind not in (*of_slots, "signal"):
+                return [f"link {number - 1} is of who says that a slot is free, and link {number} doesn't say so"]
+            if link.kind == "signal" and before in ("latency", "copying", "busy"):
+                return [f"link {number} says that a slot is free, and the one before isn't of who says so"]
             if not after:
                 return [f"link {number} of {len(chain)}, {link}: nothing at {time_ps} lets it begin"]
             time_ps = link.end_ps
@@ -340,20 +353,72 @@ class CausalChain:
             if any(0 <= time_ps - cost <= self.jitter_ps for cost in costs):
                 yield "had", phase.part
 
-    def _through_channel(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
-        """Kernels are busy from the arrival of the last message that has come, or from the begin without one."""
-        for what, about in moments:
-            if what == "arrived":
-                part = self.messages[about].for_part
-                ours = (part[0], part[3]) == (link.collective, link.npu) and part[0] in self.in_channels
-                if ours and not self._came_within(part, link.start_ps, link.end_ps):
-                    yield "had", part
+    # In channels of NCCL.
+
+    def _doing(self, number: int) -> Doing:
+        """What a kernel did with a message."""
+        part = self.messages[number].for_part
+        if part not in self._doings:
+            began_ps = self.phases[self.of_part[part]].start_ps
+            here = [(each, self.messages[each]) for each in self.numbers_to_part[part]]
+            self._doings[part] = self.kernels.play(began_ps, here)
+        return self._doings[part][number]
+
+    def _after_copied(self, number: int, time_ps: int) -> Iterator[Moment]:
+        """A message is copied and counts as the one that leads on."""
+        if self._doing(number).handled_ps == time_ps:
+            yield "had", self.messages[number].for_part
+
+    def _after_kept_busy(self, number: int, time_ps: int) -> Iterator[Moment]:
+        """A message is copied, and only what is copied after it leads on."""
+        yield from ()
+
+    def _through_kernel(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
         for phase in self._started(link, moments):
-            if phase.collective in self.in_channels and not self._came_within(phase.part, -1, link.end_ps):
+            cost = self.kernels.costs.get((phase.collective, phase.chunk))
+            if cost and 0 <= link.end_ps - link.start_ps - cost["start_ps"] <= self.jitter_ps:
                 yield "had", phase.part
 
-    def _came_within(self, part: Part, after_ps: int, until_ps: int) -> bool:
-        return any(after_ps < message.end_ps <= until_ps for message in self.to_part[part])
+    def _through_signal(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        if self.kernels.signal(self.messages[link.message]):
+            yield from self._through_message(link, moments)
+
+    def _through_latency(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        for what, number in moments:
+            if what == "copied":
+                doing, part = self._doing(number), self.messages[number].for_part
+                ours = (part[0], part[3]) == (link.collective, link.npu)
+                if ours and (doing.copied_ps, doing.handled_ps) == (link.start_ps, link.end_ps):
+                    yield "had", part
+
+    def _through_copying(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        yield from (("copied", number) for number in self._copied_through(link, moments))
+
+    def _through_busy(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        yield from (("kept_busy", number) for number in self._copied_through(link, moments))
+
+    _through_slot_latency = _through_latency
+
+    def _through_slot_copying(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        """Copying, of who then says that a slot is free."""
+        for number in self._copied_through(link, moments):
+            yield from (("copied", number), ("kept_busy", number))
+
+    def _copied_through(self, link: Link, moments: set[Moment]) -> Iterator[int]:
+        """The messages that a kernel copied until a link's end."""
+        for what, number in moments:
+            if what not in ("arrived", "kept_busy"):
+                continue
+            part, before = self.messages[number].for_part, self._doing(number)
+            if (part[0], part[3]) != (link.collective, link.npu):
+                continue
+            if what == "arrived" and before.idle and not before.signal and before.copied_ps == link.end_ps:
+                yield number
+            for other in self.numbers_to_part[part]:
+                doing = self._doing(other)
+                follows = doing.lane == before.lane and doing.step > before.step and not doing.idle
+                if follows and (doing.begin_ps, doing.copied_ps) == (link.start_ps, link.end_ps):
+                    yield other
 
     def _started(self, link: Link, moments: set[Moment]) -> Iterator[Phase]:
         for what, number in moments:

@@ -10,14 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from astra_ns3.frozen import replace
 from astra_ns3.network.instance import unpack_instance
+from astra_ns3.report.explanation.channels import links_to
 from astra_ns3.report.explanation.parts import (
+    BUSY,
     CHANNEL,
     COMPUTE,
+    COPYING,
     ENDPOINT,
+    KERNEL,
+    LATENCY,
     MESSAGE,
     OTHER,
     PHASE,
+    SLOT_COPYING,
+    SLOT_LATENCY,
     STEP,
     STOPPED,
     UPDATE,
@@ -26,7 +34,9 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.run_tables import Tables
 
-_OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE = range(7)
+_OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
+# What it is to who waits for a free slot, what passed at the NPU that has it.
+_OF_SLOTS = {LATENCY: SLOT_LATENCY, COPYING: SLOT_COPYING, BUSY: SLOT_COPYING}
 _KINDS = {"compute": COMPUTE, "work": WORK, "step": STEP}
 
 
@@ -59,6 +69,7 @@ class Causes:
             _OVER: self._of_over,
             _SLOT: self._of_slot,
             _QUEUE: self._of_queue,
+            _FREED: self._of_freed,
         }
 
     @staticmethod
@@ -147,7 +158,7 @@ class Causes:
 
     def _of_ready(self, event: Event) -> Iterator[Cause]:
         """An NPU had handled what it had to, or begun: it sent, or was done with its part."""
-        if self._tables.in_channels(event.what):
+        if self._tables.channels.play(event.what):
             yield from self._of_channel(event)
             return
         yield from self._of_handled(event)
@@ -155,17 +166,39 @@ class Causes:
             yield from self._of_early(event)
 
     def _of_channel(self, event: Event) -> Iterator[Cause]:
-        """The same in a channel, whose kernel copies one message after the other: the last one that had come led on.
+        """The same in a channel, whose kernel copies one message after the other."""
+        tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
+        collective, protocol = unpack_instance(instance)[0], tables.channels.protocol(instance)
+        for handled in tables.handled_in_channel(instance, npu, time_ps):
+            links, first = links_to(handled, npu, collective, protocol)
+            sent = _FREED if first.is_signal else _READY
+            yield Cause(links, Event(sent, first.source, first.start_ps, instance))
+        phase = tables.phase(instance, npu)
+        if phase >= 0 and tables.channels.tell(instance):
+            began_ps = int(tables.phase_start[phase])
+            if 0 <= time_ps - began_ps - tables.channels.start_ps(instance) <= tables.jitter_ps:
+                link = Segment(KERNEL, npu, began_ps, time_ps, collective=collective, protocol=protocol)
+                yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
+        yield from self._of_untold_channel(event)
+
+    def _of_freed(self, event: Event) -> Iterator[Cause]:
+        """An NPU had a slot free again, and said so: what its kernel did before, the sender waited for."""
+        for cause in self._of_channel(event):
+            links = tuple(replace(link, kind=_OF_SLOTS.get(link.kind, link.kind)) for link in cause.links)
+            yield Cause(links, cause.event)
+
+    def _of_untold_channel(self, event: Event) -> Iterator[Cause]:
+        """The same where no table tells what kernels did: the last message that had come led on.
 
         From its arrival on the kernel was busy, with it or with what came before, or the proxy was.
         """
         tables, instance, npu, time_ps = self._tables, event.what, event.npu, event.time_ps
-        collective = unpack_instance(instance)[0]
+        collective, protocol = unpack_instance(instance)[0], tables.channels.protocol(instance)
         message = tables.last_received(instance, npu, time_ps)
         if message >= 0:
             source, start_ps, end_ps = (int(each[message]) for each in (tables.source, tables.start, tables.end))
             links = (
-                Segment(CHANNEL, npu, end_ps, time_ps, collective=collective),
+                Segment(CHANNEL, npu, end_ps, time_ps, collective=collective, protocol=protocol),
                 Segment(MESSAGE, source, start_ps, end_ps, collective=collective, message=message),
             )
             yield Cause(links, Event(_READY, source, start_ps, instance))
@@ -175,7 +208,9 @@ class Causes:
             yield from self._of_unended(event, collective)
             return
         began_ps = int(tables.phase_start[phase])
-        link = Segment(CHANNEL if tables.has_messages else PHASE, npu, began_ps, time_ps, collective=collective)
+        link = Segment(PHASE, npu, began_ps, time_ps, collective=collective)
+        if tables.has_messages:
+            link = Segment(CHANNEL, npu, began_ps, time_ps, collective=collective, protocol=protocol)
         yield Cause((link,), Event(_SLOT, npu, began_ps, phase))
 
     def _of_handled(self, event: Event) -> Iterator[Cause]:

@@ -9,12 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
-from astra_ns3.report.explanation.explanation import Communication, Explanation, Message, different, port_words
+from astra_ns3.report.explanation.explanation import (
+    ChannelTime,
+    Communication,
+    Explanation,
+    Message,
+    different,
+    port_words,
+)
 from astra_ns3.report.explanation.parts import (
     KINDS,
     MESSAGE,
     PARTS,
     PHASE,
+    SIGNAL,
     UNAVOIDABLE,
     WHOLE,
     Segment,
@@ -63,7 +71,7 @@ def explain(
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds = _by_kind(segments)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
-    parts = sum((Counter(each.parts) for each in communications), Counter[str]())
+    parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
     return Explanation(
         subject,
         time_ps,
@@ -72,6 +80,7 @@ def explain(
         segments,
         dict(kinds.most_common()),
         communications,
+        _by_protocol(segments),
         what_ifs(kinds, parts, waited_for_others(segments, messages), Lines.of(metadata, whole=whole), time_ps),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
@@ -143,6 +152,23 @@ def _by_kind(segments: Sequence[Segment]) -> Counter[str]:
         if segment.kind in KINDS:
             kinds[segment.kind] += segment.time_ps
     return kinds
+
+
+def _by_protocol(segments: Sequence[Segment]) -> tuple[ChannelTime, ...]:
+    """Return the time in channels of NCCL, by kind and protocol, the most first."""
+    times = Counter[tuple[str, str]]()
+    for segment in segments:
+        if segment.protocol:
+            times[segment.kind, segment.protocol] += segment.time_ps
+    return tuple(ChannelTime(kind, protocol, ps) for (kind, protocol), ps in times.most_common())
+
+
+def _parts_of_signals(segments: Sequence[Segment], messages: Columns | None) -> Counter[str]:
+    """Return the times of the chain's signals, part by part."""
+    rows = [each.message for each in segments if each.kind == SIGNAL and each.whole]
+    if messages is None or not has_accounts(messages) or not rows:
+        return Counter[str]()
+    return Counter({name: int(messages[name][rows].sum()) for name in PARTS})
 
 
 def _names(run: Records) -> dict[int, str]:

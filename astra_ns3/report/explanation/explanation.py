@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from astra_ns3.config.core.plain import JsonObject
@@ -36,6 +36,15 @@ class Communication:
 
 
 @dataclass(frozen=True)
+class ChannelTime:
+    """What NCCL's channels with a ``protocol`` have of the critical path: of a ``kind`` of :data:`KINDS`."""
+
+    kind: str
+    protocol: str
+    time_ps: int
+
+
+@dataclass(frozen=True)
 class Message:
     """One of the messages that lost most. ``excess_ps``: beyond what it would have taken alone; None: not known."""
 
@@ -63,13 +72,14 @@ class Explanation:
     """Why a run, an iteration or a collective took as long as it did; all times in ps.
 
     ``kinds``: of the critical path that are no messages, by :data:`KINDS`; with ``communications`` they add up to
-    ``time_ps``. ``what_ifs``: how much sooner the end would come, were all else the same. ``npus``: time of the
-    path on each NPU, those with most first. ``ports``: what deciding packets waited there. ``congested``: ports with
-    pauses, marks, drops or long queues; None: without packets nobody counts these. ``missing``: what would tell more.
-    Without the tables of the timeline there is no path: ``segments`` is empty, and ``exposed`` by layer all there is.
-    ``groups``: exposed time by group of NPUs. ``flows``: of a list of flows what run.json has of them. ``report_npu``:
-    the NPU that ``compute_ps``, ``exposed_ps``, ``exposed`` and ``groups`` are of. ``remedy``: what would record what
-    messages waited for; empty if it was. ``floor``: of the run, which is told if the run lies below it.
+    ``time_ps``. ``channels``: those kinds that are of NCCL's channels, by protocol. ``what_ifs``: how much sooner the
+    end would come, were all else the same. ``npus``: time of the path on each NPU, those with most first. ``ports``:
+    what deciding packets waited there. ``congested``: ports with pauses, marks, drops or long queues; None: without
+    packets nobody counts these. ``missing``: what would tell more. Without the tables of the timeline there is no path:
+    ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs. ``flows``:
+    of a list of flows what run.json has of them. ``report_npu``: the NPU that ``compute_ps``, ``exposed_ps``,
+    ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
+    ``floor``: of the run, which is told if the run lies below it.
     """
 
     subject: str
@@ -79,6 +89,7 @@ class Explanation:
     segments: tuple[Segment, ...] = ()
     kinds: Mapping[str, int] = field(default_factory=dict)
     communications: tuple[Communication, ...] = ()
+    channels: tuple[ChannelTime, ...] = ()
     what_ifs: tuple[WhatIf, ...] = ()
     exposed: tuple[tuple[str, int], ...] = ()
     groups: tuple[tuple[str, int], ...] = ()
@@ -107,6 +118,8 @@ class Explanation:
         document = asdict(self)
         document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
+        for each in document["channels"]:
+            each["words"] = KINDS[each["kind"]]
         for name, key in _PAIRS:
             document[name] = [{key: what, "time_ps": ps} for what, ps in getattr(self, name)]
         for message, slow in zip(document["slowest"], self.slowest, strict=True):
@@ -159,7 +172,7 @@ def _path(found: Explanation) -> str:
     if not found.segments:
         return _by_layer(found)
     lines = [f"the chain that determines the end: {counted(len(found.segments), 'link', 'links')}"]
-    rows = [(KINDS[kind], _share(ps, found.time_ps)) for kind, ps in found.kinds.items() if ps]
+    rows = [(words, _share(ps, found.time_ps)) for words, ps in _kinds(found)]
     alike = _alike(found.communications)
     shown, hidden = alike[:MOST_COLLECTIVES], alike[MOST_COLLECTIVES:]
     rows += [(f"messages of {each.name}", _share(each.time_ps, found.time_ps)) for each in shown]
@@ -172,6 +185,16 @@ def _path(found: Explanation) -> str:
         if inner:
             lines += [f"  {each.name}: {counted(each.messages, 'message', 'messages')}", aligned(inner, "    ")]
     return "\n".join(lines)
+
+
+def _kinds(found: Explanation) -> Iterator[tuple[str, int]]:
+    """Yield what the links of the chain that are no messages are called, and their time; in channels by protocol."""
+    for kind, ps in found.kinds.items():
+        by_protocol = [each for each in found.channels if each.kind == kind]
+        for each in by_protocol:
+            yield f"{KINDS[kind]} ({each.protocol})", each.time_ps
+        if ps and not by_protocol:
+            yield KINDS[kind], ps
 
 
 def _by_layer(found: Explanation) -> str:

@@ -18,6 +18,16 @@ COMPUTE, WORK, STEP, UPDATE, ENDPOINT, CHANNEL, MESSAGE, PHASE, STOPPED, OTHER =
     "stopped",
     "other",
 )
+KERNEL, LATENCY, COPYING, BUSY, SIGNAL, SLOT_LATENCY, SLOT_COPYING = (
+    "kernel",
+    "latency",
+    "copying",
+    "busy",
+    "signal",
+    "slot_latency",
+    "slot_copying",
+)
+"""What passes in a channel of NCCL; :data:`CHANNEL` is all of it, where no table tells more."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,8 @@ class Segment:
     """A link of the chain, on ``npu`` (of a message: its source) from ``start_ps`` to ``end_ps``.
 
     ``operation``: the row of operations.parquet that it is about, or -1; ``collective``: the number of the collective,
-    or -1; ``message``: the row of the messages, or -1. ``whole``: False if an end of it was cut off.
+    or -1; ``message``: the row of the messages, or -1. ``whole``: False if an end of it was cut off. ``protocol``: of a
+    channel of NCCL, else empty.
     """
 
     kind: str
@@ -36,6 +47,7 @@ class Segment:
     collective: int = -1
     message: int = -1
     whole: bool = True
+    protocol: str = ""
 
     @property
     def time_ps(self) -> int:
@@ -97,6 +109,13 @@ KINDS: Mapping[str, str] = {
     UPDATE: "updates after collectives",
     ENDPOINT: "NPUs' own delays",
     CHANNEL: "kernels and proxies of NCCL's channels",
+    KERNEL: "start of NCCL's kernels",
+    LATENCY: "latency of NCCL's hops",
+    COPYING: "copying by NCCL's kernels",
+    BUSY: "NCCL's kernels busy with earlier messages",
+    SIGNAL: "waiting for a free slot: signals on their way",
+    SLOT_LATENCY: "waiting for a free slot: latency before its signal",
+    SLOT_COPYING: "waiting for a free slot: copying before its signal",
     STOPPED: "not over when the run was stopped",
     OTHER: "not followed",
 }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS, unpack_instance
+from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
 from astra_ns3.network.run_document import FileDocument
+from astra_ns3.report.explanation.channels import Channels, Handled
 from astra_ns3.report.records import COLLECTIVES, Batch, table_of
 from astra_ns3.report.tables import Numbers, Records, is_of_flows
 from astra_ns3.units import PS_PER_NS
@@ -80,7 +81,6 @@ class Tables:
         self.npus = int(metadata["npus"])
         collectives = list(run.rows(COLLECTIVES))
         self.unended = frozenset(int(row["collective"]) for row in collectives if not row["end_us"])
-        self._in_channels = frozenset(int(row["collective"]) for row in collectives if _by_nccl(row["algorithm"]))
         self.of_graphs = str(metadata["workload"].get("loop", "")).endswith(" graphs")
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
@@ -88,6 +88,7 @@ class Tables:
         self._read_operations(operations.whole(_OPERATION_COLUMNS))
         self._read_phases(phases.whole(_PHASE_COLUMNS))
         self.messages = messages_of(run)
+        self.channels = Channels(run, self.messages)
         self._read_messages()
 
     def _read_system(self, system: FileDocument) -> None:
@@ -276,9 +277,13 @@ class Tables:
             and any(who == npu and when <= time_ps for who, when, _ in self.posts(int(self.phase_collective[row])))
         ]
 
-    def in_channels(self, instance: int) -> bool:
-        """Whether a channel of a collective library plays an instance, whose kernels nobody recorded."""
-        return unpack_instance(instance)[0] in self._in_channels
+    def handled_in_channel(self, instance: int, npu: int, time_ps: int) -> Sequence[Handled]:
+        """What a channel's kernel on an NPU had handled then; nothing where no table tells."""
+        phase = self.phase(instance, npu)
+        if phase < 0 or not self.channels.tell(instance):
+            return ()
+        received, began_ps = self._received.rows(self.part(instance, npu)), int(self.phase_start[phase])
+        return self.channels.handled_at(instance, npu, began_ps, received, time_ps)
 
     def last_received(self, instance: int, npu: int, time_ps: int) -> int:
         """The message of a part that came last until then, or -1."""
@@ -293,10 +298,6 @@ class Tables:
         rows = self._phase_of_instance.rows(instance)
         members: list[int] = self.phase_npu[rows[self.phase_end[rows] == time_ps]].tolist()
         return members
-
-
-def _by_nccl(algorithm: str) -> bool:
-    return algorithm.startswith("nccl ")
 
 
 def _instances(table: Columns) -> Numbers:

@@ -21,6 +21,7 @@ from astra_ns3.report.explanation.parts import (
     OTHER,
     PACED_BY_LINES,
     QUEUES,
+    SIGNAL,
     WHAT_IFS,
     Segment,
 )
@@ -136,7 +137,8 @@ def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> 
     if messages is None or not has_accounts(messages):
         return 0
     waits_ps = np.sum([messages[name] for name in NIC_WAITS], axis=0)
-    rows = [each.message for each in segments if each.kind == MESSAGE and each.whole and waits_ps[each.message]]
+    sent = (each for each in segments if each.kind in (MESSAGE, SIGNAL))
+    rows = [each.message for each in sent if each.whole and waits_ps[each.message]]
     order = np.argsort(messages["source"], kind="stable")
     sources = messages["source"][order]
     numbers, of_message = np.unique(messages["collective"], return_inverse=True)
