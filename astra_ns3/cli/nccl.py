@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
 from astra_ns3.cli.completion import PICTURES, files, words
 from astra_ns3.cli.help import Command, CommandGroup, help_alone
-from astra_ns3.cli.output import folder_for, log_warnings, show
+from astra_ns3.cli.output import folder_for, log_warnings, show, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import ends_in, located, refuse
 from astra_ns3.nccl.servers import SERVERS, parse_servers
@@ -208,6 +208,7 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
     from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
 
     found = machine_of(**machine)
+    _warn(found.table.warnings)
     rows = found.bench(name, sizes, seed)
     choices = what_if(found, name, rows, seed) if others else []
     if as_json:
@@ -242,7 +243,9 @@ def _measure_pairs(
     if output:
         check_pairs_file(output)
         check_free(output, overwrite=overwrite)
-    pairs = measure_pairs(machine_of(**machine), name, size, seed)
+    found = machine_of(**machine)
+    _warn(found.table.warnings)
+    pairs = measure_pairs(found, name, size, seed)
     if output:
         with folder_for(output):
             write_pairs(pairs, output)
@@ -279,14 +282,14 @@ def compare_command(
     LOG is what a program of nccl-tests printed, or its rows as CSV. Below the rows stand mean errors, which part of the
     time differs, and from which size on the ratio isn't within 0.8 to 1.25.
     """
-    from astra_ns3.experiments.nccl.comparison import compare_with, comparison_document, comparison_text
+    from astra_ns3.experiments.nccl.comparison import compare_with, comparison_document, comparison_text, warnings_of
 
     found = _measured(log, servers, gpus, nccl_version, machine)
+    _warn(warnings_of(found))
     compared = compare_with(*found, seed)
     if as_json:
         show(json.dumps(comparison_document(compared), indent=2))
         return
-    log_warnings(*found[0].warnings)
     show(comparison_text(compared))
 
 
@@ -321,6 +324,7 @@ def fit_command(
     Both are medians over rows, with quartiles. What the logs can't tell is said. The errors of each log are printed
     without the fit and with it.
     """
+    from astra_ns3.experiments.nccl.comparison import warnings_of
     from astra_ns3.experiments.nccl.fit import fit_logs, logs_fit_document, logs_fit_text
 
     if len(servers) not in (1, len(logs)):
@@ -331,9 +335,9 @@ def fit_command(
         ends_in("a fit's file", output, (".yaml", ".yml"))
         check_free(output, overwrite=overwrite)
     each = servers * len(logs) if len(servers) == 1 else servers
-    found = fit_logs(
-        [_measured(log, one, gpus, nccl_version, machine) for log, one in zip(logs, each, strict=True)], seed
-    )
+    measured = [_measured(log, one, gpus, nccl_version, machine) for log, one in zip(logs, each, strict=True)]
+    _warn(warnings_of(*measured))
+    found = fit_logs(measured, seed)
     if output:
         with folder_for(output), whole_file(output) as partial:
             partial.write_text(found.text, encoding="utf-8")
@@ -341,6 +345,11 @@ def fit_command(
         show(json.dumps({**logs_fit_document(found), **({"written": output} if output else {})}, indent=2))
     else:
         show("\n".join([logs_fit_text(found), *([f"written to {output}"] if output else [])]))
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    show_logs("warning")
+    log_warnings(*warnings)
 
 
 def _measured(

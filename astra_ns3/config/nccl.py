@@ -121,9 +121,22 @@ class NcclConfig(ConfigModel):
         return parse_environment(self.environment)
 
     @property
-    def rules(self) -> Version:
+    def parsed_version(self) -> Version:
         """The version."""
         return parse_version(self.version)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is asked for and isn't done, each one line."""
+        version, variables, words = self.parsed_version, self.variables, list[str]()
+        if not version.is_known:
+            nearest = "{}.{}".format(*version.rules)
+            words.append(f"key 'nccl.version': the rules of {version} aren't known; those of {nearest} decide")
+        if variables.collnet_enable:
+            words.append("key 'nccl': NCCL_COLLNET_ENABLE needs switches that reduce, which no network file has")
+        if variables.without_effect:
+            words.append(f"key 'nccl': without effect here: {', '.join(variables.without_effect)}")
+        return tuple(words)
 
     @property
     def servers(self) -> tuple[int, ...]:

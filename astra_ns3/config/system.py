@@ -220,12 +220,7 @@ class SystemConfig(ConfigModel):
             words.append(
                 "key 'track-local-mem': changes no time, and the trace of memory that ASTRA-sim 2 writes isn't written"
             )
-        if self.nccl is not None and not self.nccl.rules.is_known:
-            nearest = "{}.{}".format(*self.nccl.rules.rules)
-            words.append(
-                f"key 'nccl.version': the rules of {self.nccl.version} aren't known; those of {nearest} decide"
-            )
-        return tuple(words)
+        return (*words, *(() if self.nccl is None else self.nccl.warnings))
 
     @property
     def scaled_endpoint_delay_ns(self) -> int:

@@ -54,9 +54,9 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "nthreads": (2 * _WARP, 512),
     "p2p_net_chunksize": _BUFFER,
     "pat_enable": (0, 2),
-    "ib_adaptive_routing": (0, 1),
 }
-# Logging, start-up, memory handles, which device or address is taken, and what kernels of one's own use (GIN, RMA).
+# Logging, start-up, memory handles, which device or address is taken, what kernels of one's own use (GIN, RMA), and
+# adaptive routing, which is the network file's.
 _WITHOUT_EFFECT = frozenset(
     re.findall(
         r"\S+",
@@ -67,8 +67,9 @@ _WITHOUT_EFFECT = frozenset(
     DEBUG_TIMESTAMP_LEVELS DESYNC_DEBUG DEV_API_JIT DISABLE_MEM_MANAGER DMABUF_ENABLE ENABLE_VERSION_CHECK ENV_PLUGIN
     GDAKI_USE_RELIABLE_DB GIN_ENABLE GIN_ERROR_QUERY_SEC GIN_GDAKI_MAX_DEST_RD_ATOMIC GIN_GDAKI_MAX_QP_RD_ATOMIC
     GIN_GDAKI_NIC_HANDLER GIN_GDAKI_QP_DEPTH GIN_IB_TC GIN_NCONNECTIONS GIN_PLUGIN GIN_PLUGIN_REF_COUNT
-    GIN_PROXY_QUEUE_SIZE GIN_TYPE GRAPH_DUMP_FILE GRAPH_DUMP_FILE_RANK HOSTID IBVERBS_LIB IB_ADDR_FAMILY IB_ADDR_RANGE
-    IB_ECE_ENABLE IB_GID_INDEX IB_HCA IB_MQP_RETRY_ALL IB_MQP_RETRY_CNT IB_MQP_RETRY_SLEEP_MSEC IB_PKEY
+    GIN_PROXY_QUEUE_SIZE GIN_TYPE GRAPH_DUMP_FILE GRAPH_DUMP_FILE_RANK HOSTID IBVERBS_LIB IB_ADAPTIVE_ROUTING
+    IB_ADDR_FAMILY IB_ADDR_RANGE IB_ECE_ENABLE IB_GID_INDEX IB_HCA IB_MQP_RETRY_ALL IB_MQP_RETRY_CNT
+    IB_MQP_RETRY_SLEEP_MSEC IB_PKEY
     IB_RESILIENCY_PORT_FAILOVER_MAX_ATTEMPTS IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY
     IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_INTERVAL
     IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_SIZE IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE
@@ -130,7 +131,7 @@ class Environment:
     """What is set; None: not set, so NCCL decides. A field is the variable in small letters, without ``NCCL_``.
 
     ``algo`` and ``proto`` are lists as NCCL reads them, see :meth:`lists`. ``without_effect``: the variables that were
-    set and change nothing here, by their full names.
+    set and change nothing here, by their full names; those set to NCCL's own default are done and don't count.
     """
 
     algo: str | None = None
@@ -151,7 +152,6 @@ class Environment:
     nthreads: int | None = None
     p2p_net_chunksize: int | None = None
     pat_enable: int | None = None
-    ib_adaptive_routing: int | None = None
     without_effect: tuple[str, ...] = ()
 
     def lists(self, kind: Kind, function: str, names: Sequence[str] | None = None) -> tuple[str, ...] | None:
@@ -224,8 +224,7 @@ def parse_environment(variables: Mapping[str, Value], where: Location = "") -> E
         elif field == _LEVEL:
             level = _level(value, at)
         else:
-            _check_effect(name, value, where)
-            without_effect.append(name)
+            without_effect += [name] if _has_no_effect(name, value, where) else []
     _check_order(numbers, where)
     algo, proto = texts.get("algo"), texts.get("proto")
     return Environment(algo, proto, net_gdr_level=level, without_effect=tuple(without_effect), **numbers)
@@ -239,10 +238,13 @@ def _field(name: str, where: Location) -> str:
     raise wrong(f"found {name!r}, expected a variable of NCCL such as NCCL_ALGO{nearest(name, known)}", where)
 
 
-def _check_effect(name: str, value: Value, where: Location) -> None:
+def _has_no_effect(name: str, value: Value, where: Location) -> bool:
+    """Return whether a variable changes nothing here, but may where NCCL runs; refuse it if it would change times."""
     short = name.removeprefix(_PREFIX)
-    if short in _WITHOUT_EFFECT or str(value) == _NOT_MODELLED[short] != "":
-        return
+    if short in _WITHOUT_EFFECT:
+        return True
+    if str(value) == _NOT_MODELLED[short] != "":
+        return False
     default, instead = _NOT_MODELLED[short], _INSTEAD.get(short, "leave it out")
     also = f" or set it to {default}, NCCL's default" if default else ""
     raise wrong(f"{name} is not modelled and would change times, found {value!r}; {instead}{also}", where)

@@ -121,7 +121,7 @@ class _GroupPlan:
             config.built,
             servers=len(of_server),
             gpus_per_server=max(of_server.values()),
-            version=config.rules,
+            version=config.parsed_version,
             # Servers with unlike numbers of members: NCCL's search isn't followed there.
             environment=environment if self._is_even else replace(environment, algo="Ring"),
             sockets=config.has_sockets,

@@ -178,3 +178,41 @@ def test_a_run_s_messages_are_those_that_validate_foresees(tmp_path: Path) -> No
         played = command("run", *words, "--backend", backend, "--json").json
         assert played["messages"] == foreseen["messages"] > 0
         assert played["complete"]
+
+
+def test_what_changes_nothing_is_said_by_validate_and_run_and_stays_with_the_run(tmp_path: Path) -> None:
+    system = "collectives: nccl\nnccl: {version: '2.40', NCCL_COLLNET_ENABLE: 1, NCCL_DEBUG: INFO, NCCL_IB_HCA: a}\n"
+    words, out = _files(tmp_path, system), tmp_path / "out"
+    said = [
+        f"{tmp_path / 'system.yaml'}: key 'nccl{words}"
+        for words in (
+            ".version': the rules of 2.40 aren't known; those of 2.30 decide",
+            "': NCCL_COLLNET_ENABLE needs switches that reduce, which no network file has",
+            "': without effect here: NCCL_DEBUG, NCCL_IB_HCA",
+        )
+    ]
+    lines = [f"astra-ns3: warning: {words}" for words in said]
+    assert command("validate", *words).err.splitlines() == lines
+    finished = command("run", *words, "--backend", "flow", "--output", str(out))
+    assert (finished.status, finished.err.splitlines()[:3]) == (0, lines)
+    assert json.loads((out / "run.json").read_text(encoding="utf-8"))["warnings"] == said
+
+
+def test_what_changes_nothing_is_said_by_every_command_of_nccl(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    head = "size_bytes,oop_time_us,oop_algbw_GBps,oop_busbw_GBps,ip_time_us,ip_algbw_GBps,ip_busbw_GBps"
+    rows = "".join(f"{size},{20 + size / 1024},,,,,\n" for size in (8, 1024, 2048))
+    log.write_text(f"# all_reduce; 2 GPUs; NCCL 2.12.12\n{head}\n{rows}", encoding="utf-8")
+    machine = ("--servers", "2xhgx-h100", "--gpus", "1")
+    sets = ("--set", "NCCL_DEBUG=INFO", "--set", "NCCL_IB_TIMEOUT=22")
+    without = "astra-ns3: warning: key 'nccl': without effect here: NCCL_DEBUG, NCCL_IB_TIMEOUT"
+    old = "astra-ns3: warning: key 'nccl.version': the rules of 2.12 aren't known; those of 2.18 decide"
+    alone = ("nccl", "sendrecv", *machine, *sets, "-e", "8", "--json")
+    assert command(*alone).err.splitlines() == [without]
+    assert command(*alone, "--pairs").err.splitlines() == [without]
+    compared = command("nccl", "compare", str(log), *machine, *sets, "--json")
+    assert compared.err.splitlines() == [old, without]
+    assert [f"astra-ns3: warning: {words}" for words in compared.json["warnings"]] == [old, without]
+    fitted = command("nccl", "fit", str(log), *machine, *sets, "--json")
+    assert fitted.err.splitlines() == [old, without]
+    assert fitted.json["warnings"] == compared.json["warnings"]

@@ -58,6 +58,12 @@ def check_operation(log: Log) -> None:
     refuse(log.collective not in OPERATIONS, f"found {log.collective}, expected a log of {played}", log.path)
 
 
+def warnings_of(*measured: tuple[Log, Machine]) -> tuple[str, ...]:
+    """Return what to warn of in logs and in NCCL's settings, each once."""
+    words = (words for log, machine in measured for words in (*log.warnings, *machine.table.warnings))
+    return tuple(dict.fromkeys(words))
+
+
 def compare_with(log: Log, machine: Machine, seed: int = 1) -> LogComparison:
     """Play what the log has measured. Raises InputError."""
     check_operation(log)
@@ -127,7 +133,7 @@ def comparison_document(one: LogComparison) -> dict[str, Json]:
         "parts": parts,
         "differs": compared.differs,
         "parts_at_bytes": one.parts_at,
-        "warnings": list(one.log.warnings),
+        "warnings": list(warnings_of((one.log, one.machine))),
     }
 
 

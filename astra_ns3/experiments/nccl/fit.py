@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.nccl.bench import BenchRow
-from astra_ns3.experiments.nccl.comparison import check_operation, compare_with, errors_of
+from astra_ns3.experiments.nccl.comparison import check_operation, compare_with, errors_of, warnings_of
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.fitting import EFFICIENCIES, Fit, FitRow, Fitted, fit, fit_text, parse_fit
@@ -30,6 +30,7 @@ class LogsFit:
     fit: Fit
     before: tuple[Errors, ...]
     after: tuple[Errors, ...]
+    warnings: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -51,7 +52,7 @@ def fit_logs(measured: Sequence[Measured], seed: int = 1) -> LogsFit:
     after = tuple(
         errors_of(compare_with(log, machine.with_keys(keys), seed).compared.rows) for log, machine in measured
     )
-    return LogsFit(server, tuple(log for log, _ in measured), found, before, after)
+    return LogsFit(server, tuple(log for log, _ in measured), found, before, after, warnings_of(*measured))
 
 
 class _Played:
@@ -137,6 +138,7 @@ def logs_fit_document(found: LogsFit) -> dict[str, Json]:
         "not_told": list(found.fit.refused),
         "keys": parse_fit(found.text),
         "logs": logs,
+        "warnings": list(found.warnings),
     }
 
 

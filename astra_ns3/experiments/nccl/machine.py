@@ -45,8 +45,8 @@ class Machine:
     @property
     def communicator(self) -> Communicator:
         """All GPUs, as NCCL's tuner sees them."""
-        sockets = has_sockets(self.network)
-        return Communicator(self.server, self.servers, self.gpus, self.table.rules, self.table.variables, sockets)
+        table, sockets = self.table, has_sockets(self.network)
+        return Communicator(self.server, self.servers, self.gpus, table.parsed_version, table.variables, sockets)
 
     def with_keys(self, keys: Mapping[str, Json]) -> Machine:
         """Return the same with other keys besides. Raises InputError."""

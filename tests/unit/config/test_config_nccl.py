@@ -35,7 +35,7 @@ def test_absent_keys_have_defaults(tmp_path: Path) -> None:
 
 def test_keys_arrive(tmp_path: Path) -> None:
     found = table(tmp_path, "version: 2.26, server: dgx-h100, host-overhead: 3.5, nic-efficiency: 0.9, channels: each")
-    assert (str(found.rules), found.server) == ("2.26", "dgx-h100")
+    assert (str(found.parsed_version), found.server) == ("2.26", "dgx-h100")
     assert (found.host_overhead_us, found.nic_efficiency, found.channels) == (3.5, 0.9, "each")
 
 
@@ -50,7 +50,7 @@ def test_variables_stand_beside_the_keys_or_in_a_table_of_their_own(tmp_path: Pa
 @pytest.mark.parametrize("text", ["2.26", "'2.26'", "2.26.2", "22602", "'2.30'", "v2.30.7-1"])
 def test_versions_are_taken_as_text_or_numbers(tmp_path: Path, text: str) -> None:
     minor = 30 if "30" in text else 26
-    assert table(tmp_path, f"version: {text}").rules.minor == minor
+    assert table(tmp_path, f"version: {text}").parsed_version.minor == minor
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,24 @@ def test_the_table_has_no_effect_on_other_collectives(tmp_path: Path) -> None:
 def test_other_collectives_still_need_their_keys(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="key 'scheduling-policy' is missing"):
         read(tmp_path, "collectives: astra-sim\n")
+
+
+def test_what_is_asked_for_and_is_not_done_is_one_line_each(tmp_path: Path) -> None:
+    words = "version: '2.31', NCCL_COLLNET_ENABLE: 1, NCCL_DEBUG: INFO, NCCL_IB_HCA: mlx5, NCCL_IB_ADAPTIVE_ROUTING: 1"
+    expected = (
+        "key 'nccl.version': the rules of 2.31 aren't known; those of 2.30 decide",
+        "key 'nccl': NCCL_COLLNET_ENABLE needs switches that reduce, which no network file has",
+        "key 'nccl': without effect here: NCCL_DEBUG, NCCL_IB_HCA, NCCL_IB_ADAPTIVE_ROUTING",
+    )
+    assert table(tmp_path, words).warnings == expected
+    assert read(tmp_path, f"collectives: nccl\nnccl: {{{words}}}\n").warnings == expected
+
+
+def test_what_is_done_is_no_warning(tmp_path: Path) -> None:
+    """Also NCCL's own defaults of what isn't modelled, and versions under any of their names."""
+    words = "version: 22602, NCCL_ALGO: Ring, NCCL_COLLNET_ENABLE: 0, NCCL_IB_DISABLE: 0, NCCL_DEBUG: ''"
+    assert table(tmp_path, words).warnings == ()
+    assert read(tmp_path, "collectives: nccl\n").warnings == ()
 
 
 def test_systems_with_variables_can_be_looked_up(tmp_path: Path) -> None:
