@@ -12,8 +12,8 @@ from functools import cache
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import unknown, wrong
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import ALGORITHMS, MAX_DIRECT_HEADS, MAX_NVLS_HEADS, PROTOCOLS, Algorithm, Protocol
-from astra_ns3.nccl.graphs import Graph, graph_of, has_collnet, has_nvls
+from astra_ns3.nccl.constants import ALGORITHMS, MAX_NVLS_HEADS, PROTOCOLS, Algorithm, Protocol
+from astra_ns3.nccl.graphs import Graph, graph_of, has_nvls
 from astra_ns3.nccl.links import PATH_TYPES, PathType
 
 FUNCTIONS: dict[CollectiveKind, str] = {
@@ -83,7 +83,7 @@ def _algorithms(communicator: Communicator, kind: CollectiveKind) -> frozenset[s
     names = ALGORITHMS if rules >= (2, 23) else ALGORITHMS[:-1]
     found = frozenset(names) if text is None else listed(text, kind, names, "NCCL_ALGO", rules)
     only_collnet = not found & {"Ring", "Tree", "NVLS", "NVLSTree"}
-    if rules < _NO_FALLBACK and only_collnet and not has_collnet(communicator):
+    if rules < _NO_FALLBACK and only_collnet:
         found |= {"Ring", "Tree"}
     always_ring = rules < (2, 19) and kind is not CollectiveKind.ALL_REDUCE
     return found | {"Ring"} if always_ring else found
@@ -117,13 +117,11 @@ def graph_for(communicator: Communicator, algorithm: Algorithm) -> Graph:
         return graph_of(communicator, "tree")
     if algorithm in ("NVLS", "NVLSTree"):
         return graph_of(communicator, "nvls")
-    if algorithm == "CollNetDirect":
-        return graph_of(communicator, "collnet_direct")
-    return graph_of(communicator, "collnet_chain" if algorithm == "CollNetChain" else "ring")
+    return graph_of(communicator, "ring")
 
 
 def possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algorithm) -> bool:
-    """Return whether NCCL has an algorithm for a collective on these servers."""
+    """Return whether NCCL has an algorithm for a collective on these servers, whose switches don't reduce (CollNet)."""
     parted, rules = kind in _PARTED, communicator.version.rules
     if algorithm == "Ring":
         return True
@@ -132,38 +130,19 @@ def possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algori
     if algorithm == "PAT":
         one_gpu = communicator.gpus_per_server == 1 and communicator.servers > 1
         return parted and one_gpu and rules >= (2, 23) and communicator.environment.pat_enable != 0
-    if not (parted or kind is CollectiveKind.ALL_REDUCE):
-        return False
-    if algorithm.startswith("NVLS"):
-        return _nvls_possible(communicator, parted, algorithm)
-    return _collnet_possible(communicator, parted, algorithm)
+    return algorithm in ("NVLS", "NVLSTree") and _nvls_possible(communicator, kind, algorithm)
 
 
-def _nvls_possible(communicator: Communicator, parted: bool, algorithm: Algorithm) -> bool:
+def _nvls_possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algorithm) -> bool:
+    """Return whether switches in a server may reduce; NVLS of several servers needs CollNet between them."""
     rules, several = communicator.version.rules, communicator.servers > 1
     graph = graph_of(communicator, "nvls")
     if not has_nvls(communicator) or not graph.channels or (graph.channels < 2 and rules >= (2, 28)):
         return False
-    if algorithm == "NVLSTree":
-        return several and not parted
-    if several and not has_collnet(communicator):
-        return False
-    if not parted:
-        return True
-    all_heads = not several or graph.channels == communicator.gpus_per_server
-    known = rules >= (2, 27) or (rules >= (2, 19) and not several)
-    return known and all_heads and communicator.gpus_per_server <= MAX_NVLS_HEADS
-
-
-def _collnet_possible(communicator: Communicator, parted: bool, algorithm: Algorithm) -> bool:
-    if not has_collnet(communicator) or communicator.gpus_per_server > MAX_DIRECT_HEADS:
-        return False
-    if algorithm == "CollNetChain":
-        return not parted and graph_of(communicator, "collnet_chain").channels > 0
-    graph = graph_of(communicator, "collnet_direct")
-    if not graph.channels or not communicator.server.switched:
-        return False
-    return not parted or (communicator.version.rules >= (2, 20) and graph.channels >= communicator.gpus_per_server)
+    if kind is CollectiveKind.ALL_REDUCE:
+        return several == (algorithm == "NVLSTree")
+    alone = algorithm == "NVLS" and not several
+    return kind in _PARTED and alone and rules >= (2, 19) and communicator.gpus_per_server <= MAX_NVLS_HEADS
 
 
 def _protocol_fits(

@@ -108,10 +108,6 @@ def links_of(communicator: Communicator) -> Links:
     )
 
 
-_LEVELS: dict[str, PathType] = {"LOC": "LOC", "PIX": "PIX", "PXB": "PXB", "PHB": "PHB", "SYS": "SYS"}
-_OLD_LEVELS: tuple[PathType, ...] = ("LOC", "PIX", "PXB", "PHB", "SYS", "SYS")
-
-
 def _near(server: Server, rules: Rules) -> PathType:
     """Return the path from a GPU to the NIC next to it; Grace's, over NVLink-C2C and the CPU, is P2C since 2.27."""
     types: dict[Reach, PathType] = {"pix": "PIX", "pxb": "PXB", "phb": "PHB", "sys": "SYS"}
@@ -123,11 +119,7 @@ def _near(server: Server, rules: Rules) -> PathType:
 
 def _gpu_direct(communicator: Communicator, near: PathType) -> bool:
     """Return whether GPUDirect reaches the nearest NIC: by default over at most P2C, else NCCL_NET_GDR_LEVEL."""
-    level = communicator.environment.net_gdr_level
-    farthest: PathType = "P2C"
-    if level is not None:
-        number = int(level) if level.isdigit() else -1
-        farthest = _OLD_LEVELS[min(number, 5)] if number >= 0 else _LEVELS.get(level.upper(), "P2C")
+    farthest: PathType = communicator.environment.net_gdr_level or "P2C"
     return PATH_TYPES.index(near) <= PATH_TYPES.index(farthest)
 
 
