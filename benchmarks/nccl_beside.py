@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from nccl_tables import Case
+from nccl_tables import Case, read_case
 
 from astra_ns3.experiments.nccl.bench import OPERATIONS
-from astra_ns3.experiments.nccl.machine import machine_of
-from astra_ns3.nccl.choices import FUNCTIONS
-from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.comparing import LARGE_BYTES
-from astra_ns3.nccl.logs import bus_factor, read_log
-from astra_ns3.nccl.servers import parse_servers
+from astra_ns3.nccl.constants import FUNCTIONS
+from astra_ns3.nccl.logs import bus_factor
 from astra_ns3.nccl.tuning import believed_us
-from astra_ns3.nccl.version import parse_version
 
 
 @dataclass(frozen=True)
@@ -54,16 +50,11 @@ class Table:
 
 def played(case: Case, folder: Path) -> Table:
     """Play a table on the flow backend."""
-    path = folder / f"{case.name}.csv"
-    log = read_log(path)
-    rows = [row for row in log.rows if row.size_bytes > 0]
-    sizes = [row.size_bytes for row in rows]
-    machine = machine_of(case.servers, case.gpus, None, case.version, case.keys)
-    count, server = parse_servers(case.servers)
-    who = Communicator(server, count, case.gpus, parse_version(case.version), machine.table.variables)
+    log, machine = read_case(case, folder)
+    who = machine.communicator
     kind, factor = OPERATIONS[log.collective], bus_factor(log.collective, who.ranks)
-    found = machine.bench(log.collective, sizes)
-    head = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+    found = machine.bench(log.collective, [row.size_bytes for row in log.rows])
+    head = Path(log.path).read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
     setting, _, source = head.partition("source")
     return Table(
         case.name,
@@ -85,7 +76,7 @@ def played(case: Case, folder: Path) -> Table:
                 one.binds,
                 one.share,
             )
-            for row, one in zip(rows, found, strict=True)
+            for row, one in zip(log.rows, found, strict=True)
         ),
     )
 

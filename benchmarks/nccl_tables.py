@@ -9,20 +9,19 @@ place where measured so, below 128 MiB and from there on.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
-from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.experiments.nccl.machine import machine_of
-from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.comparing import LARGE_BYTES
-from astra_ns3.nccl.logs import read_log
-from astra_ns3.nccl.servers import parse_servers
-from astra_ns3.nccl.tuning import believed_us
-from astra_ns3.nccl.version import parse_version
+from astra_ns3.experiments.nccl.comparison import compare_with, comparison_text
+from astra_ns3.experiments.nccl.machine import Machine, machine_of
+from astra_ns3.frozen import replace
+from astra_ns3.nccl.comparing import Errors, errors_of
+from astra_ns3.nccl.logs import Log, read_log
+
+CLUSTER = "cluster-h100-{}_c01_n{}g{}"
+POLARIS = "a100-slingshot-{}_polaris_n{}g4_nccl2_{}_2024-04-29-{}"
 
 
 class Case(NamedTuple):
@@ -59,61 +58,47 @@ CASES = (
     Case("allgather_a3mega_2n16g_TCPXO", "2xa3-mega", 8, "2.21"),
     Case("alltoall_h20_2n4g_RoCE", "2xh20", 2, "2.26"),
     *(
-        Case(f"cluster-h100-{operation}_single-node_c01_n1g{gpus}", "1xhgx-h100", gpus, "2.29")
-        for operation in ("all_gather", "all_reduce", "alltoall", "reduce_scatter", "sendrecv")
-        for gpus in (4, 8)
+        Case(CLUSTER.format(f"{operation}_{kind}", servers, gpus), f"{servers}xhgx-h100", gpus, "2.29")
+        for operation, kind, servers, each in (
+            *((name, "single-node", 1, (4, 8)) for name in ("all_gather", "all_reduce", "alltoall")),
+            *((name, "single-node", 1, (4, 8)) for name in ("reduce_scatter", "sendrecv")),
+            ("all_reduce", "multi-node", 10, (1, 2, 4, 8)),
+            ("sendrecv", "multi-node", 10, (1, 8)),
+            ("alltoall", "pairwise", 2, (8,)),
+            ("sendrecv", "pairwise", 2, (1, 8)),
+        )
+        for gpus in each
     ),
-    *(Case(f"cluster-h100-all_reduce_multi-node_c01_n10g{gpus}", "10xhgx-h100", gpus, "2.29") for gpus in (1, 2, 4, 8)),
-    *(Case(f"cluster-h100-sendrecv_multi-node_c01_n10g{gpus}", "10xhgx-h100", gpus, "2.29") for gpus in (1, 8)),
-    Case("cluster-h100-alltoall_pairwise_c01_n2g8", "2xhgx-h100", 8, "2.29"),
-    Case("cluster-h100-sendrecv_pairwise_c01_n2g1", "2xhgx-h100", 1, "2.29"),
-    Case("cluster-h100-sendrecv_pairwise_c01_n2g8", "2xhgx-h100", 8, "2.29"),
-    Case("a100-slingshot-all_reduce_polaris_n2g4_nccl2_18_2024-04-29-18-41-24_setup4", "2xa100-slingshot", 4, "2.18"),
-    Case("a100-slingshot-all_reduce_polaris_n2g4_nccl2_21_2024-04-29-19-08-14_setup4", "2xa100-slingshot", 4, "2.21"),
-    Case("a100-slingshot-all_reduce_polaris_n8g4_nccl2_21_2024-04-29-21-23-48_setup4", "8xa100-slingshot", 4, "2.21"),
-    Case("a100-slingshot-alltoall_polaris_n2g4_nccl2_21_2024-04-29-19-08-14_setup5", "2xa100-slingshot", 4, "2.21"),
+    *(
+        Case(POLARIS.format(operation, servers, minor, time), f"{servers}xa100-slingshot", 4, f"2.{minor}")
+        for operation, servers, minor, time in (
+            ("all_reduce", 2, 18, "18-41-24_setup4"),
+            ("all_reduce", 2, 21, "19-08-14_setup4"),
+            ("all_reduce", 8, 21, "21-23-48_setup4"),
+            ("alltoall", 2, 21, "19-08-14_setup5"),
+        )
+    ),
 )
-_KINDS = {
-    "all_reduce": CollectiveKind.ALL_REDUCE,
-    "all_gather": CollectiveKind.ALL_GATHER,
-    "reduce_scatter": CollectiveKind.REDUCE_SCATTER,
-}
 
 
-def _error(pairs: Sequence[tuple[float, float]]) -> str:
-    return f"{sum(abs(ours / measured - 1) for ours, measured in pairs) / len(pairs):6.1%}" if pairs else "     -"
-
-
-def _halves(sizes: Sequence[int], ours: Sequence[float], measured: Sequence[float]) -> str:
-    rows = list(zip(sizes, ours, measured, strict=True))
-    below = [(one, other) for size, one, other in rows if size < LARGE_BYTES]
-    above = [(one, other) for size, one, other in rows if size >= LARGE_BYTES]
-    return f"{_error(below)} {_error(above)}"
+def read_case(case: Case, folder: Path, backend: str = "flow") -> tuple[Log, Machine]:
+    """Return a table's rows with bytes, and the machine that it was measured on."""
+    log = read_log(folder / f"{case.name}.csv")
+    machine = machine_of(case.servers, case.gpus, None, case.version, case.keys, backend)
+    return replace(log, rows=tuple(row for row in log.rows if row.size_bytes > 0)), machine
 
 
 def play(case: Case, folder: Path, backend: str, *, shown: bool) -> str:
     """Return the line of a table."""
-    log = read_log(folder / f"{case.name}.csv")
-    rows = [row for row in log.rows if row.size_bytes > 0]
-    sizes, measured = [row.size_bytes for row in rows], [row.measured_us for row in rows]
-    machine = machine_of(case.servers, case.gpus, None, case.version, case.keys, backend)
-    found = machine.bench(log.collective, sizes)
-    ours = [row.time_us for row in found]
-    count, server = parse_servers(case.servers)
-    who = Communicator(server, count, case.gpus, parse_version(case.version), machine.table.variables)
-    kind = _KINDS.get(log.collective)
-    line = f"{case.name[:60]:60} {_halves(sizes, ours, measured)}"
-    if kind is not None:
-        line += "  baseline " + _halves(sizes, [believed_us(who, kind, size) for size in sizes], measured)
-    if shown:
-        for row, one in zip(rows, found, strict=True):
-            base = "" if kind is None else f" baseline {believed_us(who, kind, row.size_bytes):10.1f}"
-            line += (
-                f"\n  {row.size_bytes:12} measured {row.measured_us:10.1f} ours {one.time_us:10.1f} "
-                f"({one.time_us / row.measured_us:5.2f}){base} busbw {one.bus_gbytes_per_s:7.1f} {one.algorithm} "
-                f"{one.protocol} {one.channels} {one.binds} {one.share:.0%}"
-            )
-    return line
+    found = compare_with(*read_case(case, folder, backend))
+    line = f"{case.name[:60]:60} {_errors(found.compared.errors)}"
+    if found.baseline is not None:
+        line += f"  baseline {_errors(errors_of(found.baseline))}"
+    return f"{line}\n{comparison_text(found)}" if shown else line
+
+
+def _errors(errors: Errors) -> str:
+    return " ".join("     -" if error is None else f"{error:6.1%}" for error in errors)
 
 
 @click.command()

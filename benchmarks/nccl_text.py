@@ -9,6 +9,7 @@ from tempfile import NamedTemporaryFile
 
 import yaml
 from nccl_beside import Row, Table, size_text
+from nccl_tables import CLUSTER, POLARIS
 
 from astra_ns3.experiments.nccl.bench import BenchRow
 from astra_ns3.experiments.nccl.machine import machine_of
@@ -18,8 +19,6 @@ from astra_ns3.nccl.logs import read_log
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.nccl.version import Version
 
-_CLUSTER = "cluster-h100-{}_c01_n{}g{}"
-_POLARIS = "a100-slingshot-{}_polaris_n{}g4_nccl2_{}_2024-04-29-{}"
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "one": {
         "allreduce_a100_1n8g_azure": "all-reduce, 8 A100 (Azure)",
@@ -28,7 +27,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "allreduce_p5_1n8g_NVLS": "all-reduce, 8 H100 (P5)",
         "allreduce_gb200_nvl72_72g": "all-reduce, 72 GB200 (one rack)",
         **{
-            _CLUSTER.format(f"{operation}_single-node", 1, gpus): f"{words}, {gpus} H100 (cluster)"
+            CLUSTER.format(f"{operation}_single-node", 1, gpus): f"{words}, {gpus} H100 (cluster)"
             for operation, words in (
                 ("all_reduce", "all-reduce"),
                 ("all_gather", "all-gather"),
@@ -45,7 +44,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "allreduce_h100_4n32g_IB400_nccl2262": "all-reduce, 4 x 8 H100 (VMs)",
         "allreduce_h100_8n64g_IB400_default": "all-reduce, 8 x 8 H100",
         **{
-            _CLUSTER.format("all_reduce_multi-node", 10, gpus): f"all-reduce, 10 x {gpus} H100 (cluster)"
+            CLUSTER.format("all_reduce_multi-node", 10, gpus): f"all-reduce, 10 x {gpus} H100 (cluster)"
             for gpus in (1, 2, 4, 8)
         },
     },
@@ -54,22 +53,22 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "allreduce_dgx2_v100_16n256g_EDR": "all-reduce, 16 x 16 V100 (DGX-2)",
         "allgather_a3mega_2n16g_TCPXO": "all-gather, 2 x 8 H100 (A3 Mega)",
         "allreduce_gh200_2n8g_SS11": "all-reduce, 2 x 4 GH200 (Slingshot)",
-        _POLARIS.format("all_reduce", 2, 18, "18-41-24_setup4"): "all-reduce, 2 x 4 A100 (Polaris), 2.18",
-        _POLARIS.format("all_reduce", 2, 21, "19-08-14_setup4"): "all-reduce, 2 x 4 A100 (Polaris)",
-        _POLARIS.format("all_reduce", 8, 21, "21-23-48_setup4"): "all-reduce, 8 x 4 A100 (Polaris)",
+        POLARIS.format("all_reduce", 2, 18, "18-41-24_setup4"): "all-reduce, 2 x 4 A100 (Polaris), 2.18",
+        POLARIS.format("all_reduce", 2, 21, "19-08-14_setup4"): "all-reduce, 2 x 4 A100 (Polaris)",
+        POLARIS.format("all_reduce", 8, 21, "21-23-48_setup4"): "all-reduce, 8 x 4 A100 (Polaris)",
     },
     "messages": {
         **{
-            _CLUSTER.format(f"sendrecv_{kind}", servers, gpus): f"send/recv, {servers} x {gpus} H100 (cluster)"
+            CLUSTER.format(f"sendrecv_{kind}", servers, gpus): f"send/recv, {servers} x {gpus} H100 (cluster)"
             for kind, servers, each in (("single-node", 1, (4, 8)), ("pairwise", 2, (1, 8)), ("multi-node", 10, (1, 8)))
             for gpus in each
         },
         **{
-            _CLUSTER.format(f"alltoall_{kind}", servers, gpus): f"all-to-all, {servers} x {gpus} H100 (cluster)"
+            CLUSTER.format(f"alltoall_{kind}", servers, gpus): f"all-to-all, {servers} x {gpus} H100 (cluster)"
             for kind, servers, gpus in (("single-node", 1, 4), ("single-node", 1, 8), ("pairwise", 2, 8))
         },
         "alltoall_h20_2n4g_RoCE": "all-to-all, 2 x 2 H20",
-        _POLARIS.format("alltoall", 2, 21, "19-08-14_setup5"): "all-to-all, 2 x 4 A100 (Polaris)",
+        POLARIS.format("alltoall", 2, 21, "19-08-14_setup5"): "all-to-all, 2 x 4 A100 (Polaris)",
     },
 }
 """The tables of each picture, with their titles."""
@@ -190,7 +189,7 @@ def _bench(
 def _plateaus(tables: Mapping[str, Table]) -> str:
     rows = []
     for gpus in (1, 2, 4, 8):
-        last = tables[_CLUSTER.format("all_reduce_multi-node", 10, gpus)].rows[-1]
+        last = tables[CLUSTER.format("all_reduce_multi-node", 10, gpus)].rows[-1]
         more = _bench("all_reduce", "10xhgx-h100", gpus, [last.bytes], "NCCL_ALGO=Ring", "NCCL_MIN_CTAS=24")[0]
         binds = f"{last.binds} {last.share:.0%}"
         rows.append(
@@ -213,7 +212,7 @@ def _peers(tables: Mapping[str, Table]) -> str:
     for servers, kind in ((2, "pairwise"), (10, "multi-node")):
         for gpus in (1, 2, 4, 8):
             who = Communicator(server_named("hgx-h100"), servers, gpus, Version(2, 29))
-            table = tables.get(_CLUSTER.format(f"sendrecv_{kind}", servers, gpus))
+            table = tables.get(CLUSTER.format(f"sendrecv_{kind}", servers, gpus))
             if table is None:
                 one = _bench("sendrecv", f"{servers}xhgx-h100", gpus, [8 * _GIB])[0]
                 measured, ours, binds = "-", one.bus_gbytes_per_s, f"{one.binds} {one.share:.0%}"
@@ -227,7 +226,7 @@ def _peers(tables: Mapping[str, Table]) -> str:
 
 
 def _tuner(tables: Mapping[str, Table]) -> str:
-    table = tables[_CLUSTER.format("all_reduce_multi-node", 10, 8)]
+    table = tables[CLUSTER.format("all_reduce_multi-node", 10, 8)]
     large = [row for row in table.rows if row.bytes >= 128 * _MIB]
     sizes = [row.bytes for row in large]
     forced = {
@@ -275,7 +274,7 @@ def _slingshot(folder: Path) -> str:
 
 def _largest(folder: Path, cell: tuple[str, int, str], setting: int) -> float | None:
     operation, servers, time = cell
-    path = folder / f"{_POLARIS.format(operation, servers, 21, f'{time}_setup{setting}')}.csv"
+    path = folder / f"{POLARIS.format(operation, servers, 21, f'{time}_setup{setting}')}.csv"
     return read_log(path).rows[-1].bus_gbytes_per_s if path.exists() else None
 
 

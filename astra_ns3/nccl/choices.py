@@ -1,6 +1,6 @@
 """Which algorithms and protocols may be chosen: NCCL's own reasons, and the lists in NCCL_ALGO and NCCL_PROTO.
 
-Source of the rules: NVIDIA/nccl, ``src/graph/tuning.cc`` (parseList and what follows the model), ``src/enqueue.cc``
+Source of the rules: NVIDIA/nccl, ``src/graph/tuning.cc`` (what follows the model), ``src/enqueue.cc``
 (updateCollCostTable), at the tags v2.18.6-1 to v2.30.7-1.
 """
 
@@ -10,56 +10,14 @@ from collections.abc import Sequence
 from functools import cache
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.errors import unknown, wrong
+from astra_ns3.errors import wrong
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import ALGORITHMS, MAX_NVLS_HEADS, PROTOCOLS, Algorithm, Protocol
+from astra_ns3.nccl.constants import ALGORITHMS, FUNCTIONS, MAX_NVLS_HEADS, PROTOCOLS, Algorithm, Protocol
 from astra_ns3.nccl.graphs import Graph, graph_of, has_nvls
 from astra_ns3.nccl.links import PATH_TYPES, PathType
 
-FUNCTIONS: dict[CollectiveKind, str] = {
-    CollectiveKind.BROADCAST: "Broadcast",
-    CollectiveKind.REDUCE: "Reduce",
-    CollectiveKind.ALL_GATHER: "AllGather",
-    CollectiveKind.REDUCE_SCATTER: "ReduceScatter",
-    CollectiveKind.ALL_REDUCE: "AllReduce",
-}
-"""The collectives that are tuned, under NCCL's names; all others are made of messages."""
-_PER_COLLECTIVE, _NO_FALLBACK = (2, 24), (2, 24)
+_NO_FALLBACK = (2, 24)
 _PARTED = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
-
-
-@cache
-def listed(
-    text: str, kind: CollectiveKind, names: tuple[str, ...], variable: str, rules: tuple[int, int]
-) -> frozenset[str]:
-    """Return the names that a list allows for a collective.
-
-    ``^`` allows all but those listed. Since 2.24 ``allreduce:tree;broadcast:ring`` sets one collective's, and unknown
-    names are refused; before, they were passed over.
-    """
-    allowed = frozenset(names)
-    if rules < _PER_COLLECTIVE:
-        return _one_list(text, names, variable, strict=False)
-    for number, part in enumerate(part for part in text.split(";") if part):
-        prefix, colon, items = part.partition(":")
-        if not colon and number:
-            raise wrong(f"found '{text}', but only the first list may be without a collective", variable)
-        if colon and prefix.lower() not in (function.lower() for function in FUNCTIONS.values()):
-            raise unknown("collective", prefix, list(FUNCTIONS.values()), variable)
-        chosen = _one_list(items if colon else prefix, names, variable, strict=True)
-        if not colon or prefix.lower() == FUNCTIONS[kind].lower():
-            allowed = chosen
-    return allowed
-
-
-def _one_list(items: str, names: tuple[str, ...], variable: str, *, strict: bool) -> frozenset[str]:
-    by_lower = {name.lower(): name for name in names}
-    words = [word for word in items.removeprefix("^").split(",") if word]
-    for word in words:
-        if strict and word.lower() not in by_lower:
-            raise unknown("name", word, names, variable)
-    found = frozenset(by_lower[word.lower()] for word in words if word.lower() in by_lower)
-    return frozenset(names) - found if items.startswith("^") else found
 
 
 @cache
@@ -79,9 +37,8 @@ def allowed_pairs(communicator: Communicator, kind: CollectiveKind) -> tuple[tup
 
 
 def _algorithms(communicator: Communicator, kind: CollectiveKind) -> frozenset[str]:
-    text, rules = communicator.environment.algo, communicator.version.rules
-    names = ALGORITHMS if rules >= (2, 23) else ALGORITHMS[:-1]
-    found = frozenset(names) if text is None else listed(text, kind, names, "NCCL_ALGO", rules)
+    rules = communicator.version.rules
+    found = communicator.environment.listed("algo", FUNCTIONS[kind]) or frozenset[str](ALGORITHMS)
     only_collnet = not found & {"Ring", "Tree", "NVLS", "NVLSTree"}
     if rules < _NO_FALLBACK and only_collnet:
         found |= {"Ring", "Tree"}
@@ -91,10 +48,8 @@ def _algorithms(communicator: Communicator, kind: CollectiveKind) -> frozenset[s
 
 def _protocols(communicator: Communicator, kind: CollectiveKind) -> dict[str, bool]:
     """Return the protocols and whether they were asked for, which allows LL128 on any path."""
-    text = communicator.environment.proto
-    if text is None:
-        return dict.fromkeys(PROTOCOLS, False)
-    return dict.fromkeys(listed(text, kind, PROTOCOLS, "NCCL_PROTO", communicator.version.rules), True)
+    asked = communicator.environment.listed("proto", FUNCTIONS[kind])
+    return dict.fromkeys(PROTOCOLS, False) if asked is None else dict.fromkeys(asked, True)
 
 
 def _fallback(communicator: Communicator, kind: CollectiveKind) -> tuple[tuple[Algorithm, Protocol], ...]:

@@ -13,6 +13,7 @@ from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import (
     BUFFER_BYTES,
     GRAIN_BYTES,
+    KIB,
     LL128_DATA,
     LL128_LINE,
     SLOTS,
@@ -22,8 +23,7 @@ from astra_ns3.nccl.constants import (
 from astra_ns3.nccl.graphs import graph_of
 from astra_ns3.nccl.model import belief
 
-_K = 1 << 10
-_NVLS_CHUNK = 128 * _K
+_NVLS_CHUNK = 128 * KIB
 _SLOW_NVLS = 150.0
 
 
@@ -72,7 +72,7 @@ def _shrunk(
 
 def _pat(kind: CollectiveKind, part: int, chunk: int) -> int:
     least = 32 if kind is CollectiveKind.ALL_GATHER else 16
-    while chunk * least > part and chunk > 64 * _K:
+    while chunk * least > part and chunk > 64 * KIB:
         chunk //= 2
     return chunk
 
@@ -92,7 +92,7 @@ def _tree(communicator: Communicator, protocol: Protocol, part: int, chunk: int)
 def _halved(part: int, chunk: int, *limits: tuple[float, int]) -> int:
     """Halve a chunk while there are fewer than so many of them, down to so many KiB."""
     for chunks, floor in limits:
-        while part // chunk < chunks and chunk > floor * _K:
+        while part // chunk < chunks and chunk > floor * KIB:
             chunk //= 2
     return chunk
 
@@ -103,7 +103,7 @@ def _nvls(communicator: Communicator, part: int, chunk: int) -> int:
     most = tuned or _NVLS_CHUNK
     if rules >= (2, 22) and communicator.servers > 1:
         believed = belief(communicator, CollectiveKind.ALL_REDUCE, "NVLS", "Simple").bandwidth
-        most = 32 * _K if believed < _SLOW_NVLS else most
+        most = 32 * KIB if believed < _SLOW_NVLS else most
     return _stepped(part, heads, min(chunk, most), (64, 64), (8, 32), (2, 16))
 
 
@@ -114,7 +114,7 @@ def _nvls_tree(communicator: Communicator, part: int, chunk: int) -> int:
     if rules >= (2, 20):
         chunk = tuned or _NVLS_CHUNK
     if rules >= (2, 19):
-        chunk = min(chunk, most or (64 * _K if many else chunk))
+        chunk = min(chunk, most or (64 * KIB if many else chunk))
     return _stepped(part, heads, chunk, (32, 256), (16, 128), (4, 64), (1, 32))
 
 
@@ -126,6 +126,6 @@ def _blackwell(communicator: Communicator) -> tuple[int, int, int]:
 def _stepped(part: int, heads: int, chunk: int, *limits: tuple[int, int]) -> int:
     """Cut a chunk to so many KiB if there are fewer than so many of each head."""
     for chunks, size in limits:
-        if part < chunks * heads * chunk and chunk > size * _K:
-            chunk = size * _K
+        if part < chunks * heads * chunk and chunk > size * KIB:
+            chunk = size * KIB
     return chunk

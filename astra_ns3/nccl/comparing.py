@@ -18,6 +18,8 @@ LARGE_BYTES = 128 << 20
 """From this size on, the wires and not the hosts decide a time (128 MiB)."""
 
 Differs = Literal["latency", "bandwidth", "both", "neither", "unknown"]
+Errors = tuple[float | None, float | None]
+"""Means of |ours / measured - 1| below :data:`LARGE_BYTES`, and from there on; None: no size of that kind."""
 _HALF = 0.5
 
 
@@ -45,14 +47,13 @@ class Split:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All sizes that both tables have. Errors are means of |ours / measured - 1|; None: no size of that kind.
+    """All sizes that both tables have.
 
     ``differs``: the part of the time that differs by more than the tolerance; "unknown" if the tables tell neither.
     """
 
     rows: tuple[ComparedRow, ...]
-    small_error: float | None
-    large_error: float | None
+    errors: Errors
     measured: Split
     ours: Split
     differs: Differs
@@ -69,11 +70,15 @@ def compare(log: Log, ours: Iterable[tuple[int, float]], tolerance: float = 0.1)
         sizes = f"{log.rows[0].size_bytes} to {log.rows[-1].size_bytes}" if log.rows else "none"
         raise wrong(f"found no size of ours in the log, expected one or more of its sizes, {sizes}", log.path)
     rows = tuple(ComparedRow(row.size_bytes, row.measured_us, times[row.size_bytes]) for row in both)
-    small = mean_error([row for row in rows if row.size_bytes < LARGE_BYTES])
-    large = mean_error([row for row in rows if row.size_bytes >= LARGE_BYTES])
     measured = split([(row.size_bytes, row.measured_us) for row in rows])
     own = split([(row.size_bytes, row.ours_us) for row in rows])
-    return Comparison(rows, small, large, measured, own, which_differs(own, measured, tolerance))
+    return Comparison(rows, errors_of(rows), measured, own, which_differs(own, measured, tolerance))
+
+
+def errors_of(rows: Sequence[ComparedRow]) -> Errors:
+    """Return the mean errors below 128 MiB, and from there on."""
+    small = [row for row in rows if row.size_bytes < LARGE_BYTES]
+    return mean_error(small), mean_error([row for row in rows if row.size_bytes >= LARGE_BYTES])
 
 
 def mean_error(rows: Sequence[ComparedRow]) -> float | None:

@@ -8,9 +8,12 @@ GB/s. Rows of bounds: Volta, Ampere, Hopper, Blackwell; columns: one, two, more 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Literal
 
+from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.frozen import dataclass, replace
 
 Algorithm = Literal["Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"]
@@ -22,6 +25,18 @@ Rows = tuple[Row, Row, Row, Row]
 #: In NCCL's own order: of two that seem equally fast the first is taken.
 ALGORITHMS: tuple[Algorithm, ...] = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
 PROTOCOLS: tuple[Protocol, ...] = ("LL", "LL128", "Simple")
+FUNCTIONS: Mapping[CollectiveKind, str] = MappingProxyType(
+    {
+        CollectiveKind.BROADCAST: "Broadcast",
+        CollectiveKind.REDUCE: "Reduce",
+        CollectiveKind.ALL_GATHER: "AllGather",
+        CollectiveKind.REDUCE_SCATTER: "ReduceScatter",
+        CollectiveKind.ALL_REDUCE: "AllReduce",
+    }
+)
+"""The collectives that are tuned, under NCCL's names; all others are made of messages."""
+
+KIB = 1 << 10
 
 SLOTS = 8
 """Steps of a buffer (NCCL_STEPS)."""

@@ -13,6 +13,8 @@ from types import MappingProxyType
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.server import Server
 
+BYTES_PER_US = 1_000
+"""Of a GB/s (10**9 bytes)."""
 SWITCHES_INCLUDED_US = 1.5
 """NCCL's latencies between servers include a network of a switch or two; what is simulated is taken off."""
 

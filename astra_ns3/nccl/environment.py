@@ -15,15 +15,13 @@ words that they didn't know.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 from astra_ns3.errors import Location, in_range, nearest, of_type, refuse, unknown, wrong
 from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.constants import ALGORITHMS, FUNCTIONS, PROTOCOLS
 
-FUNCTIONS = ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce")
-ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
-PROTOCOLS = ("LL", "LL128", "Simple")
 Kind = Literal["algo", "proto"]
 Level = Literal["LOC", "PIX", "PXB", "PHB", "SYS"]
 Value = str | int | float | None
@@ -130,7 +128,7 @@ _INSTEAD: Mapping[str, str] = {
 class Environment:
     """What is set; None: not set, so NCCL decides. A field is the variable in small letters, without ``NCCL_``.
 
-    ``algo`` and ``proto`` are lists as NCCL reads them, see :meth:`lists`. ``without_effect``: the variables that were
+    ``algo`` and ``proto`` are lists as NCCL reads them, see :meth:`listed`. ``without_effect``: the variables that were
     set and change nothing here, by their full names; those set to NCCL's own default are done and don't count.
     """
 
@@ -154,23 +152,17 @@ class Environment:
     pat_enable: int | None = None
     without_effect: tuple[str, ...] = ()
 
-    def lists(self, kind: Kind, function: str, names: Sequence[str] | None = None) -> tuple[str, ...] | None:
-        """Return the algorithms (``algo``) or protocols (``proto``) that are allowed for a function.
+    def listed(self, kind: Kind, function: str) -> frozenset[str] | None:
+        """Return the algorithms (``algo``) or protocols (``proto``) that are listed for a function such as AllReduce.
 
-        ``function``: AllReduce, all_reduce, ALLREDUCE and so on. ``names``: those of NCCL that exist, in the caller's
-        spelling; left out, all of NCCL's. Returns None if the variable says nothing of this function: then NCCL allows
-        every algorithm, and LL128 only where its own rule does. LL128 in the tuple is allowed everywhere. Point to
-        point and all-to-all have no such function in NCCL, hence None. Raises InputError of a wrong list.
+        None: the variable says nothing of it. Then NCCL allows every algorithm, and LL128 only where its own rule does.
         """
         text: str | None = getattr(self, kind)
-        allowed = parse_list(kind, text or "").get(_plain(function))
-        if allowed is None:
-            return None
-        return tuple(name for name in names or _WORDS[kind] if _plain(name) in allowed)
+        return parse_list(kind, text or "").get(function)
 
 
 def parse_list(kind: Kind, text: str, where: Location = "") -> dict[str, frozenset[str]]:
-    """Return the allowed words, for each function that a list says something of; all in small letters.
+    """Return the allowed words, for each function that a list says something of.
 
     ``ring,tree``: these. ``^tree``: all but these. ``ring;allreduce:tree``: ring, and tree for AllReduce; a later entry
     replaces an earlier one. Letters can be large or small. Raises InputError where NCCL would stop.
@@ -180,31 +172,25 @@ def parse_list(kind: Kind, text: str, where: Location = "") -> dict[str, frozens
         function, colon, listed = entry.rpartition(":")
         if not colon and place:
             raise wrong(f"entry '{entry}' has no function, expected one before ':' in every entry but the first", where)
-        functions = [_function(function, where)] if colon else [_plain(name) for name in FUNCTIONS]
+        functions = [_word("function", function, tuple(FUNCTIONS.values()), where)] if colon else FUNCTIONS.values()
         allowed |= dict.fromkeys(functions, _words(kind, listed, where))
     return allowed
 
 
-def _function(text: str, where: Location) -> str:
-    if text.lower() not in {name.lower() for name in FUNCTIONS}:
-        raise unknown("function", text, FUNCTIONS, where)
-    return text.lower()
+def _word(what: str, text: str, known: tuple[str, ...], where: Location) -> str:
+    for name in known:
+        if name.lower() == text.lower():
+            return name
+    raise unknown(what, text, known, where)
 
 
 def _words(kind: Kind, text: str, where: Location) -> frozenset[str]:
-    every = {name.lower() for name in _WORDS[kind]}
-    words = {word.lower() for word in text.removeprefix("^").split(",") if word}
-    for word in text.removeprefix("^").split(","):
-        if word and word.lower() not in every:
-            raise unknown("algorithm" if kind == "algo" else "protocol", word, _WORDS[kind], where)
-    left = every - words if text.startswith("^") else words
+    what, known = "algorithm" if kind == "algo" else "protocol", _WORDS[kind]
+    words = frozenset(_word(what, word, known, where) for word in text.removeprefix("^").split(",") if word)
+    left = frozenset(known) - words if text.startswith("^") else words
     if not left:
-        raise wrong(f"list '{text}' allows nothing, expected one or more of {', '.join(_WORDS[kind])}", where)
-    return frozenset(left)
-
-
-def _plain(name: str) -> str:
-    return re.sub("[-_ ]", "", name).lower()
+        raise wrong(f"list '{text}' allows nothing, expected one or more of {', '.join(known)}", where)
+    return left
 
 
 def parse_environment(variables: Mapping[str, Value], where: Location = "") -> Environment:

@@ -170,7 +170,7 @@ def _type_inter(links: Links, shape: Shape) -> PathType:
     if not shape.several:
         return "PIX"
     types: dict[Way, PathType] = {"relay": "PXN", "host": "PHB", "far": "SYS"}
-    return types.get(shape.way, links.near)
+    return types.get(shape.way, links.nic_path)
 
 
 def _duplicated(graph: Graph, communicator: Communicator, most: int) -> Graph:
@@ -273,7 +273,7 @@ def _nvls(communicator: Communicator, links: Links) -> Graph:
         count = min(len(heads), int(links.nvlink / step + 1e-6) - 1) if step <= width else 0
         wider = communicator.version.rules >= (2, 19) and count * step > best.channels * best.bw_inter
         if count > best.channels or wider:
-            best = _nvls_graph(links, count, step, links.near, heads)
+            best = _nvls_graph(links, count, step, links.nic_path, heads)
     return _raised_nvls(best, communicator, width)
 
 

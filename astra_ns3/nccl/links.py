@@ -41,7 +41,7 @@ class Links:
     """Links of the used GPUs of one server, widths in GB/s a direction.
 
     ``nvlink``: of one GPU, together; ``pairs``: of two GPUs joined directly; ``socket``: between two sockets;
-    ``near``: the path from a GPU to the NIC next to it; ``relay``: a GPU may send through another one to that one's
+    ``nic_path``: the path from a GPU to the NIC next to it; ``relay``: a GPU may send through another one to that one's
     NIC (PXN); ``half``: GPUs of one socket.
     """
 
@@ -52,7 +52,7 @@ class Links:
     pci: float
     socket: float
     nics: tuple[NicLink, ...]
-    near: PathType
+    nic_path: PathType
     relay: bool
     half: int
     compute_capability: int
@@ -100,7 +100,7 @@ def links_of(communicator: Communicator) -> Links:
         pci=_gpu_pci(server),
         socket=_between_sockets(server, rules),
         nics=nics,
-        near=near if direct or near == "SYS" else "PHB",
+        nic_path=near if direct or near == "SYS" else "PHB",
         relay=(switched or bool(pairs)) and direct and _relays(communicator, near),
         half=max(1, server.gpus // 2),
         compute_capability=server.compute_capability,

@@ -14,13 +14,12 @@ from math import gcd
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.channels import channels_per_peer, p2p_channels, power_of_2
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import BUFFER_BYTES, P2P_AT_ONCE, SLOTS, Protocol
+from astra_ns3.nccl.constants import BUFFER_BYTES, KIB, P2P_AT_ONCE, SLOTS, Protocol
 from astra_ns3.nccl.links import links_of
 from astra_ns3.nccl.rounding import divided_up, rounded_up
 
-_K = 1 << 10
-_LL_BYTES = 16 * _K  # of a channel (NCCL_P2P_LL_THRESHOLD)
-_PAGE = 4 * _K
+_LL_BYTES = 16 * KIB  # of a channel (NCCL_P2P_LL_THRESHOLD)
+_PAGE = 4 * KIB
 
 
 @dataclass(frozen=True)
@@ -83,9 +82,9 @@ def _step_bytes(communicator: Communicator, protocol: Protocol) -> int:
     environment, server = communicator.environment, communicator.server
     if communicator.servers > 1:
         twice = server.cpu == "arm" and server.compute_capability >= 100 and communicator.version.rules >= (2, 29)
-        step = (2 if twice else 1) * (environment.p2p_net_chunksize or 128 * _K)
+        step = (2 if twice else 1) * (environment.p2p_net_chunksize or 128 * KIB)
     else:
-        step = 512 * _K if links_of(communicator).all_nvlink else 128 * _K
+        step = 512 * KIB if links_of(communicator).all_nvlink else 128 * KIB
     return min(step, (environment.buffsize or BUFFER_BYTES["Simple"]) // SLOTS)
 
 

@@ -22,7 +22,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
-from astra_ns3.nccl.copying import Work, work_of
+from astra_ns3.nccl.copying import BYTES_PER_US, Work, work_of
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
 from astra_ns3.nccl.point_to_point import p2p_of
 from astra_ns3.nccl.tuning import Choice, choose
@@ -37,7 +37,6 @@ _MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
 trees and send/recv."""
 _PER_MILLE = 1_000
-_BYTES_PER_US = 1_000  # of a GB/s
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
 _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
@@ -231,7 +230,7 @@ class _GroupPlan:
         """Add what a ring copies besides: its first slice before that is sent, its last one once that has come."""
         slices = max(choice.chunk_bytes // choice.slice_bytes, 1)
         of_channel = min(self._of_rank(kind, part) / part.channels / slices, choice.slice_bytes)
-        copying_us = 2 * of_channel / work.near_gbytes_per_s / _BYTES_PER_US
+        copying_us = 2 * of_channel / work.near_gbytes_per_s / BYTES_PER_US
         return replace(work, start_us=work.start_us + copying_us)
 
     def _of_rank(self, kind: CollectiveKind, part: Part) -> int:
@@ -272,7 +271,7 @@ class _GroupPlan:
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
             # The last chunk is copied out of its slot once it has come.
-            copied_us = min(part_bytes, p2p.chunk_bytes) / work.near_gbytes_per_s / _BYTES_PER_US
+            copied_us = min(part_bytes, p2p.chunk_bytes) / work.near_gbytes_per_s / BYTES_PER_US
             costs = self._costs(part, replace(work, start_us=work.start_us + copied_us), p2p.protocol, kernels)
             channel = Channel(part.order, costs)
             name = named("SendRecv", p2p.protocol, p2p.parts)
@@ -291,8 +290,8 @@ class _GroupPlan:
             start_ps=round(work.start_us * PS_PER_US),
             near_ps=round(work.near_us * PS_PER_US),
             far_ps=round((work.far_us + overhead_us) * PS_PER_US),
-            near_copy_bytes_per_us=round(work.near_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
-            far_copy_bytes_per_us=round(work.far_gbytes_per_s * _BYTES_PER_US * part.channels * kernels),
+            near_copy_bytes_per_us=round(work.near_gbytes_per_s * BYTES_PER_US * part.channels * kernels),
+            far_copy_bytes_per_us=round(work.far_gbytes_per_s * BYTES_PER_US * part.channels * kernels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),
             far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
             copies_as_it_comes=work.has_flags,

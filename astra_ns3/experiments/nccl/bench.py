@@ -18,6 +18,7 @@ from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.experiments.nccl.servers_of_network import place_of, with_queue_pairs, with_servers
 from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.copying import BYTES_PER_US
 from astra_ns3.nccl.logs import bus_factor
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.backend_makers import create_backend
@@ -48,7 +49,6 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
 _BITS_PER_US = 8e6  # of a byte in a us
 _BINDS = 0.5
 """What needs more than this share of the time alone is what binds."""
-_BYTES_PER_US = 1_000  # of a GB/s
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,17 @@ class BenchRow:
     @property
     def alg_gbytes_per_s(self) -> float:
         """Size over time."""
-        return self.size_bytes / self.time_us / _BYTES_PER_US
+        return self.size_bytes / self.time_us / BYTES_PER_US
 
     @property
     def bus_gbytes_per_s(self) -> float:
         """Bus bandwidth, as nccl-tests defines it."""
         return self.alg_gbytes_per_s * self.bus_factor
+
+    @property
+    def binds_text(self) -> str:
+        """What binds, with its share."""
+        return self.binds if self.binds == "latency" else f"{self.binds} ({self.share:.0%} of the time)"
 
 
 @dataclass(frozen=True)
@@ -87,26 +92,7 @@ class Case:
 
 
 def bench(
-    operation: str,
-    sizes: Sequence[int],
-    network: AnyNetwork,
-    table: NcclConfig,
-    *,
-    backend: str = "flow",
-    seed: int = 1,
-) -> list[BenchRow]:
-    """Play each size on all NPUs of a network, one after the other. Raises InputError."""
-    return bench_cases(operation, [Case(size) for size in sizes], network, table, backend=backend, seed=seed)
-
-
-def bench_cases(
-    operation: str,
-    cases: Sequence[Case],
-    network: AnyNetwork,
-    table: NcclConfig,
-    *,
-    backend: str = "flow",
-    seed: int = 1,
+    operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, *, backend: str, seed: int
 ) -> list[BenchRow]:
     """Play each case on its NPUs, one after the other. Raises InputError."""
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)

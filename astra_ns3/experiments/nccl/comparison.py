@@ -8,7 +8,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
-from astra_ns3.nccl.comparing import LARGE_BYTES, ComparedRow, Comparison, compare, mean_error
+from astra_ns3.nccl.comparing import ComparedRow, Comparison, Errors, compare, errors_of
 from astra_ns3.nccl.logs import Log
 from astra_ns3.nccl.tuning import believed_us
 
@@ -83,18 +83,12 @@ def _baseline(log: Log, machine: Machine) -> tuple[ComparedRow, ...] | None:
     )
 
 
-def errors_of(rows: tuple[ComparedRow, ...]) -> tuple[float | None, float | None]:
-    """Return the mean errors below 128 MiB, and from there on; None: no size of that kind."""
-    small = [row for row in rows if row.size_bytes < LARGE_BYTES]
-    return mean_error(small), mean_error([row for row in rows if row.size_bytes >= LARGE_BYTES])
-
-
 def comparison_text(one: LogComparison) -> str:
     """The table, then what it amounts to."""
     log, machine = one.log, one.machine
     title = f"# {log.collective} of {log.path} beside {machine.words}, NCCL {machine.table.version}"
     lines = [title, *_HEAD, *(_line(one, place) for place in range(len(one.played)))]
-    lines += [f"# ours: {_errors(errors_of(one.compared.rows))}"]
+    lines += [f"# ours: {_errors(one.compared.errors)}"]
     if one.baseline is not None:
         lines += [f"# NCCL's formulas: {_errors(errors_of(one.baseline))}"]
     return "\n".join([*lines, f"# {_difference(one.compared)}", f"# {_parting(one)}"])
@@ -128,7 +122,7 @@ def comparison_document(one: LogComparison) -> dict[str, Json]:
         "servers": one.machine.words,
         "version": one.machine.table.version,
         "rows": rows,
-        "errors": _error_document(errors_of(compared.rows)),
+        "errors": _error_document(compared.errors),
         "formulas_errors": None if baseline is None else _error_document(errors_of(baseline)),
         "parts": parts,
         "differs": compared.differs,
@@ -137,7 +131,7 @@ def comparison_document(one: LogComparison) -> dict[str, Json]:
     }
 
 
-def _error_document(errors: tuple[float | None, float | None]) -> dict[str, Json]:
+def _error_document(errors: Errors) -> dict[str, Json]:
     below, above = (None if error is None else round(error, 4) for error in errors)
     return {"below_128_mib": below, "from_128_mib": above}
 
@@ -145,12 +139,12 @@ def _error_document(errors: tuple[float | None, float | None]) -> dict[str, Json
 def _line(one: LogComparison, place: int) -> str:
     row, played = one.compared.rows[place], one.played[place]
     base = " " * 10 if one.baseline is None else f"{one.baseline[place].ours_us:10.1f}"
-    binds = played.binds if played.binds == "latency" else f"{played.binds} ({played.share:.0%} of the time)"
+    said = f"{played.algorithm:<12} {played.protocol:<8}  {played.channels:8}  {played.binds_text}"
     times = f"{row.measured_us:10.1f} {row.ours_us:10.1f} {row.ratio:6.2f}{base}"
-    return f"{row.size_bytes:12} {times}  {played.algorithm:<12} {played.protocol:<8}  {played.channels:8}  {binds}"
+    return f"{row.size_bytes:12} {times}  {said}"
 
 
-def _errors(errors: tuple[float | None, float | None]) -> str:
+def _errors(errors: Errors) -> str:
     said = ["no size" if error is None else f"mean error {error:.1%}" for error in errors]
     return f"{said[0]} below 128 MiB, {said[1]} from 128 MiB"
 

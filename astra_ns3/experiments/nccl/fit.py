@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.nccl.bench import BenchRow
-from astra_ns3.experiments.nccl.comparison import check_operation, compare_with, errors_of, warnings_of
+from astra_ns3.experiments.nccl.comparison import check_operation, compare_with, warnings_of
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
+from astra_ns3.nccl.comparing import Errors
 from astra_ns3.nccl.fitting import EFFICIENCIES, Fit, FitRow, Fitted, fit, fit_text, parse_fit
 from astra_ns3.nccl.logs import Log
 
@@ -18,7 +19,6 @@ _PROBE_US = 10.0
 _BOUND = 0.8
 """The share of our time that a NIC takes alone in rows that tell its efficiency: else a slow host looks like a NIC."""
 Measured = tuple[Log, Machine]
-Errors = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,8 @@ def fit_logs(measured: Sequence[Measured], seed: int = 1) -> LogsFit:
     found = fit(played.rows, played.times)
     (server,) = servers
     keys = parse_fit(fit_text(found, server))
-    before = tuple(errors_of(compare_with(log, machine, seed).compared.rows) for log, machine in played.measured)
-    after = tuple(
-        errors_of(compare_with(log, machine.with_keys(keys), seed).compared.rows) for log, machine in measured
-    )
+    before = tuple(compare_with(log, machine, seed).compared.errors for log, machine in played.measured)
+    after = tuple(compare_with(log, machine.with_keys(keys), seed).compared.errors for log, machine in measured)
     return LogsFit(server, tuple(log for log, _ in measured), found, before, after, warnings_of(*measured))
 
 

@@ -13,7 +13,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.errors import failing, refuse
-from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, bench_cases
+from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench
 from astra_ns3.experiments.nccl.network_of_servers import network_of
 from astra_ns3.experiments.nccl.servers_of_network import has_sockets, place_of
 from astra_ns3.frozen import dataclass, replace
@@ -56,11 +56,11 @@ class Machine:
 
     def bench(self, operation: str, sizes: Sequence[int], seed: int = 1) -> list[BenchRow]:
         """Measure an operation at each size."""
-        return bench(operation, sizes, self.network, self.table, backend=self.backend, seed=seed)
+        return self.bench_cases(operation, [Case(size) for size in sizes], seed)
 
     def bench_cases(self, operation: str, cases: Sequence[Case], seed: int = 1) -> list[BenchRow]:
         """Measure an operation in each case."""
-        return bench_cases(operation, cases, self.network, self.table, backend=self.backend, seed=seed)
+        return bench(operation, cases, self.network, self.table, backend=self.backend, seed=seed)
 
 
 def machine_of(

@@ -47,8 +47,7 @@ def table_document(operation: str, rows: Sequence[BenchRow]) -> list[dict[str, J
 
 def _line(row: BenchRow) -> str:
     one = f"{row.time_us:9.1f} {row.alg_gbytes_per_s:7.2f} {row.bus_gbytes_per_s:7.2f}"
-    binds = row.binds if row.binds == "latency" else f"{row.binds} ({row.share:.0%} of the time)"
-    return f"{row.size_bytes:12} {one}{one}  {row.algorithm:<12} {row.protocol:<8}  {row.channels:8}  {binds}"
+    return f"{row.size_bytes:12} {one}{one}  {row.algorithm:<12} {row.protocol:<8}  {row.channels:8}  {row.binds_text}"
 
 
 def _mean(rows: Sequence[BenchRow]) -> float:

@@ -13,7 +13,8 @@ from astra_ns3.errors import wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
 from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
-from astra_ns3.nccl.choices import FUNCTIONS, allowed_pairs
+from astra_ns3.nccl.choices import allowed_pairs
+from astra_ns3.nccl.constants import FUNCTIONS
 
 PLAYED = ("Ring", "Tree", "NVLS", "NVLSTree")
 """The algorithms that can be played: of the others there are no channels."""

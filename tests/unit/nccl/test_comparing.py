@@ -39,15 +39,15 @@ def test_errors_are_means_below_and_from_128_mib() -> None:
     log = measured(times(20, 100))
     ours = [(row.size_bytes, row.measured_us * (1.5 if row.size_bytes < 128 * MIB else 0.9)) for row in log.rows]
     found = compare(log, ours)
-    assert found.small_error == pytest.approx(0.5)
-    assert found.large_error == pytest.approx(0.1)
+    assert found.errors[0] == pytest.approx(0.5)
+    assert found.errors[1] == pytest.approx(0.1)
     assert [row.ratio for row in found.rows] == pytest.approx([1.5] * 4 + [0.9] * 2)
 
 
 def test_only_sizes_of_both_are_compared() -> None:
     found = compare(measured(times(20, 100)), [(1024, 20.0), (4096, 1.0)])
     assert [row.size_bytes for row in found.rows] == [1024]
-    assert found.large_error is None
+    assert found.errors[1] is None
     assert found.differs == "unknown"
 
 
