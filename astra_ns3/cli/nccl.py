@@ -203,18 +203,22 @@ def _sizes(begin: int, end: int, factor: int) -> list[int]:
 
 
 def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool, machine: _Machine) -> None:
+    from astra_ns3.experiments.nccl.bench import rounded
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
     from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
 
     found = machine_of(**machine)
     _warn(found.table.warnings)
-    rows = found.bench(name, sizes, seed)
-    choices = what_if(found, name, rows, seed) if others else []
+    rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed)
+    choices = what_if(found, name, [row for row in rows if row.size_bytes], seed) if others else []
     if as_json:
-        more = choices_document(choices) if others else [{} for _ in rows]
+        more = iter(choices_document(choices))
         show(
-            json.dumps([{**row, **each} for row, each in zip(table_document(name, rows), more, strict=True)], indent=2)
+            json.dumps(
+                [{**row, **(next(more) if others and row["size"] else {})} for row in table_document(name, rows)],
+                indent=2,
+            )
         )
         return
     show(table_text(name, found.words, found.table.version, rows))

@@ -71,6 +71,27 @@ def test_rows_are_nccl_tests_own(operation: str, share: float) -> None:
     assert rows[-1]["busbw"] * outside < 400
 
 
+@pytest.mark.parametrize("operation", ["all_gather", "reduce_scatter", "alltoall"])
+def test_a_part_of_each_rank_is_whole_lines_and_a_row_without_bytes_is_printed(operation: str) -> None:
+    """As nccl-tests prints it: 16 ranks have 16 bytes each at least, so that less than 256 bytes are none."""
+    sizes = ("-b", "200", "-e", "1800", "-f", "3")
+    finished = command("nccl", operation, "--servers", "2xdgx-h100", *sizes, "--json")
+    assert (finished.status, finished.err) == (0, "")
+    nothing, *rows = finished.json
+    assert [row["size"] for row in rows] == [600 // 256 * 256, 1800 // 256 * 256]
+    assert (nothing["size"], nothing["time_us"], nothing["algbw"], nothing["busbw"]) == (0, 0, 0, 0)
+    assert (nothing["algorithm"], nothing["channels"], nothing["binds"]) == ("-", 0, "-")
+    whole = command("nccl", operation, "--servers", "2xdgx-h100", "-b", "512", "-e", "512", "--json").json
+    assert whole == rows[:1]
+
+
+def test_sizes_of_others_are_whole_floats() -> None:
+    finished = command("nccl", "all_reduce", "--servers", "1xdgx-h100", "-b", "3", "-e", "9", "-f", "3")
+    lines = [line.split() for line in finished.out.splitlines() if not line.startswith("#")]
+    assert [line[0] for line in lines] == ["0", "8"]
+    assert lines[0][1:] == ["0.0", "0.00", "0.00"] * 2 + ["-", "-", "0", "-"]
+
+
 def test_the_table_is_laid_out_as_nccl_tests_lays_it_out() -> None:
     finished = command("nccl", "all_reduce", "--servers", "1xdgx-h100", "-b", "8", "-e", "64K", "-f", "16")
     assert (finished.status, finished.err) == (0, "")

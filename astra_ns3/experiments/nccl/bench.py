@@ -49,6 +49,9 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
 _BITS_PER_US = 8e6  # of a byte in a us
 _BINDS = 0.5
 """What needs more than this share of the time alone is what binds."""
+_PARTED = ("all_gather", "reduce_scatter", "alltoall")
+_LINE_BYTES, _ELEMENT_BYTES = 16, 4
+"""What nccl-tests rounds a rank's part down to (src/all_gather.cu), and a float."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ class BenchRow:
 
     @property
     def alg_gbytes_per_s(self) -> float:
-        """Size over time."""
-        return self.size_bytes / self.time_us / BYTES_PER_US
+        """Size over time; 0 of no bytes."""
+        return self.size_bytes / self.time_us / BYTES_PER_US if self.size_bytes else 0.0
 
     @property
     def bus_gbytes_per_s(self) -> float:
@@ -80,7 +83,7 @@ class BenchRow:
     @property
     def binds_text(self) -> str:
         """What binds, with its share."""
-        return self.binds if self.binds == "latency" else f"{self.binds} ({self.share:.0%} of the time)"
+        return f"{self.binds} ({self.share:.0%} of the time)" if self.share > _BINDS else self.binds
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,23 @@ class Case:
 def bench(
     operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, *, backend: str, seed: int
 ) -> list[BenchRow]:
-    """Play each case on its NPUs, one after the other. Raises InputError."""
+    """Play each case on its NPUs, one after the other; one without bytes takes no time. Raises InputError."""
+    played = iter(_rows(operation, [case for case in cases if case.size_bytes], network, table, backend, seed))
+    return [next(played) if case.size_bytes else BenchRow(0, 0.0, 0.0, "-", "-", 0, "-", 0.0) for case in cases]
+
+
+def rounded(operation: str, size: int, ranks: int) -> int:
+    """Return a size as nccl-tests rounds it down: to equal parts of whole lines, where each rank has a part of its own,
+    else to whole elements."""
+    unit = _LINE_BYTES * ranks if operation in _PARTED else _ELEMENT_BYTES
+    return size // unit * unit
+
+
+def _rows(
+    operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, backend: str, seed: int
+) -> list[BenchRow]:
+    if not cases:
+        return []
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
     system = with_servers(written, network, tenancy, backend)
