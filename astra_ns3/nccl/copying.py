@@ -57,10 +57,13 @@ _LL128_SHARE = 120 / 128
 # Send/recv with Simple between servers; inside one it copies as all else does. Hopper: fitted on 10 x 8 H100 alone,
 # with one channel a peer (15.2 GB/s; NCCL 2.29.2).
 _SEND: Mapping[int, float] = MappingProxyType({70: 15.2, 80: 15.2, 90: 15.2, 100: 30.4})
-# NVLS: data that all heads of a server reduce. Hopper: 480 GB/s of bus bandwidth on 8 H100 (nccl-tests 212).
-# Blackwell: 840 GB/s on a rack of 72 (coreweave/nccl-tests, 8 GiB; NCCL 2.26.2).
-_NVLS: Mapping[int, float] = MappingProxyType({90: 274.0, 100: 430.0})
-_NVLS_START_US, _NVLS_NEAR_US = 14.4, 3.0
+# NVLS: what a kernel's stage moves of the data of all heads of a server, besides its step. Hopper: 480 GB/s of bus
+# bandwidth on 8 H100 (nccl-tests 212): 16 MiB in 61.2 us, of which a step takes 4. Blackwell: a rack of 72
+# (coreweave/nccl-tests, 8 GiB in 20,299 us; NCCL 2.26.2): 59 times 144 MiB.
+_NVLS: Mapping[int, float] = MappingProxyType({90: 293.0, 100: 443.0})
+_NVLS_STEP_US = 4.0  # a kernel's step in which it goes on with nothing else: NCCL's latency of a hop, Simple
+_NVLS_STAGES = 3  # scatter, reduce and gather
+_NVLS_START_US = 25.0 - _NVLS_STAGES * _NVLS_STEP_US  # NCCL's latency of NVLS has all three
 
 
 def generation(compute_capability: int) -> int:
@@ -68,18 +71,44 @@ def generation(compute_capability: int) -> int:
     return max((known for known in _SIMPLE if known <= compute_capability), default=70)
 
 
-def work_of(
-    server: Server, algorithm: str, protocol: str, channels: int, gpus: int, servers: int = 1, heads: int = 1
-) -> Work:
-    """Return the costs of one of ``channels`` on ``gpus`` GPUs a server; with NVLS, those of one of its ``heads``."""
+@dataclass(frozen=True)
+class Stars:
+    """How NVLS plays in servers: ``heads`` of each, ``chunk_bytes`` of a head and a channel, up, down or both ways."""
+
+    heads: int
+    chunk_bytes: int
+    ways: int = 2
+
+
+def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars: Stars) -> Work:
+    """Return the costs of one of ``channels`` around one of the heads.
+
+    A kernel's stages follow each other: scatter, reduce, gather. Each does one chunk after the other and begins with a
+    step. Scatter and gather move the chunks of all heads. The reduction is passed on the way. In one server it moves
+    all heads' data both ways through the switches, and takes as long. Between servers a head's kernel moves its own
+    chunk, once more for the network.
+    """
+    of, chunk = generation(server.compute_capability), stars.chunk_bytes
+    # Each head has a star, whose messages are so much smaller that its port carries what it does where the switch
+    # reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
+    carried = (stars.heads + 1) / (gpus + stars.heads - 2) if gpus > 1 else 1.0
+    moved = 2 * stars.heads + 1  # chunks: scattered, reduced, gathered
+    share = 1.0 if servers == 1 else moved / (moved + 1)
+    near = _stepped(chunk, _NVLS.get(of, _NVLS[90]) * share / stars.heads / channels)
+    far = _stepped(chunk, _SIMPLE[of])
+    reduction_us = chunk / (near if servers == 1 else far) / BYTES_PER_US
+    far_us = _far(_TREE_FAR, "Simple")
+    return Work(_NVLS_START_US, reduction_us / stars.ways, far_us, near, far, near_wire=carried)
+
+
+def _stepped(chunk_bytes: int, gbytes_per_s: float) -> float:
+    """The rate in GB/s with a step before each chunk."""
+    return chunk_bytes / (_NVLS_STEP_US * BYTES_PER_US + chunk_bytes / gbytes_per_s)
+
+
+def work_of(server: Server, algorithm: str, protocol: str, gpus: int, servers: int = 1) -> Work:
+    """Return the costs of a channel on ``gpus`` GPUs a server; those of NVLS are :func:`work_of_stars`."""
     of = generation(server.compute_capability)
-    if algorithm in ("NVLS", "NVLSTree"):
-        # Each head has a star, whose messages are so much smaller that its port carries what it does where the switch
-        # reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
-        carried = (heads + 1) / (gpus + heads - 2) if gpus > 1 else 1.0
-        rate = _NVLS.get(of, _NVLS[90]) / heads / channels
-        far_rate = _SIMPLE[of] / heads  # what comes from other servers, switches don't reduce
-        return Work(_NVLS_START_US, _NVLS_NEAR_US, _far(_TREE_FAR, "Simple"), rate, far_rate, near_wire=carried)
     ring = algorithm != "Tree"
     scale = 1.0 if server.nvlinks else _PCI
     near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale

@@ -22,7 +22,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
-from astra_ns3.nccl.copying import BYTES_PER_US, Work, work_of
+from astra_ns3.nccl.copying import BYTES_PER_US, Stars, Work, work_of, work_of_stars
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
 from astra_ns3.nccl.point_to_point import p2p_of
 from astra_ns3.nccl.tuning import Choice, choose
@@ -131,8 +131,7 @@ class _GroupPlan:
         if kind is CollectiveKind.ALL_TO_ALL:
             return list(self.exchanges(bytes))
         choice = self.choice(kind, bytes)
-        work = self._work(choice.algorithm, choice.protocol, choice.channels)
-        return [self._phase(kind, part, choice, work) for part in self._merged(list(self._parts(kind, bytes, choice)))]
+        return [self._phase(kind, part, choice) for part in self._merged(list(self._parts(kind, bytes, choice)))]
 
     def choice(self, kind: CollectiveKind, bytes: int) -> Choice:
         """What NCCL chooses; a barrier is an all-reduce."""
@@ -207,8 +206,8 @@ class _GroupPlan:
             )
         return list(found.values())
 
-    def _phase(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Phase:
-        ranks = len(self._group)
+    def _phase(self, kind: CollectiveKind, part: Part, choice: Choice) -> Phase:
+        ranks, work = len(self._group), self._work(kind, part, choice)
         name = named(choice.algorithm, choice.protocol, choice.channels)
         if part.parents:
             kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
@@ -261,7 +260,8 @@ class _GroupPlan:
         of_peer = bytes if shifts else -(-bytes // ranks)
         p2p = p2p_of(self._communicator, of_peer)
         lanes = min(peers, max(P2P_AT_ONCE * p2p.channels // p2p.parts, 1))
-        work = self._work("SendRecv", p2p.protocol, p2p.channels)
+        who = self._communicator
+        work = work_of(self._config.built, "SendRecv", p2p.protocol, who.gpus_per_server, who.servers)
         kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
         for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):
             part_bytes = share if shifts else -(-share // ranks)
@@ -277,10 +277,13 @@ class _GroupPlan:
             name = named("SendRecv", p2p.protocol, p2p.parts)
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
 
-    def _work(self, algorithm: str, protocol: str, channels: int) -> Work:
-        heads = len(nvls_heads(self._communicator)) if algorithm in _STARS else 1
-        who = self._communicator
-        return work_of(self._config.built, algorithm, protocol, channels, who.gpus_per_server, who.servers, heads)
+    def _work(self, kind: CollectiveKind, part: Part, choice: Choice) -> Work:
+        who, built = self._communicator, self._config.built
+        if choice.algorithm not in _STARS:
+            return work_of(built, choice.algorithm, choice.protocol, who.gpus_per_server, who.servers)
+        chunk = max(min(choice.chunk_bytes, -(-part.bytes // part.channels)), 1)
+        stars = Stars(len(nvls_heads(who)), chunk, ways=2 if kind in _BOTH_WAYS else 1)
+        return work_of_stars(built, choice.channels, who.gpus_per_server, who.servers, stars)
 
     def _costs(self, part: Part, work: Work, protocol: str, kernels: float = 1.0) -> ChannelCosts:
         """The costs of a part, whose lanes have so much of a kernel each."""

@@ -235,6 +235,19 @@ def test_a_message_of_each_to_the_next_is_the_size_of_nccl_tests_sendrecv() -> N
     assert carried == 8 * bytes
 
 
+def test_chunks_of_nvls_are_as_large_as_nccl_plays_them() -> None:
+    """8 MiB on 8 GPUs: 64 KiB of each head and channel, cut to 32 below 8 loops; stages of 32 KiB take 18.3 us."""
+    phases = phases_of(servers_network(1, 8), CollectiveKind.ALL_REDUCE, 8 << 20, NCCL_ALGO="NVLS")
+    assert len(phases) == 8
+    for phase in phases:
+        assert phase.channel is not None
+        costs = phase.channel.costs
+        assert phase.channel.channels == 16
+        chunk_us = 16 * (32 << 10) / costs.near_copy_bytes_per_us
+        assert chunk_us == pytest.approx(4 + 4 * 2**20 / 293e3, rel=1e-4)
+        assert costs.near_ps == pytest.approx(chunk_us / 2 * 1e6, rel=1e-4)
+
+
 def test_wire_bytes_are_those_of_a_protocol_s_flags() -> None:
     """LL: a flag of 4 bytes behind each 4; LL128: 8 in 128; and a NIC that reaches half its rate has twice as many."""
     network = servers_network(2, 4)
