@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.server import Server
 
 BYTES_PER_US = 1_000
@@ -54,16 +54,16 @@ _SIMPLE: Mapping[int, float] = MappingProxyType({70: 20.0, 80: 20.0, 90: 20.0, 1
 _LL: Mapping[int, float] = MappingProxyType({70: 3.3, 80: 3.7, 90: 5.9, 100: 11.8})
 # LL128 has 120 bytes of data in 128.
 _LL128_SHARE = 120 / 128
-# Send/recv with Simple between servers; inside one it copies as all else does. Hopper: fitted on 10 x 8 H100 alone,
-# with one channel a peer (15.2 GB/s; NCCL 2.29.2).
-_SEND: Mapping[int, float] = MappingProxyType({70: 15.2, 80: 15.2, 90: 15.2, 100: 30.4})
+# Send/recv between servers, a kernel that has only one of the two: fitted on 10 x 8 H100 alone, with one channel a peer
+# (15.2 GB/s; NCCL 2.29.2): 128 KiB in 8.6 us, of which a step takes 4. A kernel that has both copies as all else does.
+_ONE_WAY: Mapping[int, float] = MappingProxyType({70: 28.4, 80: 28.4, 90: 28.4, 100: 56.8})
+_STEP_US = 4.0  # a kernel's step in which it goes on with nothing else: NCCL's latency of a hop, Simple
 # NVLS: what a kernel's stage moves of the data of all heads of a server, besides its step. Hopper: 480 GB/s of bus
 # bandwidth on 8 H100 (nccl-tests 212): 16 MiB in 61.2 us, of which a step takes 4. Blackwell: a rack of 72
 # (coreweave/nccl-tests, 8 GiB in 20,299 us; NCCL 2.26.2): 59 times 144 MiB.
 _NVLS: Mapping[int, float] = MappingProxyType({90: 293.0, 100: 443.0})
-_NVLS_STEP_US = 4.0  # a kernel's step in which it goes on with nothing else: NCCL's latency of a hop, Simple
 _NVLS_STAGES = 3  # scatter, reduce and gather
-_NVLS_START_US = 25.0 - _NVLS_STAGES * _NVLS_STEP_US  # NCCL's latency of NVLS has all three
+_NVLS_START_US = 25.0 - _NVLS_STAGES * _STEP_US  # NCCL's latency of NVLS has all three
 
 
 def generation(compute_capability: int) -> int:
@@ -101,22 +101,39 @@ def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars:
     return Work(_NVLS_START_US, reduction_us / stars.ways, far_us, near, far, near_wire=carried)
 
 
+@dataclass(frozen=True)
+class Messages:
+    """How messages are played: NCCL's ``chunk_bytes``; ``kernels``: how much of a kernel each has; ``one_way``: whether
+    a kernel that sends to another server receives from none."""
+
+    chunk_bytes: int
+    kernels: float = 1.0
+    one_way: bool = False
+
+
+def work_of_messages(server: Server, protocol: str, gpus: int, servers: int, messages: Messages) -> Work:
+    """Return the costs of a message's channel. Between servers each chunk begins with a step."""
+    work, kernels = work_of(server, "SendRecv", protocol, gpus), messages.kernels
+    rate = _ONE_WAY[generation(server.compute_capability)] if messages.one_way else work.far_gbytes_per_s
+    far = _stepped(messages.chunk_bytes, rate * kernels) if servers > 1 else work.far_gbytes_per_s * kernels
+    return replace(work, near_gbytes_per_s=work.near_gbytes_per_s * kernels, far_gbytes_per_s=far)
+
+
 def _stepped(chunk_bytes: int, gbytes_per_s: float) -> float:
     """The rate in GB/s with a step before each chunk."""
-    return chunk_bytes / (_NVLS_STEP_US * BYTES_PER_US + chunk_bytes / gbytes_per_s)
+    return chunk_bytes / (_STEP_US * BYTES_PER_US + chunk_bytes / gbytes_per_s)
 
 
-def work_of(server: Server, algorithm: str, protocol: str, gpus: int, servers: int = 1) -> Work:
-    """Return the costs of a channel on ``gpus`` GPUs a server; those of NVLS are :func:`work_of_stars`."""
+def work_of(server: Server, algorithm: str, protocol: str, gpus: int) -> Work:
+    """Return the costs of a channel on ``gpus`` GPUs a server, of all but NVLS and messages."""
     of = generation(server.compute_capability)
     ring = algorithm != "Tree"
     scale = 1.0 if server.nvlinks else _PCI
     near = (_RING_NEAR if ring else _TREE_NEAR)[protocol] * scale
     far = _far(_TREE_FAR if not ring or gpus == 1 else _RING_FAR, protocol)
     rate = {"LL": _LL[of], "LL128": _SIMPLE[of] * _LL128_SHARE, "Simple": _SIMPLE[of]}[protocol]
-    far_rate = min(rate, _SEND[of]) if algorithm == "SendRecv" and servers > 1 else rate
     flags = _FLAGS[protocol]
-    return Work(_START[protocol], near, far, rate, far_rate, flags, flags, has_flags=flags > 1)
+    return Work(_START[protocol], near, far, rate, rate, flags, flags, has_flags=flags > 1)
 
 
 def _far(latencies: Mapping[str, float], protocol: str) -> float:

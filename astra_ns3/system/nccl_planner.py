@@ -22,9 +22,9 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
-from astra_ns3.nccl.copying import BYTES_PER_US, Stars, Work, work_of, work_of_stars
+from astra_ns3.nccl.copying import BYTES_PER_US, Messages, Stars, Work, work_of, work_of_messages, work_of_stars
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
-from astra_ns3.nccl.point_to_point import p2p_of
+from astra_ns3.nccl.point_to_point import PointToPoint, p2p_of
 from astra_ns3.nccl.tuning import Choice, choose
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import Channel
@@ -260,9 +260,7 @@ class _GroupPlan:
         of_peer = bytes if shifts else -(-bytes // ranks)
         p2p = p2p_of(self._communicator, of_peer)
         lanes = min(peers, max(P2P_AT_ONCE * p2p.channels // p2p.parts, 1))
-        who = self._communicator
-        work = work_of(self._config.built, "SendRecv", p2p.protocol, who.gpus_per_server, who.servers)
-        kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
+        work = self._work_of_messages(p2p, lanes, of_peer, shifts=shifts)
         for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):
             part_bytes = share if shifts else -(-share // ranks)
             slices = -(-part_bytes // p2p.chunk_bytes)
@@ -270,31 +268,38 @@ class _GroupPlan:
             schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut)
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
-            # The last chunk is copied out of its slot once it has come.
-            copied_us = min(part_bytes, p2p.chunk_bytes) / work.near_gbytes_per_s / BYTES_PER_US
-            costs = self._costs(part, replace(work, start_us=work.start_us + copied_us), p2p.protocol, kernels)
-            channel = Channel(part.order, costs)
+            channel = Channel(part.order, self._costs(part, work, p2p.protocol))
             name = named("SendRecv", p2p.protocol, p2p.parts)
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
+
+    def _work_of_messages(self, p2p: PointToPoint, lanes: int, of_peer: int, *, shifts: bool) -> Work:
+        """The costs of a channel of each of so many messages, which share the kernels of all channels."""
+        who, chunk = self._communicator, max(min(-(-of_peer // p2p.parts), p2p.chunk_bytes), 1)
+        kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
+        # The last GPU of a server sends to the first of the next one, and what each receives comes in another round.
+        messages = Messages(chunk, kernels, one_way=shifts and who.gpus_per_server > 1)
+        work = work_of_messages(self._config.built, p2p.protocol, who.gpus_per_server, who.servers, messages)
+        # The last chunk is copied out of its slot once it has come.
+        copied_us = chunk * kernels / work.near_gbytes_per_s / BYTES_PER_US
+        return replace(work, start_us=work.start_us + copied_us)
 
     def _work(self, kind: CollectiveKind, part: Part, choice: Choice) -> Work:
         who, built = self._communicator, self._config.built
         if choice.algorithm not in _STARS:
-            return work_of(built, choice.algorithm, choice.protocol, who.gpus_per_server, who.servers)
+            return work_of(built, choice.algorithm, choice.protocol, who.gpus_per_server)
         chunk = max(min(choice.chunk_bytes, -(-part.bytes // part.channels)), 1)
         stars = Stars(len(nvls_heads(who)), chunk, ways=2 if kind in _BOTH_WAYS else 1)
         return work_of_stars(built, choice.channels, who.gpus_per_server, who.servers, stars)
 
-    def _costs(self, part: Part, work: Work, protocol: str, kernels: float = 1.0) -> ChannelCosts:
-        """The costs of a part, whose lanes have so much of a kernel each."""
+    def _costs(self, part: Part, work: Work, protocol: str) -> ChannelCosts:
         overhead_us = self._config.overhead_us(protocol)
         return ChannelCosts(
             servers=(),
             start_ps=round(work.start_us * PS_PER_US),
             near_ps=round(work.near_us * PS_PER_US),
             far_ps=round((work.far_us + overhead_us) * PS_PER_US),
-            near_copy_bytes_per_us=round(work.near_gbytes_per_s * BYTES_PER_US * part.channels * kernels),
-            far_copy_bytes_per_us=round(work.far_gbytes_per_s * BYTES_PER_US * part.channels * kernels),
+            near_copy_bytes_per_us=round(work.near_gbytes_per_s * BYTES_PER_US * part.channels),
+            far_copy_bytes_per_us=round(work.far_gbytes_per_s * BYTES_PER_US * part.channels),
             near_wire_per_mille=round(work.near_wire * _PER_MILLE),
             far_wire_per_mille=round(work.far_wire / self._config.nic_efficiency * _PER_MILLE),
             copies_as_it_comes=work.has_flags,

@@ -292,4 +292,7 @@ def _copying_us(phase: Phase) -> float:
     first = np.flatnonzero(np.diff(step[order], prepend=-1))
     largest = np.maximum.reduceat(sizes[order], first) if len(first) else sizes
     busiest = np.bincount(player[order][first], weights=largest).max(initial=0.0) if len(first) else 0.0
-    return float(busiest) / max(channel.costs.near_copy_bytes_per_us, 1)
+    rate = channel.costs.near_copy_bytes_per_us
+    if phase.kind is CollectiveKind.POINT_TO_POINT:  # each sends to the next one, some to another server
+        rate = min(rate, channel.costs.far_copy_bytes_per_us)
+    return float(busiest) / max(rate, 1)

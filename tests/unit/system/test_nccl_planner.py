@@ -248,6 +248,16 @@ def test_chunks_of_nvls_are_as_large_as_nccl_plays_them() -> None:
         assert costs.near_ps == pytest.approx(chunk_us / 2 * 1e6, rel=1e-4)
 
 
+@pytest.mark.parametrize(("npus", "rate"), [(1, 12.42e3), (8, 15.2e3)])
+def test_a_kernel_that_only_sends_or_receives_copies_more(npus: int, rate: float) -> None:
+    """With one GPU a server each receives from another server what it sends to the next; with 8 none does both."""
+    network = servers_network(10, npus)
+    planner = planner_of(system_on(network, version="2.29"), *network.dimensions)
+    for phase in planner.shift(64 << 20, tuple(range(len(network.dimensions)))):
+        assert phase.channel is not None
+        assert phase.channel.costs.far_copy_bytes_per_us == pytest.approx(rate, rel=0.005)
+
+
 def test_wire_bytes_are_those_of_a_protocol_s_flags() -> None:
     """LL: a flag of 4 bytes behind each 4; LL128: 8 in 128; and a NIC that reaches half its rate has twice as many."""
     network = servers_network(2, 4)
