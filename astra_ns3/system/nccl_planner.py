@@ -24,7 +24,7 @@ from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
 from astra_ns3.nccl.copying import BYTES_PER_US, Messages, Stars, Work, work_of, work_of_messages, work_of_stars
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
-from astra_ns3.nccl.point_to_point import PointToPoint, p2p_of
+from astra_ns3.nccl.point_to_point import PointToPoint, p2p_of, peer_order
 from astra_ns3.nccl.tuning import Choice, choose
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import Channel
@@ -265,12 +265,20 @@ class _GroupPlan:
             part_bytes = share if shifts else -(-share // ranks)
             slices = -(-part_bytes // p2p.chunk_bytes)
             cut = ExchangeCut(lanes, min(max(slices, 1), _MOST_SLICES), SLOTS)
-            schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut)
+            schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut, self._distances)
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
             channel = Channel(part.order, self._costs(part, work, p2p.protocol))
             name = named("SendRecv", p2p.protocol, p2p.parts)
             yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
+
+    @cached_property
+    def _distances(self) -> tuple[int, ...]:
+        """Of the peers of an all-to-all, in NCCL's order, where that is the same for all ranks; else none."""
+        who = self._communicator
+        if not self._is_even or min(who.servers, who.gpus_per_server) > 1:
+            return ()
+        return tuple(peer for peer, _ in peer_order(who, 0)[1:])
 
     def _work_of_messages(self, p2p: PointToPoint, lanes: int, of_peer: int, *, shifts: bool) -> Work:
         """The costs of a channel of each of so many messages, which share the kernels of all channels."""

@@ -191,6 +191,17 @@ def test_an_exchange_serves_so_many_peers_at_once() -> None:
     assert lane_of_peer == {peer: {(peer - 1) % 3} for peer in range(1, 9)}
 
 
+def test_an_exchange_meets_its_peers_in_the_order_of_distances() -> None:
+    """NCCL's quadratic ones of 8: three at once, each slice brings the part of its receiver."""
+    distances = (1, 3, 6, 2, 7, 5, 4)
+    schedule = channel_exchange(8, ExchangeCut(at_once=3, slices=1, slots=1), distances)
+    prove(schedule, CollectiveKind.ALL_TO_ALL)
+    of_2 = schedule.sender == 2
+    assert schedule.receiver[of_2].tolist() == [(2 + away) % 8 for away in distances]
+    assert schedule.step[of_2].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert schedule.wait_step[of_2].tolist() == [-1, -1, -1, 0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 @pytest.mark.parametrize(("slices", "slots"), [(1, 8), (5, 2), (4, 4)])
 def test_a_shift_sends_the_whole_to_the_next_rank(ranks: int, slices: int, slots: int) -> None:

@@ -258,6 +258,23 @@ def test_a_kernel_that_only_sends_or_receives_copies_more(npus: int, rate: float
         assert phase.channel.costs.far_copy_bytes_per_us == pytest.approx(rate, rel=0.005)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "version", "receivers"),
+    [
+        ((8, 1), "2.30", [1, 3, 6, 2, 7, 5, 4]),
+        ((1, 8), "2.26", [1, 3, 6, 2, 7, 5, 4]),
+        ((1, 8), "2.30", [1, 2, 3, 4, 5, 6, 7]),
+        ((2, 4), "2.30", [1, 2, 3, 4, 5, 6, 7]),  # NCCL's depends on the rank
+    ],
+)
+def test_peers_are_met_in_nccl_s_order_where_that_is_one(
+    sizes: tuple[int, int], version: str, receivers: list[int]
+) -> None:
+    phases = phases_of(servers_network(*sizes), CollectiveKind.ALL_TO_ALL, 8 << 10, version=version)
+    assert phases[0].schedule is not None
+    assert phases[0].schedule.sent_by(0).receiver.tolist() == receivers
+
+
 def test_wire_bytes_are_those_of_a_protocol_s_flags() -> None:
     """LL: a flag of 4 bytes behind each 4; LL128: 8 in 128; and a NIC that reaches half its rate has twice as many."""
     network = servers_network(2, 4)
