@@ -18,8 +18,11 @@ from astra_ns3.cli.output import print_json, show
 @click.option("--iteration", type=click.IntRange(0), help="Explain one training pass.  [default: the whole run]")
 @click.option("--collective", type=click.IntRange(0), help="Explain one collective, by its number in collectives.csv.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="So many messages, links and NPUs.")
+@click.option("--choices", is_flag=True, help="Play NCCL's other choices for collectives of the chain; minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON, every link of the chain included.")
-def explain_command(folder: str, iteration: int | None, collective: int | None, top: int, as_json: bool) -> None:
+def explain_command(
+    folder: str, iteration: int | None, collective: int | None, top: int, choices: bool, as_json: bool
+) -> None:
     """Say why the run in DIR took as long as it did.
 
     Follows the chain of computations, waits and messages that determines its end. Records that tell most:
@@ -27,6 +30,13 @@ def explain_command(folder: str, iteration: int | None, collective: int | None, 
     """
     from astra_ns3.errors import refuse
     from astra_ns3.experiments.integrity import blaming_damage
+    from astra_ns3.experiments.nccl.choices_of_run import (
+        HINT,
+        choices_document,
+        choices_of,
+        choices_text,
+        has_choices,
+    )
     from astra_ns3.experiments.result import Result
     from astra_ns3.report.explanation.explain import explain
 
@@ -35,9 +45,12 @@ def explain_command(folder: str, iteration: int | None, collective: int | None, 
         "--iteration and --collective: found both, expected one of them",
     )
     with blaming_damage((folder,)):
-        found = explain(Result.load(folder), iteration=iteration, collective=collective, top=top)
-        told = found.document() if as_json else found.text()
-    if isinstance(told, str):
-        show(told)
-    else:
-        print_json(told)
+        run = Result.load(folder)
+        found = explain(run, iteration=iteration, collective=collective, top=top)
+        played = choices_of(run, found) if choices else None
+        hint = HINT if played is None and has_choices(run, found) else ""
+    if as_json:
+        print_json({**found.document(), **({} if played is None else {"choices": choices_document(played)})})
+        return
+    more = hint if played is None else choices_text(played)
+    show("\n\n".join(filter(None, (found.text(), more))))

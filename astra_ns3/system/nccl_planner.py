@@ -19,6 +19,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import dataclass, replace
+from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.chunks import chunk_steps
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
@@ -96,6 +97,10 @@ class NcclPlanner:
             self._known[key] = [(phase,) for phase in plan.phases(kind, size)] if len(group) > 1 and size else []
         return self._known[key]
 
+    def allowed(self, kind: CollectiveKind, dimensions: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
+        """Algorithms and protocols that NCCL's tuner may choose. Raises InputError."""
+        return _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).allowed(kind)
+
     def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
         """A message from each NPU to the next one, as nccl-tests' sendrecv."""
         return list(_GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).exchanges(bytes, shifts=True))
@@ -132,6 +137,10 @@ class _GroupPlan:
             return list(self.exchanges(bytes))
         choice = self.choice(kind, bytes)
         return [self._phase(kind, part, choice) for part in self._merged(list(self._parts(kind, bytes, choice)))]
+
+    def allowed(self, kind: CollectiveKind) -> tuple[tuple[str, str], ...]:
+        """What NCCL's tuner may choose."""
+        return allowed_pairs(self._communicator, kind)
 
     def choice(self, kind: CollectiveKind, bytes: int) -> Choice:
         """What NCCL chooses; a barrier is an all-reduce."""

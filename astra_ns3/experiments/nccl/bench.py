@@ -31,7 +31,7 @@ from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.launches import Launch, LaunchTable, ScheduleNumbers
+from astra_ns3.system.launches import LaunchTable, ScheduleNumbers
 from astra_ns3.system.nccl_planner import NcclPlanner, of_name
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
@@ -88,10 +88,19 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement: a size as nccl-tests counts it, on the NPUs ``members`` (None: all)."""
+    """One measurement: a size as nccl-tests counts it, on the NPUs ``members`` (None: all).
+
+    ``beside``: other groups of NPUs that do the same at the same time.
+    """
 
     size_bytes: int
     members: tuple[int, ...] | None = None
+    beside: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...] | None, ...]:
+        """All groups, ``members`` first."""
+        return self.members, *self.beside
 
 
 def bench(
@@ -114,9 +123,7 @@ def _rows(
 ) -> list[BenchRow]:
     if not cases:
         return []
-    tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
-    written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
-    system = with_servers(written, network, tenancy, backend)
+    system = system_of(network, table, backend)
     plan = plan_network(with_queue_pairs(network, system))
     native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
     try:
@@ -125,6 +132,13 @@ def _rows(
         return list(played.rows(network))
     finally:
         native.close()
+
+
+def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemConfig:
+    """Return the system of a measurement: NCCL alone, on all NPUs of a network. Raises InputError."""
+    tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
+    written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
+    return with_servers(written, network, tenancy, backend)
 
 
 class _Members:
@@ -160,13 +174,13 @@ class _Played:
         world, numbers = Grid((npus,)), ScheduleNumbers(network)
         groups = {
             members: _Members(network, system, world.of(None if members is None else Communicator(members)), numbers)
-            for members in dict.fromkeys(case.members for case in cases)
+            for members in dict.fromkeys(members for case in cases for members in case.groups)
         }
-        self._groups = [groups[case.members] for case in cases]
-        self._phases = [
-            group.phases(operation, case.size_bytes) for group, case in zip(self._groups, cases, strict=True)
+        self._plays = [
+            [(groups[members], groups[members].phases(operation, case.size_bytes)) for members in case.groups]
+            for case in cases
         ]
-        for group, phases in zip(self._groups, self._phases, strict=True):
+        for group, phases in (each for plays in self._plays for each in plays):
             for phase in phases:
                 group.table.launch(phase)
         self._number = 0
@@ -185,15 +199,14 @@ class _Played:
             )
 
     def _begin(self) -> None:
-        phases, group = self._phases[self._number], self._groups[self._number]
         self._begun_ps = self._network.now_ps()
-        self._left = len(group.npus) * len(phases)
-        launches: list[Launch] = [group.table.launch(phase) for phase in phases]
         rows = [
             (npu, launch.schedule, launch.groups[npu], pack_instance(self._number, place, 0), launch.bytes)
-            for place, launch in enumerate(launches)
+            for group, phases in self._plays[self._number]
+            for place, launch in enumerate(map(group.table.launch, phases))
             for npu in group.npus
         ]
+        self._left = len(rows)
         self._network.launch_all(rows)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
@@ -246,8 +259,8 @@ class _Played:
 
     def rows(self, network: AnyNetwork) -> Iterator[BenchRow]:
         """Yield a row for each case."""
-        played = zip(self._cases, self._groups, self._phases, self.times_ps, self._carried, strict=True)
-        for case, group, phases, time_ps, carried in played:
+        played = zip(self._cases, self._plays, self.times_ps, self._carried, strict=True)
+        for case, ((group, phases), *_), time_ps, carried in played:
             time_us = time_ps / PS_PER_US
             least = self._least_us(phases, self._by_npu(carried), network)
             binds, least_us = max(least, key=lambda each: each[1])

@@ -62,7 +62,7 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
 
 def choices_text(found: Sequence[WhatIf]) -> str:
     """The times of all choices of each size, the tuner's with a star, and where it was wrong."""
-    names = list(dict.fromkeys(_name(row) for one in found for row in (one.row, *one.others)))
+    names = list(dict.fromkeys(choice_name(row) for one in found for row in (one.row, *one.others)))
     widths = [max(len(name), 10) for name in names]
     heads = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
     lines = [
@@ -71,8 +71,8 @@ def choices_text(found: Sequence[WhatIf]) -> str:
         f"#       size  {heads}",
     ]
     for one in found:
-        times = {_name(row): f"{row.time_us:.1f}" for row in one.others}
-        times[_name(one.row)] = f"{one.row.time_us:.1f}{'*!' if one.faster else '*'}"
+        times = {choice_name(row): f"{row.time_us:.1f}" for row in one.others}
+        times[choice_name(one.row)] = f"{one.row.time_us:.1f}{'*!' if one.faster else '*'}"
         cells = "  ".join(f"{times.get(name, '-'):>{width}}" for name, width in zip(names, widths, strict=True))
         lines.append(f"{one.row.size_bytes:12}  {cells}")
     return "\n".join([*lines, *map(_line, filter(lambda one: one.faster, found)), _summary(found)])
@@ -82,14 +82,15 @@ def choices_document(found: Sequence[WhatIf]) -> list[dict[str, Json]]:
     """Return two more keys for each size: ``others`` (times in us), and ``faster`` (null: the choice was right)."""
     return [
         {
-            "others": [_document(row) for row in one.others],
-            "faster": None if one.faster is None else _document(one.faster),
+            "others": [choice_document(row) for row in one.others],
+            "faster": None if one.faster is None else choice_document(one.faster),
         }
         for one in found
     ]
 
 
-def _document(row: BenchRow) -> dict[str, Json]:
+def choice_document(row: BenchRow) -> dict[str, Json]:
+    """Return a choice and its time in us."""
     return {
         "algorithm": row.algorithm,
         "protocol": row.protocol,
@@ -98,7 +99,8 @@ def _document(row: BenchRow) -> dict[str, Json]:
     }
 
 
-def _name(row: BenchRow) -> str:
+def choice_name(row: BenchRow) -> str:
+    """Return what a choice is called, ``Ring Simple``."""
     return f"{row.algorithm} {row.protocol}"
 
 
@@ -106,8 +108,8 @@ def _line(one: WhatIf) -> str:
     best = one.faster
     assert best is not None
     return (
-        f"# {one.row.size_bytes} bytes: the tuner chose {_name(one.row)} ({one.row.bus_gbytes_per_s:.1f} GB/s of bus "
-        f"bandwidth), and {_name(best)} is faster ({best.bus_gbytes_per_s:.1f} GB/s)"
+        f"# {one.row.size_bytes} bytes: the tuner chose {choice_name(one.row)} ({one.row.bus_gbytes_per_s:.1f} GB/s of "
+        f"bus bandwidth), and {choice_name(best)} is faster ({best.bus_gbytes_per_s:.1f} GB/s)"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from astra_ns3.config.core.plain import JsonObject
@@ -187,14 +187,12 @@ def _path(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _kinds(found: Explanation) -> Iterator[tuple[str, int]]:
-    """Yield what the links of the chain that are no messages are called, and their time; in channels by protocol."""
-    for kind, ps in found.kinds.items():
-        by_protocol = [each for each in found.channels if each.kind == kind]
-        for each in by_protocol:
-            yield f"{KINDS[kind]} ({each.protocol})", each.time_ps
-        if ps and not by_protocol:
-            yield KINDS[kind], ps
+def _kinds(found: Explanation) -> list[tuple[str, int]]:
+    """What the links of the chain that are no messages are called, and their time, the most first; by protocol."""
+    by_protocol = {each.kind for each in found.channels}
+    rows = [(f"{KINDS[each.kind]} ({each.protocol})", each.time_ps) for each in found.channels]
+    rows += [(KINDS[kind], ps) for kind, ps in found.kinds.items() if ps and kind not in by_protocol]
+    return sorted(rows, key=lambda row: -row[1])
 
 
 def _by_layer(found: Explanation) -> str:

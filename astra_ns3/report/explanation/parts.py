@@ -112,7 +112,7 @@ KINDS: Mapping[str, str] = {
     KERNEL: "start of NCCL's kernels",
     LATENCY: "latency of NCCL's hops",
     COPYING: "copying by NCCL's kernels",
-    BUSY: "NCCL's kernels busy with earlier messages",
+    BUSY: "NCCL's kernels busy copying earlier messages",
     SIGNAL: "waiting for a free slot: signals on their way",
     SLOT_LATENCY: "waiting for a free slot: latency before its signal",
     SLOT_COPYING: "waiting for a free slot: copying before its signal",

@@ -1,0 +1,198 @@
+"""What explain says of NCCL's choices: each is played, and the fastest is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import run_command
+
+import astra_ns3
+from astra_ns3 import Tenant
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.nccl.choices_of_run import (
+    HINT,
+    Played,
+    choices_document,
+    choices_of,
+    choices_text,
+    has_choices,
+)
+from astra_ns3.report.explanation.explain import explain
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
+
+LINK, SWITCH = {"rate": "400Gbps", "delay": "500ns"}, {"buffer": "64MiB", "pfc": {}}
+RIGHT, WRONG = 6_000_000, 2_000_000
+"""Bytes of an all-reduce on two servers of four, of which NCCL chooses well, and not."""
+HYBRID = "HYBRID_DATA_MODEL\n1\n"
+
+
+def network() -> NetworkConfig:
+    topology = {
+        "kind": "hierarchical",
+        "nodes": 2,
+        "npus_per_node": 4,
+        "scale_up": {"link": {"rate": "3600Gbps", "delay": "250ns"}, "switch": SWITCH},
+        "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+    }
+    return parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
+
+
+def system(**table: object) -> Any:
+    return parse_system({"collectives": "nccl", "nccl": {"server": "dgx-h100", **table}})
+
+
+def layers(*sizes: int, kind: str = "ALLREDUCE") -> Any:
+    rows = [f"layer{number} -1 500 NONE 0 700 NONE 0 900 {kind} {size} 0" for number, size in enumerate(sizes)]
+    return parse_workload("\n".join(["DATA", str(len(rows)), *rows, ""]), "small.txt")
+
+
+def run_of(folder: Path, work: Any, *record: str, backend: str = "flow", **table: object) -> Any:
+    return astra_ns3.run(
+        workload=work,
+        system=system(**table),
+        network=network(),
+        backend=backend,
+        output=folder / "run",
+        record=record or ("timeline", "flows"),
+    )
+
+
+def played(result: Any, most_messages: int = 1_000_000) -> list[Played]:
+    return choices_of(result, explain(result), most_messages)
+
+
+def test_a_wrong_choice_names_the_fastest_and_the_variable(tmp_path: Path) -> None:
+    (one,) = played(run_of(tmp_path, layers(WRONG)))
+    assert one.found is not None
+    assert one.found.faster is not None
+    assert (one.found.row.algorithm, one.found.row.protocol) == ("Ring", "LL128")
+    assert (one.found.faster.algorithm, one.found.faster.protocol) == ("Tree", "LL128")
+    assert one.variables == "NCCL_ALGO=Tree"
+    assert "Tree LL128 would take" in choices_text([one])
+    assert "the tuner's choice was wrong (NCCL_ALGO=Tree)" in choices_text([one])
+
+
+def test_whoever_sets_the_variable_has_the_time_that_was_told(tmp_path: Path) -> None:
+    (one,) = played(run_of(tmp_path / "one", layers(WRONG)))
+    (other,) = played(run_of(tmp_path / "other", layers(WRONG), NCCL_ALGO="Tree"))
+    assert one.found is not None
+    assert one.found.faster is not None
+    assert other.found is not None
+    assert other.found.row == one.found.faster
+    assert {row.algorithm for row in other.found.others} == {"Tree"}  # all that the tuner may choose then
+
+
+def test_a_right_choice_is_called_right_and_takes_what_the_run_took(tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(RIGHT))
+    (one,) = played(result)
+    assert one.found is not None
+    assert one.found.faster is None
+    assert one.variables == ""
+    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+    assert len(one.found.others) == 6
+    assert "the tuner's choice was right" in choices_text([one])
+
+
+def test_a_run_on_packets_is_played_on_flows(tmp_path: Path) -> None:
+    (packets,) = played(run_of(tmp_path / "packets", layers(WRONG), backend="ns3"))
+    (flows,) = played(run_of(tmp_path / "flows", layers(WRONG)))
+    assert packets.found == flows.found
+
+
+@pytest.mark.parametrize("kind", ["ALLGATHER", "REDUCESCATTER"])
+def test_other_tuned_collectives_take_alone_what_they_took(kind: str, tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(RIGHT, kind=kind))
+    (one,) = played(result)
+    assert one.found is not None
+    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+
+
+def test_those_that_take_most_of_the_chain_are_played_alike_ones_once(tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(1_000, 60_000, RIGHT, 600_000, RIGHT))
+    found = explain(result)
+    all_played = choices_of(result, found, 1_000_000)
+    assert [one.bytes for one in all_played] == [RIGHT, 600_000, 60_000]
+    times = [one.chain_ps for one in all_played]
+    assert times == sorted(times, reverse=True)
+    sizes = dict(zip(result.collectives["collective"], result.collectives["bytes"], strict=True))
+    assert times[0] == sum(link.time_ps for link in found.segments if sizes.get(link.collective) == RIGHT)
+
+
+def test_groups_that_play_at_once_do_so_here(tmp_path: Path) -> None:
+    """Weights are reduced over four pairs of NPUs, each with one in either server."""
+    rows = "only -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 600000 0\n"
+    result = run_of(tmp_path, parse_workload(HYBRID + rows, "small.txt"))
+    (one,) = played(result)
+    assert one.groups == ((0, 4), (1, 5), (2, 6), (3, 7))
+    assert one.found is not None
+    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+    assert "2 NPUs, 4 groups at once" in choices_text([one])
+
+
+def test_without_messages_nobody_knows_the_groups(tmp_path: Path) -> None:
+    rows = "only -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 600000 0\n"
+    (one,) = played(run_of(tmp_path, parse_workload(HYBRID + rows, "small.txt"), "timeline"))
+    assert one.found is None
+    assert "run with --record flows" in choices_text([one])
+
+
+def test_a_tenant_plays_on_its_own_npus(tmp_path: Path) -> None:
+    """Two NPUs in each server: alone it takes what it took."""
+    tenants = [Tenant("one", range(2, 6), layers(WRONG), system(), seed=1)]
+    both = astra_ns3.run_scenario(
+        network=network(), tenants=tenants, backend="flow", output=tmp_path / "run", record=("timeline", "flows")
+    )
+    result = both.tenants["one"]
+    (one,) = played(result)
+    assert one.groups == ((0, 1, 2, 3),)
+    assert one.found is not None
+    assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
+
+
+def test_what_has_too_many_messages_is_left_out_and_named(tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(RIGHT))
+    (one,) = played(result, 4_000)
+    assert one.found is not None
+    assert len(one.found.others) + len(one.left_out) == 6
+    assert "Ring LL" in one.left_out
+    text = choices_text([one])
+    assert f"not played, too many messages: {', '.join(one.left_out)}" in text
+    assert "was right" not in text
+    (none,) = played(result, 10)
+    assert none.untold == "it has more than 10 messages"
+
+
+def test_a_network_beside_the_run_is_refused(tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(RIGHT))
+    document = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
+    document["network"]["topology"]["kind"] = "file"
+    (tmp_path / "run" / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError, match="--choices: the run's network has a part that"):
+        choices_of(astra_ns3.Result.load(tmp_path / "run"), explain(result))
+
+
+def test_the_command_hints_plays_and_writes_json(tmp_path: Path) -> None:
+    result = run_of(tmp_path, layers(WRONG))
+    folder = str(tmp_path / "run")
+    told = run_command("explain", folder)
+    assert told.returncode == 0
+    assert told.stdout.rstrip().endswith(HINT)
+    told = run_command("explain", folder, "--choices")
+    assert told.returncode == 0
+    assert told.stdout.rstrip().endswith(choices_text(played(result)))
+    told = run_command("explain", folder, "--choices", "--json")
+    assert json.loads(told.stdout)["choices"] == choices_document(played(result))
+    assert "choices" not in json.loads(run_command("explain", folder, "--json").stdout)
+
+
+def test_a_run_without_choices_has_no_hint(tmp_path: Path) -> None:
+    """NCCL makes an all-to-all of messages."""
+    result = run_of(tmp_path, layers(RIGHT, kind="ALLTOALL"))
+    assert not has_choices(result, explain(result))
+    assert played(result) == []
+    assert choices_text([]) == "NCCL's choices: its tuner chose for no collective of the chain"
