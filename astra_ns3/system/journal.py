@@ -69,7 +69,8 @@ class Journal:
             self._channels = Rows(self._sink, CHANNELS.name, len(CHANNELS.recorded))
         whole = launch.bytes * schedule.expansion
         numbers = launch.schedule, schedule.lanes, whole, schedule.blocks
-        self._channels.add((instance, *numbers, *costs.numbers[:-1]))
+        of_costs = CHANNELS.recorded[1 + len(numbers) :]
+        self._channels.add((instance, *numbers, *(int(getattr(costs, name)) for name in of_costs)))
         if launch.schedule not in self._schedules:
             self._schedules.add(launch.schedule)
             kept = schedule.kept
