@@ -28,12 +28,15 @@ _WAYS: Mapping[CollectiveKind, tuple[int, ...]] = {
 }
 
 
-def channel_tree(kind: CollectiveKind, parents: Sequence[int], chunks: int, slots: int | None) -> Schedule:
+def channel_tree(
+    kind: CollectiveKind, parents: Sequence[int], chunks: int, slots: int | None, together: int = 1
+) -> Schedule:
     """An all-reduce, a reduce to the root or a broadcast from it; ``parents``: of each rank, -1 of the root.
 
-    Raises InputError for what memory can't hold.
+    ``together``: how many chunks a signal tells of, at most as many as there are slots. Raises InputError for what
+    memory can't hold.
     """
-    edges = _Edges(parents, chunks, slots, is_turning=_WAYS[kind] == (UP, DOWN))
+    edges = _Edges(parents, chunks, slots, together=together, is_turning=_WAYS[kind] == (UP, DOWN))
     name = f"channel tree {kind.name.lower()}"
     check_messages(name, len(parents), (2 if slots is None else 4) * (len(parents) - 1) * chunks)
     parts = [edges.up(name) if way == UP else edges.down(name) for way in _WAYS[kind]]
@@ -45,7 +48,9 @@ def channel_tree(kind: CollectiveKind, parents: Sequence[int], chunks: int, slot
 class _Edges:
     """The rows of a tree. In its lane chunk k has step 2k + 1, and the signal that lets a rank send it on step 2k."""
 
-    def __init__(self, parents: Sequence[int], chunks: int, slots: int | None, *, is_turning: bool) -> None:
+    def __init__(
+        self, parents: Sequence[int], chunks: int, slots: int | None, *, together: int, is_turning: bool
+    ) -> None:
         above = np.array(parents, dtype=np.int32)
         self._child: Int32Array = np.flatnonzero(above >= 0).astype(np.int32)[:, None]
         self._parent: Int32Array = above[self._child]
@@ -55,12 +60,22 @@ class _Edges:
         self._ranks, self._chunks = len(above), chunks
         self._slots = chunks if slots is None else min(slots, chunks)
         self._chunk: Int32Array = column(chunks)
-        self._freed: Int32Array = column(chunks - self._slots)
+        self._together = together
+        # The last of those chunks that one signal tells of, and the first of those that it lets go.
+        ends = max(-(-(chunks - self._slots) // together), 0)
+        self._freed: Int32Array = together * column(ends) + together - 1
+        self._goes: Int32Array = together * column(ends) + self._slots
+
+    @property
+    def _told(self) -> Int32Array:
+        """The chunk on whose step the signal comes that lets each chunk go."""
+        late: Int32Array = (self._chunk - self._slots) % self._together
+        return self._chunk - late
 
     def up(self, name: str) -> Schedule:
         """A rank sends a chunk up once all its children have; one without children when a place is free."""
         children = self._children[self._child]
-        data, place = _step(UP, 2 * self._chunk + 1), _step(UP, 2 * self._chunk)
+        data, place = _step(UP, 2 * self._chunk + 1), _step(UP, 2 * self._told)
         free = self._chunk < self._slots
         return self._rows(
             name,
@@ -80,7 +95,7 @@ class _Edges:
         """
         number = 2 * self._chunk + 1
         free = self._chunk < self._slots
-        root_waits = _step(UP, number) if self._is_turning else np.where(free, -1, _step(UP, number - 1))
+        root_waits = _step(UP, number) if self._is_turning else np.where(free, -1, _step(UP, 2 * self._told))
         root_counts = self._children[self._parent] * (1 if self._is_turning else ~free)
         return self._rows(
             name,
@@ -100,7 +115,7 @@ class _Edges:
             self._freed,
             sender=self._parent,
             receiver=self._child,
-            step=_step(UP, 2 * (self._freed + self._slots)),
+            step=_step(UP, 2 * self._goes),
             block_count=0,
             reduces=False,
             wait_step=_step(UP, 2 * self._freed + 1),
@@ -109,7 +124,7 @@ class _Edges:
 
     def down_signals(self, name: str) -> Schedule:
         """A child has handled a chunk that came down. The root waits for this in the lane in which it adds up."""
-        number = 2 * (self._freed + self._slots)
+        number = 2 * self._goes
         return self._rows(
             name,
             self._freed,

@@ -191,6 +191,26 @@ def test_an_exchange_serves_so_many_peers_at_once() -> None:
     assert lane_of_peer == {peer: {(peer - 1) % 3} for peer in range(1, 9)}
 
 
+@pytest.mark.parametrize("kind", [ALL_REDUCE, CollectiveKind.REDUCE, CollectiveKind.BROADCAST], ids=str)
+@pytest.mark.parametrize("together", [1, 2, 3, 4])
+@pytest.mark.parametrize("chunks", [4, 5, 8, 13])
+def test_a_signal_of_a_tree_tells_of_several_chunks(kind: CollectiveKind, together: int, chunks: int) -> None:
+    schedule = channel_tree(kind, (-1, 0, 1, 1), chunks, 4, together)
+    prove(schedule, kind)
+    ways = 2 if kind is ALL_REDUCE else 1
+    assert int((schedule.block_count == 0).sum()) == ways * 3 * -(-max(chunks - 4, 0) // together)
+
+
+def test_chunks_that_one_signal_lets_go_leave_together() -> None:
+    """4 slots, a signal of 3 chunks: the leaf sends 4, and 3 more once the first 3 are added up."""
+    schedule = channel_tree(CollectiveKind.REDUCE, (-1, 0), 9, 4, 3)
+    data = (schedule.sender == 1) & (schedule.block_count == 1)
+    signals = schedule.block_count == 0
+    assert schedule.wait_step[data].tolist() == [-1] * 4 + [2 * 2 * 4] * 3 + [2 * 2 * 7] * 2
+    assert schedule.step[signals].tolist() == [2 * 2 * 4, 2 * 2 * 7]
+    assert schedule.wait_step[signals].tolist() == [2 * (2 * 2 + 1), 2 * (2 * 5 + 1)]
+
+
 def test_an_exchange_meets_its_peers_in_the_order_of_distances() -> None:
     """NCCL's quadratic ones of 8: three at once, each slice brings the part of its receiver."""
     distances = (1, 3, 6, 2, 7, 5, 4)
