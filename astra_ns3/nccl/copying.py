@@ -94,7 +94,8 @@ def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars:
     carried = (stars.heads + 1) / (gpus + stars.heads - 2) if gpus > 1 else 1.0
     moved = 2 * stars.heads + 1  # chunks: scattered, reduced, gathered
     share = 1.0 if servers == 1 else moved / (moved + 1)
-    near = _stepped(chunk, _NVLS.get(of, _NVLS[90]) * share / stars.heads / channels)
+    of_channel = min(_NVLS.get(of, _NVLS[90]) / channels, _SIMPLE[of])  # few channels don't fill the switches
+    near = _stepped(chunk, of_channel * share / stars.heads)
     far = _stepped(chunk, _SIMPLE[of])
     reduction_us = chunk / (near if servers == 1 else far) / BYTES_PER_US
     far_us = _far(_TREE_FAR, "Simple")

@@ -35,6 +35,14 @@ def test_steps_weigh_more_the_smaller_the_chunks() -> None:
     assert [round(rate * 1.75) for rate in rates] == [479, 401, 242]
 
 
+def test_few_channels_of_nvls_copy_no_more_than_a_channel_can() -> None:
+    """16 channels share 293 GB/s; 8 copy 20 each, of 8 heads."""
+    many, few = (work_of_stars(H100, count, gpus=8, servers=1, stars=Stars(8, 64 << 10)) for count in (16, 8))
+    assert [65_536 / work.near_gbytes_per_s / 1e3 for work in (many, few)] == pytest.approx(
+        [4 + 8 * 65_536 * 16 / 293e3, 4 + 8 * 65_536 / 20e3]
+    )
+
+
 def test_a_head_s_kernel_between_servers_moves_its_own_chunk() -> None:
     """64 KiB at 20 GB/s and a step: 7.3 us; scatter and gather share the kernel with one chunk more, 17 of 18."""
     work = work_of_stars(H100, 16, gpus=8, servers=2, stars=Stars(8, 64 << 10))
