@@ -112,3 +112,12 @@ def test_congestion_control_measures_a_cell(script: Script, monkeypatch: pytest.
 def test_scripts_that_only_call_programs_start(repository: Path, name: str) -> None:
     words = [sys.executable, str(repository / "benchmarks" / f"{name}.py"), "--help"]
     assert "usage" in subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def test_nccl_speed_measures_tables_and_loops(script: Script, tmp_path: Path) -> None:
+    speed = script("nccl_speed")
+    words = {case: speed.words_of(case, tmp_path) for case in speed.CASES}
+    for case in ("training", "training-ring"):
+        assert all(Path(words[case][place]).is_file() for place in (2, 4, 6))
+    small = [*words["flows"][: words["flows"].index("-b")], "-b", "8", "-e", "8"]
+    assert 0 < speed.seconds_of(small) < 60

@@ -129,8 +129,8 @@ class Hierarchical(_Nodes):
     nics_per_node: Count | None = None
     """Absent: one for each NPU. Fewer are shared."""
     shared_nics: Literal["scale-up", "pcie"] = "scale-up"
-    """Where fewer NICs than NPUs are: on the node's scale-up switches, or each on a PCIe switch of its own, which joins
-    it to the NPUs next to it at the NIC's rate."""
+    """How NPUs share NICs: NICs are on the node's scale-up switches, or each is on a PCIe switch of its own, which
+    joins it to the NPUs next to it at the NIC's rate."""
     scale_out: Annotated[FlatTopology, Field(discriminator="kind")]
 
     @classmethod
