@@ -56,7 +56,7 @@ def refused(*words: str) -> str:
     return lines[0]
 
 
-def times(words: Iterable[str], sizes: tuple[str, str] = ("8", "8")) -> list[float]:
+def times(words: Iterable[str], sizes: tuple[str, str] = ("64", "64")) -> list[float]:
     rows = printed(*words, "-b", sizes[0], "-e", sizes[1], "-f", "4")
     return [row["time_us"] for row in rows]
 
