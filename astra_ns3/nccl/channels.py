@@ -10,7 +10,7 @@ from functools import cache
 
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, max_channels, nvlink_width
-from astra_ns3.nccl.graphs import graph_of, has_nvls
+from astra_ns3.nccl.graphs import graph_of, has_collnet, has_nvls
 from astra_ns3.nccl.links import links_of
 from astra_ns3.nccl.rounding import divided_up
 
@@ -21,9 +21,13 @@ _P2P_GBYTES_PER_S = 14
 
 @cache
 def ring_channels(communicator: Communicator) -> int:
-    """Return the channels of rings and trees: those found, twice, and twice again on wide rings; within what is set."""
+    """Return the channels of rings and trees: those found, twice, and more in three cases; within what is set."""
     rules, ring = communicator.version.rules, graph_of(communicator, "ring")
-    count = min(max_channels(rules), 2 * ring.channels)
+    most = max_channels(rules)
+    count = min(most, 2 * ring.channels)
+    if has_collnet(communicator) and communicator.gpus_per_server > 1:
+        chain = graph_of(communicator, "collnet_chain")
+        count = min(most, count + count // 2) if chain.bw_intra > chain.bw_inter else count
     if _is_hopper(communicator) and communicator.servers > 1 and ring.bw_intra > _WIDE_RING and _has_room(count, rules):
         count *= 2
     return _within(communicator, count)

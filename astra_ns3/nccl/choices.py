@@ -12,8 +12,16 @@ from functools import cache
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import wrong
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import ALGORITHMS, FUNCTIONS, MAX_NVLS_HEADS, PROTOCOLS, Algorithm, Protocol
-from astra_ns3.nccl.graphs import Graph, graph_of, has_nvls
+from astra_ns3.nccl.constants import (
+    ALGORITHMS,
+    FUNCTIONS,
+    MAX_DIRECT_HEADS,
+    MAX_NVLS_HEADS,
+    PROTOCOLS,
+    Algorithm,
+    Protocol,
+)
+from astra_ns3.nccl.graphs import Graph, graph_of, has_collnet, has_nvls
 from astra_ns3.nccl.links import PATH_TYPES, PathType
 
 _NO_FALLBACK = (2, 24)
@@ -40,7 +48,7 @@ def _algorithms(communicator: Communicator, kind: CollectiveKind) -> frozenset[s
     rules = communicator.version.rules
     found = communicator.environment.listed("algo", FUNCTIONS[kind]) or frozenset[str](ALGORITHMS)
     only_collnet = not found & {"Ring", "Tree", "NVLS", "NVLSTree"}
-    if rules < _NO_FALLBACK and only_collnet:
+    if rules < _NO_FALLBACK and only_collnet and not has_collnet(communicator):
         found |= {"Ring", "Tree"}
     always_ring = rules < (2, 19) and kind is not CollectiveKind.ALL_REDUCE
     return found | {"Ring"} if always_ring else found
@@ -72,11 +80,13 @@ def graph_for(communicator: Communicator, algorithm: Algorithm) -> Graph:
         return graph_of(communicator, "tree")
     if algorithm in ("NVLS", "NVLSTree"):
         return graph_of(communicator, "nvls")
-    return graph_of(communicator, "ring")
+    if algorithm == "CollNetDirect":
+        return graph_of(communicator, "collnet_direct")
+    return graph_of(communicator, "collnet_chain" if algorithm == "CollNetChain" else "ring")
 
 
 def possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algorithm) -> bool:
-    """Return whether NCCL has an algorithm for a collective on these servers, whose switches don't reduce (CollNet)."""
+    """Return whether NCCL has an algorithm for a collective on these servers."""
     parted, rules = kind in _PARTED, communicator.version.rules
     if algorithm == "Ring":
         return True
@@ -85,19 +95,38 @@ def possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algori
     if algorithm == "PAT":
         one_gpu = communicator.gpus_per_server == 1 and communicator.servers > 1
         return parted and one_gpu and rules >= (2, 23) and communicator.environment.pat_enable != 0
-    return algorithm in ("NVLS", "NVLSTree") and _nvls_possible(communicator, kind, algorithm)
+    if not (parted or kind is CollectiveKind.ALL_REDUCE):
+        return False
+    if algorithm.startswith("NVLS"):
+        return _nvls_possible(communicator, parted, algorithm)
+    return _collnet_possible(communicator, parted, algorithm)
 
 
-def _nvls_possible(communicator: Communicator, kind: CollectiveKind, algorithm: Algorithm) -> bool:
-    """Return whether switches in a server may reduce; NVLS of several servers needs CollNet between them."""
+def _nvls_possible(communicator: Communicator, parted: bool, algorithm: Algorithm) -> bool:
     rules, several = communicator.version.rules, communicator.servers > 1
     graph = graph_of(communicator, "nvls")
     if not has_nvls(communicator) or not graph.channels or (graph.channels < 2 and rules >= (2, 28)):
         return False
-    if kind is CollectiveKind.ALL_REDUCE:
-        return several == (algorithm == "NVLSTree")
-    alone = algorithm == "NVLS" and not several
-    return kind in _PARTED and alone and rules >= (2, 19) and communicator.gpus_per_server <= MAX_NVLS_HEADS
+    if algorithm == "NVLSTree":
+        return several and not parted
+    if several and not has_collnet(communicator):
+        return False
+    if not parted:
+        return True
+    all_heads = not several or graph.channels == communicator.gpus_per_server
+    known = rules >= (2, 27) or (rules >= (2, 19) and not several)
+    return known and all_heads and communicator.gpus_per_server <= MAX_NVLS_HEADS
+
+
+def _collnet_possible(communicator: Communicator, parted: bool, algorithm: Algorithm) -> bool:
+    if not has_collnet(communicator) or communicator.gpus_per_server > MAX_DIRECT_HEADS:
+        return False
+    if algorithm == "CollNetChain":
+        return not parted and graph_of(communicator, "collnet_chain").channels > 0
+    graph = graph_of(communicator, "collnet_direct")
+    if not graph.channels or not communicator.server.switched:
+        return False
+    return not parted or (communicator.version.rules >= (2, 20) and graph.channels >= communicator.gpus_per_server)
 
 
 def _protocol_fits(

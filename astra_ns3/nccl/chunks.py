@@ -67,6 +67,13 @@ def _shrunk(
         return _nvls(communicator, part, chunk)
     if algorithm == "NVLSTree":
         return _nvls_tree(communicator, part, chunk)
+    if algorithm == "CollNetDirect":
+        heads = graph_of(communicator, "collnet_direct").channels
+        depth = 2 if communicator.gpus_per_server > 1 or heads > 1 else 1
+        return _halved(part // max(1, heads), chunk, (depth * 64, 128), (depth * 8, 64), (depth * 8, 32))
+    if algorithm == "CollNetChain":
+        depth = communicator.gpus_per_server
+        return _halved(part, min(256 * KIB, chunk), (depth * 64, 128), (depth * 8, 64), (depth, 32))
     return _pat(kind, part, chunk) if algorithm == "PAT" else chunk
 
 

@@ -16,7 +16,8 @@ NEWEST = Version(2, 30)
 class Communicator:
     """``servers`` times ``gpus_per_server`` ranks, server after server; of each server its first GPUs.
 
-    ``sockets``: the network is NCCL's own TCP sockets, without GPUDirect. Its switches don't reduce (CollNet, SHARP).
+    ``sockets``: the network is NCCL's own TCP sockets, without GPUDirect; ``in_network``: its switches reduce (CollNet,
+    SHARP).
     """
 
     server: Server
@@ -25,6 +26,7 @@ class Communicator:
     version: Version = NEWEST
     environment: Environment = field(default_factory=Environment)
     sockets: bool = False
+    in_network: bool = False
 
     @cached_property
     def ranks(self) -> int:

@@ -45,7 +45,7 @@ MAX_THREADS = 640
 LL128_DATA, LL128_LINE = 15, 16
 """Of 16 words of a line 15 are data."""
 GRAIN_BYTES: dict[Protocol, int] = {"LL": 16, "LL128": 1920, "Simple": 512}
-MAX_NVLS_HEADS = 32
+MAX_NVLS_HEADS, MAX_DIRECT_HEADS = 32, 8
 P2P_AT_ONCE = 8
 """Messages that one channel moves at a time (NCCL_MAX_DEV_WORK_P2P_PER_BATCH)."""
 
@@ -74,11 +74,6 @@ def _same(value: float) -> Row:
     return (value, value, value)
 
 
-def _as_hopper(volta: Row, ampere: Row, hopper: Row) -> Rows:
-    """Blackwell has Hopper's row, until 2.25."""
-    return (volta, ampere, hopper, hopper)
-
-
 def _changed(table: dict[Algorithm, Row], **rows: Row) -> dict[Algorithm, Row]:
     """Return a table with some rows changed."""
     return {algorithm: rows.get(algorithm, row) for algorithm, row in table.items()}
@@ -90,10 +85,13 @@ _CORRECTION: dict[Protocol, tuple[float, ...]] = {
     "LL128": (1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, *[0.6] * 6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1, 1),
     "Simple": (*[0.9] * 7, 0.8, 0.7, 0.6, 0.6, *[0.5] * 4, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9),
 }
+_HOPPER_18 = (87.7, 22.5, 19.0)
 _RULES_2_18 = Tables(
     base={
         "Tree": (6.8, 14.0, 0.0),
         "Ring": (6.6, 14.0, 8.4),
+        "CollNetDirect": (6.8, 14.0, 0.0),
+        "CollNetChain": (6.8, 14.0, 0.0),
         "NVLS": _simple(23.0),
         "NVLSTree": _simple(23.0),
         "PAT": _same(8.0),
@@ -101,6 +99,8 @@ _RULES_2_18 = Tables(
     nvlink={
         "Tree": (0.6, 1.25, 4.0),
         "Ring": (0.6, 1.9, 3.4),
+        "CollNetDirect": _simple(8.0),
+        "CollNetChain": _simple(4.75),
         "NVLS": _simple(0.0),
         "NVLSTree": _simple(0.0),
         "PAT": _simple(4.0),
@@ -108,6 +108,8 @@ _RULES_2_18 = Tables(
     pci={
         "Tree": (1.0, 1.9, 6.0),
         "Ring": (1.0, 2.5, 5.7),
+        "CollNetDirect": _simple(8.0),
+        "CollNetChain": _simple(8.0),
         "NVLS": _simple(0.0),
         "NVLSTree": _simple(0.0),
         "PAT": _simple(4.0),
@@ -115,14 +117,16 @@ _RULES_2_18 = Tables(
     network={
         "Tree": (5.0, 8.5, 14.0),
         "Ring": (2.7, 4.0, 14.0),
+        "CollNetDirect": _simple(10.7),
+        "CollNetChain": _simple(14.0),
         "NVLS": _simple(18.0),
         "NVLSTree": _simple(19.0),
         "PAT": _simple(14.0),
     },
-    ll=_as_hopper((39.0, 39.0, 20.4), (87.7, 22.5, 19.0), (87.7, 22.5, 19.0)),
-    ring_ll128=_as_hopper(_same(20.0), _same(20.0), _same(36.7)),
-    tree_ll128=_as_hopper(_same(20.0), _same(20.0), (36.7, 36.7, 29.0)),
-    tree=_as_hopper((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0)),
+    ll=((39.0, 39.0, 20.4), (87.7, 22.5, 19.0), _HOPPER_18, _HOPPER_18),
+    ring_ll128=(_same(20.0), _same(20.0), _same(36.7), _same(36.7)),
+    tree_ll128=(_same(20.0), _same(20.0), (36.7, 36.7, 29.0), (36.7, 36.7, 29.0)),
+    tree=((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0), (38.7, 41.4, 36.0)),
     nvls_tree=None,
     correction={protocol: row[:23] for protocol, row in _CORRECTION.items()},
 )
@@ -130,12 +134,20 @@ _RULES_2_18 = Tables(
 
 def _rules_2_19(old: Tables) -> Tables:
     """NVLS gets latencies of its own; a tree's step of Simple costs 28 us again, as before 2.18.5."""
+    no_base = {name: _same(0.0) for name in ("CollNetDirect", "CollNetChain", "NVLS", "NVLSTree")}
+    collnet = {"CollNetDirect": _simple(3.7), "CollNetChain": _simple(2.8)}
     return replace(
         old,
-        base=_changed(old.base, NVLS=_same(0.0), NVLSTree=_same(0.0)),
-        nvlink=_changed(old.nvlink, Tree=(0.6, 1.25, 28.0), NVLS=_simple(23.0), NVLSTree=_simple(23.0)),
-        pci=_changed(old.pci, Tree=(1.0, 1.9, 28.0)),
-        network=_changed(old.network, Tree=(5.0, 8.5, 28.0), NVLSTree=_simple(14.0)),
+        base=_changed(old.base, **no_base),
+        nvlink=_changed(old.nvlink, Tree=(0.6, 1.25, 28.0), NVLS=_simple(23.0), NVLSTree=_simple(23.0), **collnet),
+        pci=_changed(old.pci, Tree=(1.0, 1.9, 28.0), **collnet),
+        network=_changed(
+            old.network,
+            Tree=(5.0, 8.5, 28.0),
+            NVLSTree=_simple(14.0),
+            CollNetDirect=_simple(31.0),
+            CollNetChain=_simple(30.0),
+        ),
     )
 
 
@@ -144,7 +156,7 @@ def _rules_2_21(old: Tables) -> Tables:
     return replace(
         old,
         nvlink=_changed(old.nvlink, NVLS=_simple(25.0), NVLSTree=_simple(25.0)),
-        ll=_as_hopper(old.ll[0], old.ll[1], hopper),
+        ll=(old.ll[0], old.ll[1], hopper, hopper),
     )
 
 

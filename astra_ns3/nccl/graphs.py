@@ -1,4 +1,4 @@
-"""Graphs: the channels that NCCL finds in a server for rings, trees and NVLS, and their believed widths.
+"""Graphs: the channels that NCCL finds in a server for rings, trees, NVLS and CollNet, and their believed widths.
 
 Source of the rules: NVIDIA/nccl, ``src/graph/search.cc`` (ncclTopoCompute: widths are tried from the widest step down;
 channels are doubled at half the width; a width inside or between servers is then raised), at the tags v2.18.6-1 to
@@ -15,12 +15,12 @@ from typing import Literal
 
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.constants import MAX_NVLS_HEADS, max_channels, speed_steps
+from astra_ns3.nccl.constants import MAX_DIRECT_HEADS, MAX_NVLS_HEADS, max_channels, speed_steps
 from astra_ns3.nccl.links import Links, PathType, links_of
 from astra_ns3.nccl.search import Channel, Shape, Way, most_channels, search
 
-GraphKind = Literal["ring", "tree", "nvls"]
-GraphPattern = Literal["ring", "balanced_tree", "tree", "nvls"]
+GraphKind = Literal["ring", "tree", "nvls", "collnet_direct", "collnet_chain"]
+GraphPattern = Literal["ring", "balanced_tree", "tree", "nvls", "collnet_direct"]
 _DUPLICATED_FROM, _WIDE = 25.0, 50.0
 _MUCH_SLOWER = 0.49
 _FALLBACK = 0.1
@@ -47,15 +47,19 @@ class Graph:
     nics: tuple[tuple[int, int], ...] = ()
 
 
-_NO_NVLS = Graph(0, 0.0, 0.0, "SYS", "SYS", "nvls", False)
-
-
 @cache
 def graph_of(communicator: Communicator, kind: GraphKind) -> Graph:
     """Return the graph of an algorithm; one without channels if it doesn't exist on these servers."""
+    links = links_of(communicator)
     if kind in ("ring", "tree"):
         return _rings_and_trees(communicator)[kind == "tree"]
-    return _nvls(communicator, links_of(communicator)) if has_nvls(communicator) else _NO_NVLS
+    if kind == "nvls":
+        return _nvls(communicator, links) if has_nvls(communicator) else _none("nvls")
+    if not has_collnet(communicator):
+        return _none("collnet_direct" if kind == "collnet_direct" else "tree")
+    if kind == "collnet_direct":
+        return _collnet_direct(communicator, links)
+    return _tree(communicator, links, _ring(communicator, links), patterns=("tree",))
 
 
 @cache
@@ -73,6 +77,15 @@ def has_nvls(communicator: Communicator) -> bool:
     server, environment = communicator.server, communicator.environment
     able = server.multicast and server.switched and server.compute_capability >= 90
     return able and environment.nvls_enable != 0 and communicator.gpus_per_server > 1
+
+
+def has_collnet(communicator: Communicator) -> bool:
+    """Return whether the network's switches reduce: able to, asked to (``NCCL_COLLNET_ENABLE=1``), and two servers."""
+    return communicator.in_network and bool(communicator.environment.collnet_enable) and communicator.servers > 1
+
+
+def _none(pattern: GraphPattern) -> Graph:
+    return Graph(0, 0.0, 0.0, "SYS", "SYS", pattern, False)
 
 
 def _steps(communicator: Communicator) -> tuple[float, ...]:
@@ -208,10 +221,16 @@ def _raised_ring(graph: Graph, communicator: Communicator, links: Links) -> Grap
 # Trees
 
 
-def _tree(communicator: Communicator, links: Links, ring: Graph) -> Graph:
+def _tree(
+    communicator: Communicator,
+    links: Links,
+    ring: Graph,
+    patterns: tuple[Literal["tree", "balanced_tree"], ...] = ("balanced_tree", "tree"),
+) -> Graph:
     if _through_cpu(communicator, links):
         return replace(ring, pattern="tree" if links.gpus == 1 else "balanced_tree")
-    patterns: tuple[Literal["tree", "balanced_tree"], ...] = ("balanced_tree", "tree") if links.gpus > 1 else ("tree",)
+    if links.gpus == 1:
+        patterns = ("tree",)
     steps, channels = _steps(communicator), ring.channels
     start = _first_step(communicator, links, channels, ring=False)
     for i, step in enumerate(steps[start:], start):
@@ -265,7 +284,7 @@ def _nvls(communicator: Communicator, links: Links) -> Graph:
     most = min(MAX_NVLS_HEADS, links.gpus)
     if communicator.servers == 1:
         return _nvls_inside(communicator, links, most)
-    heads, best = _heads(links)[:most], _NO_NVLS
+    heads, best = _heads(links)[:most], _none("nvls")
     width = min((nic.width for nic in links.nics), default=0.0)
     for step in _steps(communicator)[_first_step(communicator, links, ring=False) :]:
         if best.channels and (step / best.bw_inter <= _MUCH_SLOWER or best.channels == most):
@@ -283,7 +302,7 @@ def _nvls_inside(communicator: Communicator, links: Links, most: int) -> Graph:
         if (most + 1) * step <= links.nvlink + 1e-3:
             graph = _nvls_graph(links, most, step, "PIX", tuple(range(most)))
             return _raised_nvls(graph, communicator, float("inf"))
-    return _NO_NVLS
+    return _none("nvls")
 
 
 def _nvls_graph(links: Links, count: int, step: float, inter: PathType, heads: tuple[int, ...]) -> Graph:
@@ -300,6 +319,33 @@ def _raised_nvls(graph: Graph, communicator: Communicator, width: float) -> Grap
         if graph.bw_inter < step <= width and best.bw_inter < 2 * graph.bw_intra:
             best = replace(best, bw_inter=step)
     return best
+
+
+def _collnet_direct(communicator: Communicator, links: Links) -> Graph:
+    """Each head exchanges with all GPUs, a part with each."""
+    most = min(MAX_DIRECT_HEADS, links.gpus)
+    heads = _heads(links)[:most]
+    width = min((min(nic.width, links.pci) for nic in links.nics), default=0.0)
+    steps = _steps(communicator)
+    start = _first_step(communicator, links, ring=False)
+    for i, step in enumerate(steps[start:], start):
+        if step <= width and _direct_fits(links, len(heads), step):
+            graph = replace(_nvls_graph(links, len(heads), step, links.near, heads), pattern="collnet_direct")
+            graph = _duplicated(graph, communicator, most)
+            return _raised_direct(graph, links, steps[:i])
+    return _none("collnet_direct")
+
+
+def _direct_fits(links: Links, heads: int, width: float) -> bool:
+    others = max(1, links.gpus - 1)
+    return links.gpus == 1 or (links.switched and width * (1 + (heads - 1) / others) <= links.nvlink)
+
+
+def _raised_direct(graph: Graph, links: Links, wider: tuple[float, ...]) -> Graph:
+    for step in reversed(wider):
+        if graph.bw_intra < 2 * graph.bw_inter and _direct_fits(links, graph.channels, step):
+            graph = replace(graph, bw_intra=step)
+    return graph
 
 
 # Without NVLink

@@ -74,10 +74,15 @@ class _Model:
             return self.nvls() * (1.0 if parted and self.rules >= (2, 23) else self.nvls_ratio)
         if self.algorithm == "PAT":
             return self.bus(self.graph) * (0.85 if self.rules < (2, 24) else 0.75)
-        return self.tree() * 0.5
+        if self.algorithm == "Tree":
+            return self.tree() * 0.5
+        if self.algorithm == "CollNetDirect":
+            return self.collnet_parted() if parted else self.collnet_direct() * 0.5
+        return self.bus(self.graph) * 0.5
 
     def bus(self, graph: Graph) -> float:
-        return graph.channels * (graph.bw_intra if self.servers <= 2 else graph.bw_inter)
+        inside = self.servers <= 2 or self.algorithm in ("CollNetDirect", "CollNetChain")
+        return graph.channels * (graph.bw_intra if inside else graph.bw_inter)
 
     def ring(self) -> float:
         bus = self.bus(self.graph)
@@ -132,6 +137,18 @@ class _Model:
         rows = self.tables.nvls_tree
         return min(intra, inter, *([] if rows is None else [self.bound(rows)]))
 
+    def collnet_direct(self) -> float:
+        """Full width needs a NIC for each GPU."""
+        factor = self.gpus / self.graph.channels
+        factor -= (factor - 1) / 2
+        return self.bus(self.graph) / factor * (0.85 if self.generation >= 2 else 1.0)
+
+    def collnet_parted(self) -> float:
+        if self.rules >= (2, 27):
+            return self.gpus * min(self.graph.bw_intra, self.graph.bw_inter * 0.9)
+        many = (self.gpus - 1) / 7
+        return self.gpus * self.graph.bw_intra * (many * 0.85 + (1 - many) * 0.95)
+
     # Latency
 
     def latency(self) -> float:
@@ -142,7 +159,13 @@ class _Model:
             return base + self.doublings * self.inter / 3.5 + self.ranks * 2.8
         if self.algorithm in ("NVLS", "NVLSTree"):
             return base + self.nvls_latency()
-        return base + 2 * ((self.gpus - 1) * self.intra + self.doublings * self.inter)
+        hops = self.gpus - 1
+        if self.algorithm == "Tree":
+            return base + 2 * (hops * self.intra + self.doublings * self.inter)
+        if self.algorithm == "CollNetChain":
+            return base + 2 * hops * self.intra + self.inter
+        serial = 0.5 if self.rules < (2, 19) else 0.4
+        return base + 2 * (min(1, hops) * self.intra + hops * serial) + self.inter
 
     @property
     def doublings(self) -> int:

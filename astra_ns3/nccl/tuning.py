@@ -118,6 +118,8 @@ def max_threads(communicator: Communicator, algorithm: Algorithm, protocol: Prot
 
 def _threshold(communicator: Communicator, algorithm: Algorithm, protocol: Protocol) -> int:
     """Return the bytes below which a thread isn't worth its while."""
+    if algorithm in ("CollNetDirect", "CollNetChain"):
+        return 512
     if protocol == "Simple":
         return 64
     return 8 * communicator.ranks if (algorithm, protocol) == ("Ring", "LL") else 8
@@ -134,6 +136,8 @@ def _channels_and_threads(
     if algorithm in ("NVLS", "NVLSTree"):
         several = algorithm == "NVLS" and communicator.servers > 1 and communicator.version.rules >= (2, 28)
         return min([nvls_channels(communicator), *([channels] if several else [])]), threads
+    if algorithm == "CollNetDirect":
+        return _collnet_channels(communicator, channels, threads, bytes), threads
     channels = max(1, min(channels, bytes // (threads * threshold)))
     while bytes < channels * threads * threshold and threads % 128 == 0:
         threads //= 2
@@ -149,6 +153,20 @@ def _with_helpers(communicator: Communicator, algorithm: Algorithm, protocol: Pr
     return max(3 * _WARP, threads)
 
 
+def _collnet_channels(communicator: Communicator, channels: int, threads: int, bytes: int) -> int:
+    """Return the channels of CollNetDirect: down to 16, 8, ... while there are too few bytes for them."""
+    heads, threshold, switch = graph_of(communicator, "collnet_direct").channels, 512, 16
+    few = True
+    while switch >= 1 and few:
+        few = bytes < channels * threads * heads * threshold
+        while few and channels > switch:
+            threshold //= 2 if channels == switch + switch // 2 else 1
+            channels -= 1
+            few = bytes < channels * threads * heads * threshold
+        switch //= 2
+    return channels
+
+
 def _scheduled(
     communicator: Communicator, kind: CollectiveKind, best: Candidate, most: int, bytes: int
 ) -> tuple[int, int]:
@@ -157,7 +175,7 @@ def _scheduled(
     Since 2.22 the bytes are dealt in cells of the least traffic of a channel; before, all ``most`` channels are used.
     """
     rules = communicator.version.rules
-    if rules < (2, 22) or not bytes:
+    if rules < (2, 22) or best.algorithm.startswith("CollNet") or not bytes:
         return most, divided_up(bytes, most)
     parted = kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
     count = divided_up(bytes, communicator.ranks) if parted else bytes

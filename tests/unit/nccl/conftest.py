@@ -56,8 +56,10 @@ SERVERS = {
 
 
 def _make(name: str, servers: int, gpus: int, version: str = "2.29", **settings: Any) -> Communicator:
-    sockets = settings.pop("sockets", False)
-    return Communicator(SERVERS[name], servers, gpus, parse_version(version), Environment(**settings), sockets)
+    sockets, in_network = settings.pop("sockets", False), settings.pop("in_network", False)
+    return Communicator(
+        SERVERS[name], servers, gpus, parse_version(version), Environment(**settings), sockets, in_network
+    )
 
 
 @pytest.fixture

@@ -135,6 +135,14 @@ def test_ctas_and_channels_that_are_set_bound_the_count(make: Make) -> None:
     assert nvls_channels(make("h100", 2, 8, max_ctas=4)) == 4
 
 
+def test_collnet_adds_half_the_channels_where_the_server_is_wider(make: Make) -> None:
+    # DGX A100: chain 30 inside, 24 between
+    settings = {"in_network": True, "collnet_enable": 1}
+    assert ring_channels(make("a100", 2, 8, **settings)) == 24
+    assert ring_channels(make("h100", 2, 8, **settings)) == 16  # 48 and 48
+    assert graph_of(make("h100", 2, 8, in_network=True), "collnet_chain").channels == 0
+
+
 def test_from_2_22_to_2_27_rings_have_at_least_the_channels_of_nvls(make: Make) -> None:
     counts = [launched_channels(make("h100", 2, 2, version)) for version in ("2.20", "2.24", "2.29")]
     assert counts == [8, 16, 8]

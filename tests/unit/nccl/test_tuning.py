@@ -124,12 +124,15 @@ def test_collectives_from_one_rank_are_rings(make: Make) -> None:
         assert several.latency_us == pytest.approx(6.6 + 16 * 2.7)
 
 
-def test_collnet_is_never_chosen_for_no_switch_reduces(make: Make) -> None:
-    for settings in ({}, {"collnet_enable": 1}):
-        assert _names(make("h100", 4, 8, **settings)) == {"Tree", "Ring", "NVLSTree"}
-        assert _names(make("h100", 4, 8, **settings), ALL_GATHER) == {"Ring"}
-    with pytest.raises(InputError, match="NCCL_ALGO=CollNetDirect,CollNetChain leave no algorithm"):
-        candidates(make("h100", 4, 8, algo="CollNetDirect,CollNetChain", collnet_enable=1), ALL_REDUCE, MIB)
+def test_collnet_needs_switches_that_reduce_and_to_be_asked_for(make: Make) -> None:
+    able = make("h100", 4, 8, in_network=True, collnet_enable=1)
+    assert {"CollNetDirect", "CollNetChain", "NVLS"} <= _names(able)
+    for other in (make("h100", 4, 8, in_network=True), make("h100", 4, 8, collnet_enable=1)):
+        assert _names(other) == {"Tree", "Ring", "NVLSTree"}
+    # 8 heads of 8 GPUs: factor 1; 31 + 2 (3.7 + 7 x .4)
+    direct = _candidate(able, ALL_REDUCE, GIB, "CollNetDirect", "Simple")
+    assert direct.latency_us == pytest.approx(31 + 2 * (3.7 + 7 * 0.4))
+    assert direct.bandwidth == pytest.approx(8 * 48 * 0.85 / 2)
 
 
 def test_ll128_only_where_links_keep_lines_whole(make: Make) -> None:
