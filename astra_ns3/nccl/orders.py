@@ -6,13 +6,13 @@ GPUs of a server, plus the GPU. All servers find the same channels.
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import cache
 from itertools import chain, pairwise
 
 from astra_ns3.nccl.channels import launched_channels, nvls_channels
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.graphs import Graph, graph_of
+from astra_ns3.nccl.links import links_of
 
 
 @cache
@@ -32,23 +32,63 @@ def ring_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
 
 @cache
 def spread_orders(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
-    """Return :func:`ring_orders` in which no two rings leave a server by one GPU while another GPU has none.
+    """Return :func:`ring_orders` in which the rings leave a server by its NICs as evenly as they can.
 
     Where rings count on PXN, the last GPU of a ring hands its data over NVLink to the GPU next to the ring's NIC. That
     hop isn't played: a GPU sends by its own NIC. So another GPU, whose NIC is free, goes to a ring's end.
     """
-    orders = ring_orders(communicator)
-    if graph_of(communicator, "ring").type_inter != "PXN":
+    orders, gpus = ring_orders(communicator), communicator.gpus_per_server
+    if graph_of(communicator, "ring").type_inter != "PXN" or gpus == 1:
         return orders
-    gpus, leaving = communicator.gpus_per_server, Counter[int]()
-    found: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for order in dict.fromkeys(orders):
-        local = list(order[:gpus])
-        place = min(range(gpus - 1, 0, -1), key=lambda place: leaving[local[place]], default=0)
-        local[place], local[-1] = local[-1], local[place]
-        leaving[local[-1]] += 1
-        found[order] = tuple(server * gpus + gpu for server in range(communicator.servers) for gpu in local)
+    different = list(dict.fromkeys(orders))
+    rings = [order[:gpus] for order in different]
+    ends = _ends(rings, nics_of_gpus(communicator))
+    found = {order: _leaving_by(ends[ring], rings[ring], communicator) for ring, order in enumerate(different)}
     return tuple(found[order] for order in orders)
+
+
+def nics_of_gpus(communicator: Communicator) -> tuple[int, ...]:
+    """Return the NIC that each GPU of a server sends by: those in use are shared evenly, in order."""
+    gpus = communicator.gpus_per_server
+    nics = max(min(len(links_of(communicator).nics), gpus), 1)
+    return tuple(gpu * nics // gpus for gpu in range(gpus))
+
+
+def _leaving_by(end: int, ring: tuple[int, ...], communicator: Communicator) -> tuple[int, ...]:
+    """Return a ring of all servers in which ``end`` has changed places with the last GPU of each."""
+    swapped = {end: ring[-1], ring[-1]: end}
+    gpus = communicator.gpus_per_server
+    local = [swapped.get(gpu, gpu) for gpu in ring]
+    return tuple(server * gpus + gpu for server in range(communicator.servers) for gpu in local)
+
+
+def _ends(rings: list[tuple[int, ...]], nics: tuple[int, ...]) -> dict[int, int]:
+    """Return the GPU that each ring leaves by, any but its first, so that the busiest NIC has the fewest rings."""
+    most = -(-len(rings) // len(set(nics)))
+    while True:
+        ends: dict[int, int] = {}
+        if all(_has_end(ring, rings, nics, most, ends, set()) for ring in range(len(rings))):
+            return ends
+        most += 1
+
+
+def _has_end(
+    ring: int, rings: list[tuple[int, ...]], nics: tuple[int, ...], most: int, ends: dict[int, int], tried: set[int]
+) -> bool:
+    """Find an end of a ring in a bipartite matching: where no NIC is free, a ring that has one moves on."""
+    candidates = rings[ring][:0:-1]
+    users = {nics[gpu]: [user for user, end in ends.items() if nics[end] == nics[gpu]] for gpu in candidates}
+    for gpu in candidates:
+        if len(users[nics[gpu]]) < most:
+            ends[ring] = gpu
+            return True
+    for gpu in candidates:
+        if nics[gpu] not in tried:
+            tried.add(nics[gpu])
+            if any(_has_end(user, rings, nics, most, ends, tried) for user in users[nics[gpu]]):
+                ends[ring] = gpu
+                return True
+    return False
 
 
 def _swaps_crossed(communicator: Communicator) -> bool:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.graphs import graph_of
-from astra_ns3.nccl.orders import double_tree, nvls_heads, nvls_tree_parents, ring_orders, tree_parents
+from astra_ns3.nccl.orders import (
+    double_tree,
+    nics_of_gpus,
+    nvls_heads,
+    nvls_tree_parents,
+    ring_orders,
+    spread_orders,
+    tree_parents,
+)
+from astra_ns3.nccl.servers import SERVERS, server_named
 
 Make = Callable[..., Communicator]
 
@@ -105,3 +115,28 @@ def test_a_minimum_copies_the_channels_that_a_maximum_left(make: Make) -> None:
     orders = ring_orders(make("h100", 2, 8, max_nchannels=2, min_nchannels=6))
     assert len(orders) == 6
     assert orders[:2] * 3 == orders
+
+
+IN_USE = [
+    (name, gpus)
+    for name, server in SERVERS.items()
+    for gpus in range(2, server.gpus + 1)
+    if gpus <= 16 or gpus == server.gpus
+    if gpus % len(set(nics_of_gpus(Communicator(server, 2, gpus)))) == 0  # else no network shares the NICs
+]
+
+
+@pytest.mark.parametrize(("name", "gpus"), IN_USE)
+def test_rings_leave_a_server_by_nics_as_evenly_as_those_of_nccl_s_graph(name: str, gpus: int) -> None:
+    communicator = Communicator(server_named(name), 2, gpus)
+    graph, nics = graph_of(communicator, "ring"), nics_of_gpus(communicator)
+    rings = [order[:gpus] for order in spread_orders(communicator)][: graph.channels]
+    assert [ring[0] for ring in rings] == [order[0] for order in ring_orders(communicator)[: graph.channels]]
+    leaving = Counter(nics[ring[-1]] for ring in rings)
+    of_graph = Counter(nic for _, nic in graph.nics[: graph.channels])
+    assert sorted(leaving.values()) == sorted(of_graph.values())
+
+
+def test_where_every_other_nic_is_taken_a_ring_moves_on() -> None:
+    leaving = {order[6] for order in spread_orders(Communicator(server_named("dgx-a100"), 2, 7))}
+    assert leaving == set(range(7))
