@@ -330,7 +330,7 @@ def _collnet_direct(communicator: Communicator, links: Links) -> Graph:
     start = _first_step(communicator, links, ring=False)
     for i, step in enumerate(steps[start:], start):
         if step <= width and _direct_fits(links, len(heads), step):
-            graph = replace(_nvls_graph(links, len(heads), step, links.near, heads), pattern="collnet_direct")
+            graph = replace(_nvls_graph(links, len(heads), step, links.nic_path, heads), pattern="collnet_direct")
             graph = _duplicated(graph, communicator, most)
             return _raised_direct(graph, links, steps[:i])
     return _none("collnet_direct")
