@@ -8,7 +8,8 @@ from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
-from astra_ns3.network.run_document import FileDocument, TenantDocument
+from astra_ns3.network.run_document import EventDocument, FileDocument, TenantDocument
+from astra_ns3.scenario.events import event_documents
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Description:
     """Which NPUs it has, as one of several tenants of a network, and when it starts; None: it has no others."""
     npus_per_server: int | None = None
     """So many NPUs of the network in a row share a server; None: NCCL plays no collectives."""
+    events: tuple[EventDocument, ...] = ()
+    """What happens in the network, if it is the first of several tenants."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -50,6 +53,7 @@ def describe(inputs: Inputs) -> Description:
         compute_slowdown=None if inputs.slowdown is None else inputs.slowdown.document(),
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
         npus_per_server=place_of(inputs.network).npus if inputs.system.plays_nccl else None,
+        events=tuple(event_documents(inputs.events, inputs.graph)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TypeVar
 
 from astra_ns3.collectives.schedule import Tell, silent
@@ -37,6 +38,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
+from astra_ns3.scenario.events import Event, changes_of, check_heeded
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.system.file import read_system
@@ -79,6 +81,8 @@ class Inputs:
     """What makes computations longer."""
     backend: str = "ns3"
     """Name of the backend that plays it."""
+    events: tuple[Event, ...] = ()
+    """What happens in the network, of the first of several tenants; the plan has the changes that it comes to."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
     """What :meth:`expected` has found, by passes."""
 
@@ -116,6 +120,26 @@ class Inputs:
         return self.known_expected[passes]
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``events`` what happens.
+
+    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``source``: the scenario's file,
+    with whose name messages about it begin; None: there is none.
+    """
+
+    tenant: Tenant
+    npus_on: Callable[[AnyNetwork], Sequence[int] | None]
+    beside: Inputs | None
+    events: tuple[Event, ...] = ()
+    source: str | None = None
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """With what a message about the scenario begins."""
+        return () if self.source is None else (f"{self.source}:",)
+
+
 def load_inputs(
     workload: FilePath | AnyWorkload,
     system: FilePath | SystemConfig,
@@ -123,20 +147,19 @@ def load_inputs(
     options: Options = USUAL,
     *,
     tell: Tell = silent,
-    tenant: Tenant | None = None,
-    beside: Inputs | None = None,
+    sharing: Sharing | None = None,
 ) -> Inputs:
     """Read what is given as a path, take what is given as an object, and check that the three fit together.
 
-    ``tell`` hears of what may take long, such as the proof of a user's schedule. ``tenant``: who plays on which NPUs
-    (None: the run has no others). ``beside``: the inputs of another tenant of the same network, whose plan is taken.
-    Raises InputError, which names the file where there is one.
+    ``tell`` hears of what may take long, such as the proof of a user's schedule. ``sharing``: who plays on which NPUs,
+    beside whom (None: the run has no others). Raises InputError, which names the file where there is one.
     """
+    beside, events = (None, ()) if sharing is None else (sharing.beside, sharing.events)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
     compatibility = preset(compat)
-    network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, tenant, beside)
+    network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
     with _named(system):
         system_config = with_servers(system_config, network_config, tenancy, options.backend_name)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
@@ -145,8 +168,8 @@ def load_inputs(
     with _named(system, of_its_own=_own_places(job)):
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
-    with _named(network, files.network):
-        plan, of_plan = _network(network_config, options, endpoint_model(system_config), beside)
+    with _named(network, files.network, of_its_own=() if sharing is None else sharing.named):
+        plan, of_plan = _network(network_config, options, endpoint_model(system_config), beside, events)
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
@@ -163,6 +186,7 @@ def load_inputs(
         network_config.observe.anything and not files.network.imported,
         slowdown_on_device(checked_slowdown(options.compute_slowdown, len(tenancy.npus)), files.workload),
         options.backend_name,
+        events if beside is None else (),
         {1: expected.on(tenancy)},
     )
 
@@ -189,18 +213,17 @@ def _place_of_run(
     files: RunFiles,
     system: SystemConfig,
     options: Options,
-    tenant: Tenant | None,
-    beside: Inputs | None,
+    sharing: Sharing | None,
 ) -> tuple[AnyNetwork, Tenancy, list[str]]:
     """Return the network that is played, who plays on which NPUs, and what to warn of; ``given``: names the file."""
     with _named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
-    with _named(given):
+    with _named(given, of_its_own=() if sharing is None else sharing.named):
         reached = with_queue_pairs(network_as_reached(changed, files.workload), system)
         network, unobserved = _observed(reached, options)
-        tenancy = _tenancy(tenant, network)
-        if tenant is not None:
-            _check_shares(tenant, files.network.network, files.workload, system, beside)
+        tenancy = _tenancy(sharing, network)
+        if sharing is not None:
+            _check_shares(sharing.tenant, files.network.network, files.workload, system, sharing.beside)
         _check_grid(network)
     return network, tenancy, [f"{_place(given, files.network, words)}{words}" for words in unobserved]
 
@@ -218,12 +241,14 @@ def _platform(system: SystemConfig, tenancy: Tenancy, compatibility: Compatibili
     return Platform(system, tenancy.dimensions, tenancy.bandwidths, compatibility)
 
 
-def _tenancy(tenant: Tenant | None, network: AnyNetwork) -> Tenancy:
+def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     """Return the NPUs of a tenant, or of a run's only one: all of them."""
     grid, bandwidths = network.dimensions, network.bandwidths
-    if tenant is None:
+    if sharing is None:
         return tenancy_of("", None, 0, None, grid, bandwidths)
-    return tenancy_of(tenant.name, tenant.npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
+    tenant, npus = sharing.tenant, sharing.npus_on(network)
+    with located(tenant.where):
+        return tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
 
 
 def _check_shares(
@@ -327,11 +352,12 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 
 
 def _network(
-    network: AnyNetwork, options: Options, endpoint: EndpointModel, beside: Inputs | None
+    network: AnyNetwork, options: Options, endpoint: EndpointModel, beside: Inputs | None, events: Sequence[Event]
 ) -> tuple[AnyPlan, list[str]]:
     """Return the plan of a network, or that of another tenant on it, and what to warn of."""
     if beside is not None:
         return beside.plan, []
+    check_heeded(events, options.backend_name, abilities_of(options.backend).heeds)
     if isinstance(network, AnalyticalNetwork):
         refuse(
             bool(abilities_of(options.backend).needs_packets),
@@ -339,7 +365,7 @@ def _network(
             "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets",
         )
         return plan_network(network, endpoint), []
-    plan = plan_network(network, endpoint)
+    plan = plan_network(network, endpoint, partial(changes_of, events) if events else ())
     graph = plan.graph
     refuse(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"

@@ -94,8 +94,8 @@ def scenario_document(
 ) -> RunDocument:
     """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
     tenants = [
-        _tenant_document(description, records)
-        for description, records in zip(descriptions, played.records, strict=True)
+        _tenant_document(part, description, records)
+        for (_, part), description, records in zip(request.parts, descriptions, played.records, strict=True)
     ]
     finish_ps = max(played.reached_ps, *(tenant["start_ps"] + tenant["finish_ps"] for tenant in tenants))
     first = descriptions[0]
@@ -107,7 +107,9 @@ def scenario_document(
         "stopped": stop_document(played.error),
         "finish_ps": finish_ps,
         "floor": None if played.floor is None else played.floor.document(finish_ps),
+        "scenario": request.scenario_source,
         "tenants": tenants,
+        "events": first.events,
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": first.compat,
@@ -124,11 +126,13 @@ def scenario_document(
     }
 
 
-def _tenant_document(description: Description, records: RunRecords) -> TenantDocument:
+def _tenant_document(part: RunRequest, description: Description, records: RunRecords) -> TenantDocument:
     """A tenant in a few numbers; times count from its start."""
     totals = _totals(records)
     return {
         **(description.tenant or {}),
+        "workload": str(description.workload["source"]),
+        "passes": part.passes,
         "complete": records.complete,
         "finish_ps": records.finish_ps,
         "compute_ps": totals["compute_ps"],

@@ -22,12 +22,14 @@ if TYPE_CHECKING:  # help and Tab do without them
     from astra_ns3.config.network.file import AnyNetwork
     from astra_ns3.config.system import SystemConfig
     from astra_ns3.experiments.progress import ProgressSink
+    from astra_ns3.scenario.events import Event
     from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
 _TEXTS = (".yaml", ".yml", ".json", ".txt")
 _WORKLOADS = (*_TEXTS, ".csv", ".cm", ".tm", ".et")
 RECORDABLE = (*RECORDED, "all")
+NETWORK_FLAG = Flag("-n --network --network-configuration", metavar="FILE", endings=_TEXTS, help="Network.")
 _LONGEST_NAME = 100
 _ALL_CORES = "auto"
 _MOST_CORES = 1024
@@ -79,9 +81,7 @@ class RunRequest(Options):
     )
     network: FilePath | AnyNetwork = field(
         metadata=needed(
-            "path of a network file, or a NetworkConfig, or an AnalyticalNetwork.",
-            Flag("-n --network --network-configuration", metavar="FILE", endings=_TEXTS, help="Network."),
-            group=INPUTS,
+            "path of a network file, or a NetworkConfig, or an AnalyticalNetwork.", NETWORK_FLAG, group=INPUTS
         )
     )
     output: FilePath | None = option(
@@ -187,6 +187,16 @@ class RunRequest(Options):
             every = [name for name in RECORDED if accounts or name != "accounts"]
             names = tuple(dict.fromkeys((*every, *(name for name in names if name != "all"))))
         object.__setattr__(self, "record", names)
+
+    @property
+    def scenario_source(self) -> str | None:
+        """The scenario's file; None: the run has none."""
+        return None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happens in the network while the run goes on."""
+        return ()
 
     @property
     def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from pydantic import JsonValue
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, wrong
-from astra_ns3.experiments.option import INPUTS, needed
-from astra_ns3.experiments.request import RunRequest, check_run_name
+from astra_ns3.experiments.option import INPUTS, option
+from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
+from astra_ns3.scenario.events import Event
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
@@ -19,11 +24,23 @@ from astra_ns3.workload.files.workload_formats import AnyWorkload
 class ScenarioRequest(RunRequest):
     """A run with several tenants: each says of itself what a run with one says in options of the same name.
 
-    Here these fields are those of the first tenant. ``tenants`` is a tuple once the request is made.
+    Here these fields are those of the first tenant. ``tenants`` is a tuple once the request is made, with those that
+    the scenario's file has in front, and ``scenario`` has been read.
     """
 
-    tenants: Iterable[Tenant] = field(
-        metadata=needed("each a Tenant(name, npus, workload, system, ...); no two have an NPU in common.", group=INPUTS)
+    scenario: FilePath | ScenarioFile | Mapping[str, JsonValue] | None = option(
+        None,
+        "path of a scenario's file, or its keys: jobs, which are tenants too, and events.",
+        group=INPUTS,
+    )
+    tenants: Iterable[Tenant] = option(
+        (), "each a Tenant(name, npus, workload, system, ...); no two have an NPU in common.", group=INPUTS
+    )
+    network: FilePath | AnyNetwork = option(
+        "",
+        "path of a network file, or a NetworkConfig, or an AnalyticalNetwork; left out: that of the scenario's file.",
+        NETWORK_FLAG,
+        group=INPUTS,
     )
     workload: FilePath | AnyWorkload = field(init=False)
     system: FilePath | SystemConfig = field(init=False)
@@ -34,11 +51,34 @@ class ScenarioRequest(RunRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         tenants = tuple(self.tenants) if isinstance(self.tenants, Iterable) else ()
-        if not tenants or not all(isinstance(tenant, Tenant) for tenant in tenants):
+        if not all(isinstance(tenant, Tenant) for tenant in tenants):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
-        object.__setattr__(self, "tenants", tenants)
-        for name in ("workload", "system"):
-            object.__setattr__(self, name, getattr(tenants[0], name))
+        file = None if self.scenario is None else read_scenario(self.scenario)
+        if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
+            tenants = (*_tenants(file), *tenants)
+        if not tenants:
+            what = "" if file is None else ", or a job of the scenario"
+            raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
+        network = _network(file) if file is not None and not self.network else self.network
+        made = {"scenario": file, "tenants": tenants, "network": network}
+        for name, value in {**made, "workload": tenants[0].workload, "system": tenants[0].system}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def scenario_source(self) -> str | None:
+        """The scenario's file, or what messages call one that was given as keys; None: the run has none."""
+        return self.scenario.document.source if isinstance(self.scenario, ScenarioFile) else None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happens in the network while the run goes on."""
+        file = self.scenario
+        if not isinstance(file, ScenarioFile):
+            return ()
+        return tuple(
+            Event(event, file.where(("events", number, event.target)))
+            for number, event in enumerate(file.config.events)
+        )
 
     @property
     def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:
@@ -50,9 +90,40 @@ class ScenarioRequest(RunRequest):
         """Raise InputError for the first argument that is out of range."""
         super().check()
         for tenant, (_, part) in zip(self.tenants, self.parts, strict=True):
-            check_run_name(tenant.name)
-            with located(f"tenant '{tenant.name}'"):
-                part.check()
+            with located(tenant.where):
+                check_run_name(tenant.name)
+                with located(f"tenant '{tenant.name}'"):
+                    part.check()
+
+
+def _tenants(file: ScenarioFile) -> Iterable[Tenant]:
+    """Return the jobs of a scenario's file as tenants."""
+    for number, job in enumerate(file.config.jobs):
+        path = ("jobs", number) if job.npus is None else ("jobs", number, "npus")
+        yield _tenant(job, file.where(path))
+
+
+def _tenant(job: JobConfig, where: str) -> Tenant:
+    return Tenant(
+        job.name,
+        job.npus,
+        job.workload,
+        job.system,
+        start_ps=job.start_ps,
+        passes=job.passes,
+        dimensions=job.dimensions,
+        seed=job.seed,
+        compute_slowdown=job.compute_slowdown,
+        changes=job.changes,
+        where=where,
+    )
+
+
+def _network(file: ScenarioFile) -> str:
+    """Return the path of the network that a scenario's file names."""
+    if file.config.network is None:
+        raise wrong("names no network, expected 'network: FILE', or one beside the scenario (-n)", file.document.source)
+    return file.config.network
 
 
 def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:
@@ -65,5 +136,6 @@ def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:
         seed=tenant.seed_in(shared.seed),
         report_npu=tenant.report_npu,
         compute_slowdown=tenant.compute_slowdown,
+        changes={**(shared.changes or {}), **(tenant.changes or {})} or None,
         run_name=tenant.name,
     )

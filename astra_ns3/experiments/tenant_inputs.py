@@ -4,24 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from astra_ns3.collectives.schedule import Tell, silent
-from astra_ns3.experiments.inputs import Inputs, Parts, load_inputs, scenario_of
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.plan import AnalyticalPlan
+from astra_ns3.scenario.events import check_not_cut
+from astra_ns3.scenario.placement import placed
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.graph import Graph
 
 
 def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, ...]:
     """Read and check what each tenant plays; raises InputError, also if two tenants have an NPU in common."""
     found: list[Inputs] = []
-    for tenant, part in request.parts:
+    berths = _Berths(request)
+    for number, (tenant, part) in enumerate(request.parts):
         first = found[0] if found else None
+        npus_on, source = partial(berths.of, number), request.scenario_source
+        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.events, source)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
-        found.append(
-            load_inputs(part.workload, part.system, part.network, part, tell=tell, tenant=tenant, beside=first)
-        )
-    scenario_of(found)
+        found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
+    scenario = scenario_of(found)
+    if scenario.changes:
+        jobs = {each.name: each.npus for each in scenario.tenants}
+        check_not_cut(request.events, scenario.plan.graph, scenario.changes, jobs)
     return tuple(found)
+
+
+class _Berths:
+    """The NPUs of all tenants, worked out when the first is asked for: by then the network is known."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self._tenants = [tenant for tenant, _ in request.parts if tenant is not None]
+        self._seed = request.seed
+        self._found: tuple[Sequence[int] | None, ...] = ()
+
+    def of(self, number: int, network: AnyNetwork) -> Sequence[int] | None:
+        """Return the NPUs of a tenant; None: all."""
+        if not self._found:
+            self._found = placed(self._tenants, network.npus, partial(_graph, network), self._seed)
+        return self._found[number]
+
+
+def _graph(network: AnyNetwork) -> Graph:
+    if isinstance(network, AnalyticalNetwork):
+        return AnalyticalPlan(network, EndpointModel()).graph
+    return build_graph(network.topology)
 
 
 def parts_of(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:

@@ -15,7 +15,7 @@ from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.description import in_force_document
 from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.foreseen import foreseen_document
-from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, load_inputs
+from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, Parts, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.frozen import asdict, dataclass
@@ -85,25 +85,34 @@ def validate(
         links=len(inputs.graph.links),
         forecast=forecast([(inputs, options.passes)]),
         in_force=None if inputs.packets is None else in_force_document(inputs.plan),
-        warnings=(*inputs.warnings, *_does_not_fit(inputs, options.passes)),
+        warnings=(*inputs.warnings, *does_not_fit([(inputs, options.passes)])),
         foreseen=foreseen,
     )
 
 
 def forecast_of(request: ScenarioRequest) -> Forecast:
     """Return what the run of ``request`` will come to; raises InputError."""
+    return forecast(parts_of(request, tenants_of(request)))
+
+
+def tenants_of(request: ScenarioRequest) -> tuple[Inputs, ...]:
+    """Read and check what each tenant plays, the user's code first in a child; raises InputError."""
     request.check()
     load = partial(load_tenants, request)
     files = (request.network, *(file for tenant in request.tenants for file in (tenant.workload, tenant.system)))
     if any(map(_may_name_code, files)):
         try_in_child(load)  # it may call the user's functions
-    return forecast(parts_of(request, load()))
+    found = load()
+    for inputs in found:
+        if _has_own_code(inputs):
+            try_in_child(partial(check_own_code, inputs))
+    return found
 
 
-def _does_not_fit(inputs: Inputs, passes: int) -> list[str]:
+def does_not_fit(parts: Parts) -> list[str]:
     """Return why ``run`` would refuse sound files on this machine as it is now; empty: it wouldn't."""
     try:
-        check_run_fits([(inputs, passes)])
+        check_run_fits(parts)
     except InputError as error:
         return [f"run would refuse this here and now: {error}"]
     return []

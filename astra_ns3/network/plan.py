@@ -5,7 +5,7 @@ Validation, forecasts, pictures and every backend take it, so that the graph is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import overload
@@ -123,15 +123,19 @@ class AnalyticalPlan:
 AnyPlan = NetworkPlan | AnalyticalPlan
 
 
+Changes = Sequence[Change] | Callable[[Graph], Sequence[Change]]
+"""What changes in a network, or what tells it of the graph."""
+
+
 @overload
 def plan_network(
-    config: NetworkConfig, endpoint: EndpointModel | None = None, changes: Sequence[Change] = ()
+    config: NetworkConfig, endpoint: EndpointModel | None = None, changes: Changes = ()
 ) -> NetworkPlan: ...
 @overload
 def plan_network(config: AnalyticalNetwork, endpoint: EndpointModel | None = None) -> AnalyticalPlan: ...
 @overload
 def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> AnyPlan: ...
-def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, changes: Sequence[Change] = ()) -> AnyPlan:
+def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, changes: Changes = ()) -> AnyPlan:
     """Build the graph, find the routes, fill in what the file left open; by default NPUs spend nothing on messages.
 
     Raises InputError if the topology, a number or a change is impossible.
@@ -140,6 +144,8 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         refuse(bool(changes), "an analytical network doesn't change: expected no changes, or a network of packets")
         return AnalyticalPlan(config, endpoint or EndpointModel())
     graph = build_graph(config.topology)
+    if callable(changes):
+        changes = changes(graph)
     weighted = config.topology.routing.weighted
     tables = (
         next(epochs(graph, changes, weighted=weighted)).tables  # of the first epoch, with the groups of all

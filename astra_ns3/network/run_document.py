@@ -32,16 +32,59 @@ class FloorDocument(TypedDict):
 
 
 class TenantDocument(TypedDict, total=False):
-    """A tenant: its NPUs and start; in run.json of all tenants its times, too."""
+    """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too."""
 
     name: str
     npus: list[int]
     start_ps: int
     dimensions: list[int]
+    workload: str
+    passes: int
     complete: bool
     finish_ps: int
     compute_ps: int
     exposed_ps: int
+
+
+class EventDocument(TypedDict, total=False):
+    """A part of the network, by its ``name``, that is otherwise from a time on: those keys are there that change.
+
+    ``event``: its number in the scenario's file; ``link``, ``switch`` or ``npu``: the number of the part. ``end_ps``:
+    when all is as it was, None: never; ``every_ps`` and ``times``: how it comes again.
+    """
+
+    event: int
+    name: str
+    link: int
+    switch: int
+    npu: int
+    start_ps: int
+    end_ps: int | None
+    every_ps: int
+    times: int
+    up: bool
+    rate_bps: int
+    delay_ps: int
+    error_rate: float
+
+
+class RowDocument(TypedDict):
+    """NPUs that stand in one row of a picture: those of a server or of a rack."""
+
+    name: str
+    npus: Sequence[int]
+
+
+class ScenarioDocument(TypedDict):
+    """A scenario before it is played: who is where, and what happens when. ``scenario``: its file, if there is one."""
+
+    scenario: str | None
+    network: str
+    npus: int
+    hosts: int
+    tenants: Sequence[TenantDocument]
+    events: Sequence[EventDocument]
+    rows: Sequence[RowDocument]
 
 
 class ExposedDocument(TypedDict, total=False):
@@ -151,6 +194,8 @@ class RunDocument(ForeseenDocument, total=False):
     floor: FloorDocument | None
     tenant: TenantDocument
     tenants: Sequence[TenantDocument]
+    scenario: str | None
+    events: Sequence[EventDocument]
     npus: int
     npus_done: int
     compute_ps: int

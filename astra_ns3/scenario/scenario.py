@@ -70,8 +70,10 @@ class Scenario:
 
     @property
     def is_a_run(self) -> bool:
-        """Whether one tenant has all of the network: nothing has to be translated."""
-        return len(self.tenants) == 1 and self.tenants[0].whole(len(self.plan.graph.npu_host))
+        """Whether the one tenant is a run's, without a name, on all of the network: nothing has to be translated."""
+        return (
+            len(self.tenants) == 1 and not self.tenants[0].name and self.tenants[0].whole(len(self.plan.graph.npu_host))
+        )
 
     def views(self, network: NetworkBackend, tables: TableSink | None = None) -> list[NetworkBackend]:
         """Return the network as each tenant sees it; ``tables``: what takes the network's rows."""

@@ -11,6 +11,8 @@ from astra_ns3.frozen import dataclass
 
 if TYPE_CHECKING:
     from astra_ns3.config.compute_slowdown import ComputeSlowdown
+    from astra_ns3.config.core.plain import Json
+    from astra_ns3.config.scenario.file import Placement
     from astra_ns3.config.system import SystemConfig
     from astra_ns3.workload.files.workload_formats import AnyWorkload
 
@@ -27,11 +29,12 @@ class Tenant:
     ``system``: paths or models, as :func:`astra_ns3.run` takes them. ``start_ps``: when the tenant's programs begin.
     ``dimensions``: the tenant's logical grid, the innermost first (None: cut from the network's). ``seed``: of the
     tenant's random numbers (None: made of the run's seed and the name). ``report_npu``: the rank whose layers tables
-    tell of. ``compute_slowdown``: what makes ranks compute slower.
+    tell of. ``compute_slowdown``: what makes ranks compute slower. ``changes``: other values of keys of the two files.
+    ``where``: the place in a scenario's file that names it, empty: none does.
     """
 
     name: str
-    npus: Sequence[int] | None
+    npus: Sequence[int] | Placement | None
     workload: FilePath | AnyWorkload
     system: FilePath | SystemConfig
     start_ps: int = 0
@@ -40,6 +43,8 @@ class Tenant:
     seed: int | None = None
     report_npu: int = 0
     compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
+    changes: Mapping[str, Json] | None = None
+    where: str = ""
 
     def seed_in(self, seed: int) -> int:
         """Return the tenant's seed in a run with ``seed``: one of its own, or that of the run mixed with the name."""

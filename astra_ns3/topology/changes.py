@@ -125,6 +125,13 @@ def epochs(graph: Graph, changes: Sequence[Change], *, weighted: bool = False) -
     return _epochs(graph, _states(graph, changes), weighted)
 
 
+def after_changes(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[list[int], list[int]]]:
+    """Hosts with NPUs, and those that they can't reach once all changes are made, group by group."""
+    _, last = _states(graph, changes)[-1]
+    groups = host_groups(last)
+    return unreachable_hosts(last, groups, distances_to_groups(last, groups))
+
+
 def check_changes(graph: Graph, changes: Sequence[Change]) -> None:
     """Raise InputError if a change names what doesn't exist or can't be, or if two contradict each other."""
     asked: dict[tuple[int, Target, str], object] = {}

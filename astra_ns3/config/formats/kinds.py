@@ -19,6 +19,7 @@ from astra_ns3.frozen import dataclass
 WORKLOAD, SYSTEM, NETWORK = "a workload", "a system file", "a network file"
 GROUPS, REMOTE_MEMORY, SLOWDOWN = "a file of groups", "a file of remote memory", "a file of slowdowns"
 LOGICAL_TOPOLOGY, STUDY = "a file of logical dimensions", "a study's file"
+SCENARIO = "a scenario's file"
 # What takes a file, by what it is taken as.
 _OPTION: Mapping[str, str] = {
     WORKLOAD: "give it as -w, --workload",
@@ -29,6 +30,7 @@ _OPTION: Mapping[str, str] = {
     SLOWDOWN: "give it as --compute-slowdown",
     LOGICAL_TOPOLOGY: "give it as --logical-topology",
     STUDY: "astra-ns3 study plays it",
+    SCENARIO: "give it as --scenario",
 }
 # Larger files are told by how they begin.
 _MOST_BYTES = 4 * 1024 * 1024
@@ -143,6 +145,7 @@ _SIGNS: tuple[Sign, ...] = (
     ),
     Sign("a model file", lambda seen: seen.has("kind", "model"), WORKLOAD),
     Sign("a study's file", lambda seen: seen.has("parts") and "topology" not in seen.data, STUDY),
+    Sign("a scenario's file", lambda seen: seen.has("jobs") and "name" not in seen.data, SCENARIO),
     Sign("a file of logical dimensions", lambda seen: seen.has("logical-dims"), LOGICAL_TOPOLOGY),
     Sign("a file of remote memory", lambda seen: seen.has("memory-type"), REMOTE_MEMORY),
     Sign("a file of slowdowns", lambda seen: bool({"stragglers", "jitter"} & seen.data.keys()), SLOWDOWN),

@@ -1,0 +1,1 @@
+"""The file of a scenario: jobs that share a network, and what happens in it meanwhile."""

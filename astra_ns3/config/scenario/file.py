@@ -1,0 +1,240 @@
+"""The file of a scenario: which jobs share a network, each on which NPUs and from when on, and what happens when.
+
+Names of nodes are looked up where the network is known (:mod:`astra_ns3.scenario.events`), and so are placements
+(:mod:`astra_ns3.scenario.placement`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from math import prod
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Lt, MinLen
+from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic.json_schema import JsonSchemaValue
+
+from astra_ns3.config.core.document import Document, KeyPath
+from astra_ns3.config.core.model import (
+    ConfigModel,
+    Count,
+    Listed,
+    Number,
+    OnOff,
+    PositiveTimePs,
+    TimePs,
+    checked,
+    key_error,
+    refuse_key,
+    shown,
+    validated,
+)
+from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import SCENARIO, told_apart
+from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
+from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass
+
+FilePath = str | os.PathLike[str]
+TARGETS = ("link", "switch", "npu", "nic")
+"""What an event is of: one of these keys."""
+DRAWN = ("random", "fragmented")
+"""Placements that a seed decides."""
+MOST_EVENTS = 100_000
+"""So often may events happen, all together."""
+
+
+class Placement(ConfigModel):
+    """NPUs by a rule, of those that no other job has."""
+
+    place: Literal["packed", "spread", "random", "fragmented", "rack", "rail"]
+    count: Listed
+    seed: Seed | None = None
+    """None: made of the run's seed and the job's name."""
+
+    @model_validator(mode="after")
+    @checked
+    def _draws(self) -> None:
+        refuse_key(
+            self.seed is not None and self.place not in DRAWN,
+            "seed",
+            f"is of no use to place: {self.place}, which draws nothing; expected {' or '.join(DRAWN)}",
+        )
+
+
+def _form(value: Json | Placement) -> str:
+    return "rule" if isinstance(value, (Mapping, Placement)) else "list"
+
+
+Npus = Annotated[Annotated[NpuNumbers, Tag("list")] | Annotated[Placement, Tag("rule")], Discriminator(_form)]
+
+
+class JobConfig(ConfigModel):
+    """A workload and a system on some of the network's NPUs."""
+
+    name: Annotated[str, MinLen(1)]
+    workload: FileBeside
+    system: FileBeside
+    changes: dict[str, JsonValue] = Field(alias="set", default_factory=dict)
+    """Other values of keys of the two files, as of ``--set``."""
+    npus: Npus | None = None
+    """None: all of the network's."""
+    start_ps: TimePs = Field(alias="start", default=0)
+    passes: Count = 1
+    seed: Seed | None = None
+    """None: made of the run's seed and the name."""
+    dimensions: tuple[Count, ...] | None = None
+    """None: cut from the network's."""
+    compute_slowdown: FileBeside | None = Field(alias="compute-slowdown", default=None)
+
+    @property
+    def count(self) -> int | None:
+        """Return how many NPUs it has; None: all."""
+        if self.npus is None:
+            return None
+        return self.npus.count if isinstance(self.npus, Placement) else len(self.npus)
+
+    @model_validator(mode="after")
+    @checked
+    def _fits_together(self) -> None:
+        for key in self.changes:
+            refuse_key(
+                key.partition(".")[0] not in ("workload", "system") or not all(key.split(".")[1:] or [""]),
+                ("set", key),
+                "is no key of the job's files, expected workload.KEY or system.KEY",
+            )
+        if self.dimensions is not None and self.count not in (None, prod(self.dimensions)):
+            made = f"{list(self.dimensions)} make {prod(self.dimensions)} NPUs"
+            raise key_error("dimensions", f"{made}, the job has {self.count}")
+
+
+class EventConfig(ConfigModel):
+    """What happens to a link, a switch, an NPU or its NIC, from a time on, for a while or again and again."""
+
+    at_ps: TimePs = Field(alias="at")
+    for_ps: PositiveTimePs | None = Field(alias="for", default=None)
+    """After it all is as it was; None: it stays so."""
+    every_ps: PositiveTimePs | None = Field(alias="every", default=None)
+    times: Annotated[Listed, Ge(2)] | None = None
+    link: LinkName | None = None
+    switch: NodeName | None = None
+    npu: Number | None = None
+    nic: NodeName | None = None
+    up: OnOff | None = None
+    rate: RateOrShare | None = None
+    delay_ps: TimePs | None = Field(alias="delay", default=None)
+    error_rate: Annotated[float, Ge(0), Lt(1)] | None = Field(alias="error-rate", default=None)
+
+    @model_validator(mode="after")
+    @checked
+    def _changes_one_thing(self) -> None:
+        targets = [name for name in TARGETS if getattr(self, name) is not None]
+        states = [key for key, value in self.states.items() if value is not None]
+        if len(targets) != 1:
+            found = " and ".join(targets) or "none of them"
+            raise key_error(targets[1] if targets else "link", f"found {found}, expected one of {', '.join(TARGETS)}")
+        (target,) = targets
+        if not states:
+            raise key_error(target, f"nothing changes, expected one of {', '.join(self.states)}")
+        if target in ("switch", "npu") and states != ["up"]:
+            other = next(key for key in states if key != "up")
+            raise key_error(other, f"is of a link or a nic, expected up of a {target}")
+
+    @property
+    def states(self) -> Mapping[str, bool | int | float | str | None]:
+        """Return what it may change, by the key."""
+        return {"up": self.up, "rate": self.rate, "delay": self.delay_ps, "error-rate": self.error_rate}
+
+    @property
+    def target(self) -> str:
+        """Return which of :data:`TARGETS` it is of."""
+        return next(name for name in TARGETS if getattr(self, name) is not None)
+
+    @property
+    def starts_ps(self) -> range:
+        """Return when it happens."""
+        if self.every_ps is None or self.times is None:
+            return range(self.at_ps, self.at_ps + 1)
+        return range(self.at_ps, self.at_ps + self.every_ps * self.times, self.every_ps)
+
+    @model_validator(mode="after")
+    @checked
+    def _comes_again(self) -> None:
+        if self.every_ps is None:
+            refuse_key(self.times is not None, "times", "says how often, expected every: TIME beside it")
+            return
+        refuse_key(self.times is None, "every", "has no end, expected times: NUMBER beside it")
+        if self.for_ps is None:
+            raise key_error("every", "changes nothing the second time, expected for: TIME beside it")
+        refuse_key(self.for_ps >= self.every_ps, "for", "is not below every, so that it would never be as it was")
+
+
+class ScenarioConfig(ConfigModel):
+    """A scenario's file."""
+
+    network: FileBeside | None = None
+    """None: whoever runs it names one."""
+    jobs: tuple[JobConfig, ...] = ()
+    events: tuple[EventConfig, ...] = ()
+
+    @model_validator(mode="after")
+    @checked
+    def _jobs_are_apart(self) -> None:
+        names: set[str] = set()
+        owner: dict[int, str] = {}
+        for number, job in enumerate(self.jobs):
+            refuse_key(job.name in names, ("jobs", number, "name"), f"found {job.name!r} twice, expected a new name")
+            names.add(job.name)
+            refuse_key(
+                job.npus is None and len(self.jobs) > 1,
+                ("jobs", number),
+                f"job '{job.name}' has no npus, which are all of them; expected some, beside other jobs",
+            )
+            for npu in job.npus if isinstance(job.npus, tuple) else ():
+                other = owner.setdefault(npu, job.name)
+                refuse_key(
+                    other != job.name, ("jobs", number, "npus"), f"NPU {npu} is of job '{other}', expected a free one"
+                )
+
+    @model_validator(mode="after")
+    @checked
+    def _events_can_be_counted(self) -> None:
+        count = sum(len(event.starts_ps) for event in self.events)
+        refuse_key(count > MOST_EVENTS, "events", f"come {count:,} times, expected at most {MOST_EVENTS:,}")
+
+
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A scenario as it was read: what it says, and where each key stands."""
+
+    config: ScenarioConfig
+    document: Document
+
+    def where(self, path: KeyPath) -> str:
+        """Return ``file:line`` of a key, and the key."""
+        return f"{self.document.where(path)}: key '{'.'.join(map(str, path))}'"
+
+
+def read_scenario(given: FilePath | ScenarioFile | Mapping[str, Json]) -> ScenarioFile:
+    """The scenario that a file holds, or that plain data describe, whose paths begin at the working folder.
+
+    Raises InputError with file, line and key.
+    """
+    if isinstance(given, ScenarioFile):
+        return given
+    if isinstance(given, Mapping):
+        document = Document("scenario", dict(given))
+        return ScenarioFile(validated(ScenarioConfig, document), document)
+    if not isinstance(given, (str, os.PathLike)):
+        raise wrong(f"the scenario is {shown(given)}, expected the path of a file or a mapping as in one")
+    with told_apart(given, SCENARIO):
+        document = parse_yaml(read_text(given), os.fspath(given))
+        return ScenarioFile(validated(ScenarioConfig, document), document)
+
+
+def json_schema() -> JsonSchemaValue:
+    """JSON schema of a scenario's file."""
+    return ScenarioConfig.model_json_schema(by_alias=True)

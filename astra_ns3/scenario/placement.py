@@ -1,0 +1,180 @@
+"""Which NPUs a job gets: placements as rules over servers, racks and rails, and lists checked against the network.
+
+A *server* is a box of hosts, or a host by itself. A *rack* is the servers that hang on the same switches outside of
+servers; a *rail* is the NPUs that have the same place in their servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from random import Random
+
+from astra_ns3.config.scenario.file import Placement
+from astra_ns3.errors import located, refuse, wrong
+from astra_ns3.frozen import dataclass
+from astra_ns3.scenario.tenant import Tenant
+from astra_ns3.topology.graph import Graph
+
+_OUTSIDE = 1
+"""From this row of a picture on, switches are outside of servers."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a network has NPUs: those of each server, and the servers of each rack, both by number."""
+
+    servers: tuple[tuple[int, ...], ...]
+    racks: tuple[tuple[int, ...], ...]
+
+    @property
+    def npus(self) -> Iterator[int]:
+        """Yield all NPUs, server by server."""
+        return (npu for server in self.servers for npu in server)
+
+    def of_rack(self, rack: Sequence[int]) -> list[int]:
+        """Return the NPUs of a rack."""
+        return [npu for server in rack for npu in self.servers[server]]
+
+
+def places_of(graph: Graph) -> Places:
+    """Return the servers and racks of a network."""
+    boxes: dict[int, list[int]] = {}
+    hosts: dict[int, set[int]] = {}
+    for npu, host in enumerate(graph.npu_host):
+        box = graph.host_boxes[host] if graph.host_boxes else host
+        boxes.setdefault(box, []).append(npu)
+        hosts.setdefault(box, set()).add(host)
+    racks: dict[frozenset[int], list[int]] = {}
+    for number, box in enumerate(boxes):
+        racks.setdefault(_switches_outside(graph, hosts[box]), []).append(number)
+    return Places(tuple(map(tuple, boxes.values())), tuple(map(tuple, racks.values())))
+
+
+def _switches_outside(graph: Graph, hosts: Collection[int]) -> frozenset[int]:
+    """Return the first switches outside of a server that its hosts come to."""
+    found: set[int] = set()
+    seen, edge = set(hosts), list(hosts)
+    while edge:
+        for port in graph.ports[edge.pop()]:
+            peer = port.peer
+            if peer in seen or peer < graph.hosts:
+                continue
+            seen.add(peer)
+            if is_outside(graph, peer):
+                found.add(peer)
+            else:
+                edge.append(peer)
+    return frozenset(found)
+
+
+def is_outside(graph: Graph, node: int) -> bool:
+    """Whether a node is a switch that is not inside of a server."""
+    if node < graph.hosts:
+        return False
+    return not graph.switch_levels or graph.switch_levels[node - graph.hosts] >= _OUTSIDE
+
+
+def _packed(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
+    """NPUs of servers in order."""
+    return (npu for npu in places.npus if npu in free)
+
+
+def _spread(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
+    """One NPU of each server in turn, and servers of each rack in turn."""
+    by_turns = [server for turn in zip_longest(*places.racks) for server in turn if server is not None]
+    left = [[npu for npu in places.servers[server] if npu in free] for server in by_turns]
+    return (npu for turn in zip_longest(*left) for npu in turn if npu is not None)
+
+
+def _random(_places: Places, free: Collection[int], draw: Random) -> Iterable[int]:
+    """NPUs as they are drawn."""
+    return _shuffled(sorted(free), draw)
+
+
+def _fragmented(places: Places, free: Collection[int], draw: Random) -> Iterable[int]:
+    """All that is free of servers as they are drawn."""
+    drawn = _shuffled(range(len(places.servers)), draw)
+    return (npu for server in drawn for npu in places.servers[server] if npu in free)
+
+
+def _rack(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
+    """NPUs of racks that nobody has a part of."""
+    refuse(
+        len(places.racks) == len(places.servers) > 1,
+        "place: rack means nothing here, for no two servers share a switch; expected packed, spread, random or "
+        "fragmented",
+    )
+    racks = [places.of_rack(rack) for rack in places.racks]
+    return (npu for rack in racks if all(npu in free for npu in rack) for npu in rack)
+
+
+def _rail(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
+    """The first NPU of every server, then the second of every."""
+    refuse(
+        max(map(len, places.servers)) == 1,
+        "place: rail means nothing here, for each server has one NPU; expected packed, spread, random, fragmented or "
+        "rack",
+    )
+    return (npu for rail in zip_longest(*places.servers) for npu in rail if npu is not None and npu in free)
+
+
+def _shuffled(numbers: Iterable[int], draw: Random) -> list[int]:
+    """Return numbers in an order that is drawn."""
+    return [number for _, number in sorted((draw.random(), number) for number in numbers)]
+
+
+PLACEMENTS: Mapping[str, Callable[[Places, Collection[int], Random], Iterable[int]]] = {
+    "packed": _packed,
+    "spread": _spread,
+    "random": _random,
+    "fragmented": _fragmented,
+    "rack": _rack,
+    "rail": _rail,
+}
+"""Yield NPUs that are free, in the order in which a job gets them."""
+
+
+def place(rule: Placement, places: Places, free: Collection[int], seed: int) -> tuple[int, ...]:
+    """Return the NPU of each rank of a job: those that the rule gives, of a fragmented one in ascending order.
+
+    Raises InputError if there are too few, or if the rule means nothing on this network.
+    """
+    found = list(PLACEMENTS[rule.place](places, free, Random(seed)))[: rule.count]
+    if len(found) < rule.count:
+        there = sum(map(len, places.servers))
+        of_rule = f", {len(found)} of them in whole racks" if rule.place == "rack" and len(found) < len(free) else ""
+        raise wrong(
+            f"asks for {rule.count} NPUs, but of the network's {there} {len(free)} are free{of_rule}; expected no more"
+        )
+    return tuple(sorted(found) if rule.place == "fragmented" else found)
+
+
+def placed(
+    tenants: Sequence[Tenant], npus: int, graph: Callable[[], Graph], seed: int
+) -> tuple[Sequence[int] | None, ...]:
+    """Return the NPUs of each tenant on a network of ``npus``; lists go before rules, and rules in their order.
+
+    ``graph`` is asked for the network only if there is a rule. Raises InputError, with the place in the scenario's
+    file.
+    """
+    taken: dict[int, str] = {}
+    for tenant in tenants:
+        for npu in () if tenant.npus is None or isinstance(tenant.npus, Placement) else tenant.npus:
+            if tenant.where and npu >= npus:
+                raise wrong(f"NPU {npu} is not one of the network's {npus}, 0 to {npus - 1}", tenant.where)
+            taken[npu] = tenant.name
+    found: list[Sequence[int] | None] = []
+    places: Places | None = None
+    for tenant in tenants:
+        if not isinstance(tenant.npus, Placement):
+            found.append(tenant.npus)
+            continue
+        places = places or places_of(graph())
+        free = {npu for npu in range(npus) if npu not in taken}
+        own_seed = tenant.npus.seed or tenant.seed_in(seed)
+        with located(tenant.where):
+            own = place(tenant.npus, places, free, own_seed)
+        taken.update(dict.fromkeys(own, tenant.name))
+        found.append(own)
+    return tuple(found)

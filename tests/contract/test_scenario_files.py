@@ -1,0 +1,235 @@
+"""Scenarios from files, played: jobs alone and beside others, links that fail and come back, lines that are slower."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.small_run import SYSTEM, WORKLOAD
+
+import astra_ns3
+from astra_ns3 import ScenarioResult
+from astra_ns3.config.scenario.file import read_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted((ROOT / "inputs" / "scenarios").glob("*.yaml"))
+LINK = {"rate": "100Gbps", "delay": "500ns"}
+RATE_BPS, DELAY_PS = 10**11, 500_000
+PAYLOAD, AROUND = 1000, 82
+"""Bytes of a packet of RoCE, without and around its data."""
+NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp")]
+US = 1_000_000
+
+
+def star(npus: int, transport: str = "roce", **keys: Any) -> dict[str, Any]:
+    topology = {"kind": "single-switch", "npus": npus, "link": LINK, "switch": {"buffer": "1GB"}}
+    return {"topology": topology, "transport": {"kind": transport, **keys}}
+
+
+def leaf_spine(transport: str = "roce", spines: int = 2, hosts: int = 4, **keys: Any) -> dict[str, Any]:
+    topology = {"kind": "leaf-spine", "leaves": 2, "spines": spines, "hosts_per_leaf": hosts}
+    return {
+        "topology": {**topology, "link": LINK, "uplink": LINK, "switch": {"buffer": "1GB"}},
+        "transport": {"kind": transport, **keys},
+    }
+
+
+def ring(size: int) -> str:
+    return f"MICRO\n1\nring -1 0 NONE 0 0 NONE 0 0 ALLREDUCE {size} 0\n"
+
+
+class Files:
+    """A folder of files of a scenario, and runs of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.write("small.txt", WORKLOAD)
+        self.write("system.txt", SYSTEM)
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def job(self, name: str = "a", workload: str = "small.txt", **keys: Any) -> dict[str, Any]:
+        return {"name": name, "workload": workload, "system": "system.txt", **keys}
+
+    def play(
+        self,
+        network: Mapping[str, Any],
+        jobs: Sequence[Mapping[str, Any]],
+        events: Sequence[Mapping[str, Any]] = (),
+        **options: Any,
+    ) -> ScenarioResult:
+        """JSON is YAML."""
+        self.write("network.yaml", json.dumps(network))
+        self.write("scenario.yaml", json.dumps({"network": "network.yaml", "jobs": jobs, "events": events}))
+        return astra_ns3.run_scenario(scenario=self.folder / "scenario.yaml", **options)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def _folder(result: Any) -> Path:
+    folder = result.folder
+    assert isinstance(folder, Path)
+    return folder
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+def test_one_job_on_all_npus_gives_the_files_of_the_plain_run(
+    files: Files, backend: str, transport: str, tmp_path: Path
+) -> None:
+    record = ["flows", "layers", "timeline", *(["accounts"] if backend == "ns3" else [])]
+    options: dict[str, Any] = {"backend": backend, "record": record}
+    played = files.play(star(4, transport), [files.job(seed=1, passes=2)], output=tmp_path / "scenario", **options)
+    paths: dict[str, Any] = {
+        "workload": tmp_path / "small.txt",
+        "system": tmp_path / "system.txt",
+        "network": tmp_path / "network.yaml",
+    }
+    plain = astra_ns3.run(**paths, passes=2, run_name="a", output=tmp_path / "plain", **options)
+    job = played.tenants["a"]
+    names = {file.name for file in _folder(plain).iterdir()} - {"run.json"}
+    of_network = {"switch.csv"}
+    assert {file.name for file in _folder(job).iterdir()} == names - of_network | {"run.json"}
+    for name in names:
+        one = (_folder(played) if name in of_network else _folder(job)) / name
+        assert one.read_bytes() == (_folder(plain) / name).read_bytes(), name
+    own, alone = job.metadata, plain.metadata
+    same = ("complete", "finish_ps", "npus", "compute_ps", "exposed_ps", "chunks", "workload", "system", "network")
+    assert {key: own[key] for key in same} == {key: alone[key] for key in same}  # type: ignore[literal-required]
+    assert own["statistics"] == alone["statistics"]
+
+
+@pytest.mark.parametrize(("backend", "transport"), NETWORKS[:3])
+def test_two_jobs_without_a_shared_line_play_as_each_does_alone(files: Files, backend: str, transport: str) -> None:
+    network = leaf_spine(transport)
+    one = files.job("one", npus={"place": "rack", "count": 4}, seed=1)
+    other = files.job("other", npus={"place": "rack", "count": 4}, seed=1, start="3000017ps", passes=2)
+    together = files.play(network, [one, other], backend=backend, record=["flows"])
+    assert together.tenants["other"].metadata["tenant"]["npus"] == [4, 5, 6, 7]
+    for job in (one, {**other, "npus": [4, 5, 6, 7]}):
+        alone = files.play(network, [job], backend=backend, record=["flows"]).tenants[job["name"]]
+        shared = together.tenants[job["name"]]
+        assert shared.finish_ps == alone.finish_ps
+        assert shared.collectives.equals(alone.collectives)
+        assert shared.flows.equals(alone.flows)
+
+
+CONTROLS = {"none": 8, "static-window": 8, "dcqcn": 40, "timely": 8, "dctcp": 8, "hpcc": 8, "swift": 8}
+"""MB of each flow: DCQCN takes some milliseconds until shares are even."""
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_two_equal_flows_of_two_jobs_on_a_line_get_half_of_it_each(files: Files, control: str) -> None:
+    size = CONTROLS[control] * 1_000_000
+    flows = files.write("flow.csv", f"source,destination,bytes,start\n0,1,{size},0ns\n")
+    network = leaf_spine(spines=1, hosts=2, congestion_control=control)
+    network["topology"]["switch"] = {"buffer": "32MB", "pfc": {}}
+    pairs = {"one": [0, 2], "other": [1, 3]}
+    both = files.play(network, [files.job(name, flows, npus=npus) for name, npus in pairs.items()])
+    alone = files.play(network, [files.job("one", flows, npus=pairs["one"])]).finish_ps
+    one, other = (both.tenants[name].finish_ps for name in pairs)
+    # Until the first ends both have sent for the same time, so their shares are as the reciprocals of the times.
+    assert one / (one + other) == pytest.approx(0.5, abs=0.02)
+    assert max(one, other) == pytest.approx(2 * alone, rel=0.02 if control == "none" else 0.25)
+
+
+def _ring_ps(npus: int, packets: int, wire_ps: int, *, halved: bool) -> int:
+    """A ring all-reduce of messages of so many packets, each kept whole by a switch between two lines.
+
+    With one line at half its rate the messages over it follow each other without a gap, once they have begun.
+    """
+    steps = 2 * (npus - 1)
+    if not halved:
+        return steps * ((packets + 1) * wire_ps + 2 * DELAY_PS)
+    return steps * packets * 2 * wire_ps + 2 * (wire_ps + 2 * DELAY_PS)
+
+
+@pytest.mark.parametrize("halved", [False, True])
+@pytest.mark.parametrize("npus", [4, 6])
+def test_a_ring_with_a_nic_at_half_its_rate_takes_what_the_closed_form_says(
+    files: Files, npus: int, halved: bool
+) -> None:
+    packets = 200
+    workload = files.write("ring.txt", ring(npus * packets * PAYLOAD))
+    files.write(
+        "system.txt", SYSTEM.replace("endpoint-delay: 10", "endpoint-delay: 0").replace("splits: 2", "splits: 1")
+    )
+    events = [{"at": 0, "nic": 1, "rate": "50%"}] if halved else []
+    network = star(npus, congestion_control="none", window="1GB", ack_every=packets)  # ACKs hardly count
+    found = files.play(network, [files.job(workload=workload)], events)
+    wire_ps = (PAYLOAD + AROUND) * 8 * 10**12 // RATE_BPS
+    assert found.finish_ps == pytest.approx(_ring_ps(npus, packets, wire_ps, halved=halved), rel=0.001)
+
+
+def _star_with(events: Sequence[dict[str, Any]], files: Files, **options: Any) -> ScenarioResult:
+    workload = files.write("ring.txt", ring(4_000_000))
+    network = star(4, congestion_control="none", reliability={"kind": "go-back-n", "timeout": "50us"})
+    return files.play(network, [files.job(workload=workload)], events, record=["flows"], **options)
+
+
+def test_all_bytes_arrive_though_a_link_goes_down_and_comes_back(files: Files) -> None:
+    flaps: list[dict[str, Any]] = [
+        {"at": "50us", "link": ["host 1", "switch 0"], "up": False, "for": "30us", "every": "200us", "times": 2}
+    ]
+    plain, broken = _star_with([], files), _star_with(flaps, files)
+    assert broken.complete
+    assert broken.metadata["statistics"]["retransmissions"] > plain.metadata["statistics"]["retransmissions"] == 0
+    keys = ["source", "destination", "bytes"]
+    sent, arrived = (result.tenants["a"].flows[keys].sort_values(keys).to_numpy() for result in (plain, broken))
+    assert (sent == arrived).all()
+    assert broken.finish_ps > plain.finish_ps + 30 * US
+    (event,) = broken.metadata["events"]
+    assert event == {
+        "event": 0, "name": "host 1 - switch 0", "link": 1, "start_ps": 50 * US, "end_ps": 80 * US,
+        "every_ps": 200 * US, "times": 2, "up": False,
+    }  # fmt: skip
+    assert broken.metadata["scenario"] == str(files.folder / "scenario.yaml")
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize(
+    "change",
+    [{"up": False, "for": "60us"}, {"rate": "25%", "for": "100us"}, {"delay": "20us"}],
+    ids=lambda each: next(iter(each)),
+)
+def test_events_slow_a_job_on_packets_and_on_flows(files: Files, backend: str, change: dict[str, Any]) -> None:
+    plain = _star_with([], files, backend=backend).finish_ps
+    assert _star_with([{"at": "50us", "nic": 2, **change}], files, backend=backend).finish_ps > plain + 20 * US
+
+
+def test_a_job_is_not_slowed_by_what_it_does_not_touch(files: Files) -> None:
+    network = leaf_spine()
+    job = files.job(npus=[0, 1, 2, 3])
+    events: list[dict[str, Any]] = [
+        {"at": "1us", "npu": 7, "up": False},
+        {"at": "2us", "link": ["leaf 1", "spine 0"], "rate": "1%"},
+    ]
+    assert files.play(network, [job], events).finish_ps == files.play(network, [job]).finish_ps
+
+
+def test_keys_of_a_job_change_its_files_alone(files: Files) -> None:
+    more = {"workload.layers.*.forward.compute_ns": 900_000, "system.preferred-dataset-splits": 4}
+    found = files.play(star(4), [files.job("a", npus=[0, 1]), files.job("b", npus=[2, 3], set=more)])
+    one, other = found.tenants["a"].metadata, found.tenants["b"].metadata
+    assert other["finish_ps"] > one["finish_ps"] + 1_000 * US
+    assert other["chunks"] == 2 * one["chunks"]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_each_example_plays(path: Path) -> None:
+    result = astra_ns3.run_scenario(scenario=path, backend="flow")
+    file = read_scenario(path)
+    assert result.complete
+    assert [*result.tenants] == [job.name for job in file.config.jobs]
+    assert astra_ns3.forecast_scenario(scenario=path).messages == result.metadata["statistics"]["messages"]
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 3
