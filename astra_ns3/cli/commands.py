@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 from astra_ns3.cli.help import CommandGroup
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "run": ("run:run_command", "Run a workload on a system and a network."),
+    "run": ("run:run_command", "Run a workload on a system and a network, or several that share one."),
     "study": ("study:study_command", "Play the many runs of a study's file, and draw its figures."),
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
     "generate": ("generate:generate_group", "Make a workload: flows by chance, or what a model file comes to."),

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from astra_ns3.cli.completion import Complete, files, folders, listed, words
 from astra_ns3.cli.output import LOG_LEVELS
 from astra_ns3.config.core.plain import Json
-from astra_ns3.errors import InputError
+from astra_ns3.errors import InputError, wrong
 from astra_ns3.experiments.option import GROUPS as HEADINGS
-from astra_ns3.experiments.option import SEEDS, Flag, Option, options_of
+from astra_ns3.experiments.option import INPUTS, SEEDS, Flag, Option, options_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
 
@@ -34,6 +35,28 @@ _LOGS = (
 )
 
 
+SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
+SCENARIO = click.Option(
+    ["--scenario"],
+    metavar="FILE",
+    is_eager=True,
+    shell_complete=files(*SCENARIO_ENDINGS),
+    help="Jobs that share the network, and what happens in it meanwhile; instead of -w and -s.",
+)
+"""The one file of several jobs."""
+
+
+class _NeededAlone(click.Option):
+    """An option that has to be given unless there is a scenario, which names the files of its jobs."""
+
+    def process_value(self, ctx: click.Context, value: Json) -> Json:
+        """Let it be left out beside a scenario."""
+        if isinstance(ctx.params.get("scenario"), str) and self.value_is_missing(value):
+            return None
+        found: Json = super().process_value(ctx, value)
+        return found
+
+
 def files_of(request: type[RunRequest]) -> list[Option]:
     """The files of a run: all that has no default."""
     return [option for option in options_of(request) if option.needed]
@@ -41,7 +64,7 @@ def files_of(request: type[RunRequest]) -> list[Option]:
 
 def input_parameters(request: type[RunRequest]) -> list[click.Parameter]:
     """The flags of the three files, of how they are scaled and meant, and of how much is said."""
-    return [*_parameters([*files_of(request), *options_of(Options)]), *_LOGS, *SAID]
+    return [*_parameters(files_of(request)), SCENARIO, *_parameters(options_of(Options)), *_LOGS, *SAID]
 
 
 def run_parameters(request: type[RunRequest], seeds: click.Option, *more: click.Option) -> list[click.Parameter]:
@@ -76,6 +99,11 @@ def values(options: Iterable[Option], said: Mapping[str, Json]) -> dict[str, Any
     return found
 
 
+def those_of(options: Iterable[Option], said: Mapping[str, Json]) -> list[Option]:
+    """Return the options that a command has flags of."""
+    return [option for option in options if option.flags and all(_place(flag) in said for flag in option.flags)]
+
+
 def _parameter(option: Option, flag: Flag) -> click.Option:
     kind: Any = option.kind  # a type or a click.ParamType: click types them as Any itself
     if flag.quantity is not None:
@@ -87,7 +115,8 @@ def _parameter(option: Option, flag: Flag) -> click.Option:
         more = {"default": option.default, "is_flag": False, "flag_value": "true", "type": click.BOOL}
     else:
         more |= {"type": None if option.kind is bool else kind, "is_flag": True if option.kind is bool else None}
-    return click.Option(
+    made = _NeededAlone if option.needed else click.Option
+    return made(
         [*flag.names.split(), _place(flag)],
         multiple=option.many or flag.many,
         shell_complete=_completed(flag),
@@ -109,10 +138,20 @@ def _completed(flag: Flag) -> Complete | None:
     return words(flag.suggested) if flag.suggested else None
 
 
+def check_beside_scenario(context: click.Context, own: Iterable[Option], request: type[RunRequest]) -> None:
+    """Raise InputError for an option that each job of a scenario says of itself; ``own``: those of the scenario."""
+    shared = {option.name for option in own}
+    for option in (option for option in options_of(request) if option.name not in shared):
+        for flag in option.flags:
+            if context.get_parameter_source(_place(flag)) is ParameterSource.COMMANDLINE:
+                word = next(name for name in flag.names.split() if name.startswith("--"))
+                raise wrong(f"{word} is of one job, expected it in the scenario's file, which says it of each")
+
+
 def groups_of(parameters: Iterable[click.Parameter], request: type[RunRequest]) -> dict[str, list[str]]:
     """Return the headings that a command's options stand under, each with the names of its parameters."""
     headings = {_place(flag): option.group for option in options_of(request) for flag in option.flags}
-    headings["seeds"] = SEEDS
+    headings |= {"seeds": SEEDS, "scenario": INPUTS}
     found: dict[str, list[str]] = {heading: [] for heading in HEADINGS}
     for name in (str(parameter.name) for parameter in parameters):
         if headings.get(name):

@@ -11,6 +11,7 @@ from astra_ns3.cli.help import CommandGroup, help_alone
 from astra_ns3.cli.output import print_result
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.cli.show_network import show_network
+from astra_ns3.cli.show_scenario import show_scenario
 from astra_ns3.cli.show_workload import show_workload
 from astra_ns3.collectives.algorithms import ALGORITHMS
 from astra_ns3.collectives.lookup import lookup, pairs
@@ -47,6 +48,7 @@ def show_group(context: click.Context) -> None:
 
 show_group.add_command(show_network)
 show_group.add_command(show_workload)
+show_group.add_command(show_scenario)
 
 
 @show_group.command(

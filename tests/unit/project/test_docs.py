@@ -29,6 +29,7 @@ from astra_ns3.config.model import compute
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network import packet_network as network_file
+from astra_ns3.config.scenario import file as scenario_file
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
 from astra_ns3.config.topology.kinds import AnyTopology
@@ -47,6 +48,7 @@ from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
 from astra_ns3.report.pictures.kinds import KINDS as KINDS_OF_PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
+from astra_ns3.scenario.placement import PLACEMENTS
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.file import Combine, read_study
@@ -113,7 +115,9 @@ def test_every_option_of_every_command_is_documented() -> None:
     assert mentions("docs/cli.md", sorted(words | set(commands))) == []
 
 
-@pytest.mark.parametrize("name", ["plot", "timeline", "report", "show collective", "show network", "show workload"])
+@pytest.mark.parametrize(
+    "name", ["plot", "timeline", "report", "show collective", "show network", "show workload", "show scenario"]
+)
 def test_a_command_s_own_section_has_its_options(name: str) -> None:
     command: click.Command = cli
     for word in name.split():
@@ -177,6 +181,19 @@ def test_the_table_of_losses_has_those_of_the_devices() -> None:
         device = DEVICES[name]
         assert parse_time_ps(launch.split(",")[0]) == device.launch_overhead_ps
         assert [float(share.split(",")[0]) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
+
+
+def test_every_key_and_placement_of_a_scenario_is_documented() -> None:
+    schema = scenario_file.json_schema()
+    keys = {key.rpartition(".")[2] for key in schema_keys(schema, schema)}
+    assert len(keys) > 20
+    assert mentions("docs/scenario.md", sorted({*keys, *PLACEMENTS})) == []
+
+
+def test_the_scenario_shown_is_an_example() -> None:
+    (shown,) = re.findall(r"```yaml\n(network.*?)```", text_of("docs/scenario.md"), re.DOTALL)
+    assert (ROOT / "inputs" / "scenarios" / "fragments.yaml").read_text(encoding="utf-8").endswith(shown)
+    assert (ROOT / "docs" / "images" / "scenario.png").stat().st_size < 80_000
 
 
 ELSEWHERE = ("routing.", "forwarding.")

@@ -1,0 +1,82 @@
+"""A picture of a scenario: NPUs in rows by servers or racks, coloured by job, and what happens when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+
+from astra_ns3.network.run_document import EventDocument, RowDocument, ScenarioDocument, TenantDocument
+from astra_ns3.report.figures import style
+from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series, Spans
+from astra_ns3.report.scenario_text import state_text
+from astra_ns3.units import PS_PER_US
+
+MOST_PARTS = 24
+"""More parts that change find no room; the first are shown."""
+MOST_TIMES = 200
+"""So often an event is drawn."""
+_SHOWN_BEHIND = 0.15
+"""Share of the time up to the last beginning or end that is shown behind it."""
+_FREE = "#D9D9D9"
+# Of a name of a part and what it becomes.
+_LETTERS = 40
+
+
+def scenario_figure(document: ScenarioDocument) -> Figure:
+    """Return the panels: who is where, and when what happens."""
+    jobs = list(document["tenants"])
+    colours = [colour for colour, _ in zip(cycle(style.COLOURS), jobs, strict=False)]
+    return Figure([_where(document["rows"], jobs, colours), _when(jobs, document["events"], colours)], legend=(3, 6))
+
+
+def _where(rows: Sequence[RowDocument], jobs: Sequence[TenantDocument], colours: Sequence[str]) -> Panel:
+    owner = {npu: number for number, job in enumerate(jobs) for npu in job["npus"]}
+    places = [(owner.get(npu), column, lane) for lane, row in enumerate(rows) for column, npu in enumerate(row["npus"])]
+    series: list[Series] = []
+    for number, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
+        series.append(_cells([place for place in places if place[0] == number], job["name"], colour))
+    free = [place for place in places if place[0] is None]
+    if free:
+        series.append(_cells(free, "free", _FREE))
+    widest = max(len(row["npus"]) for row in rows)
+    x = Axis("NPU of the row", low=0, high=widest, whole=True)
+    return Panel(x, Axis(names=[row["name"] for row in rows], letters=5), series, height=0.11 * max(len(rows), 4) + 0.2)
+
+
+def _cells(places: Sequence[tuple[int | None, int, int]], name: str, colour: str) -> Spans:
+    starts, lanes = [column + 0.06 for _, column, _ in places], [lane for *_, lane in places]
+    return Spans(starts, [0.88] * len(places), lanes, 0.8, name=name, colour=colour)
+
+
+def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colours: Sequence[str]) -> Panel:
+    parts: dict[str, list[EventDocument]] = {}
+    for event in events:
+        parts.setdefault(f"{event['name']}: {state_text(event)}", []).append(event)
+    shown = list(parts)[:MOST_PARTS]
+    last_ps = max(
+        [job["start_ps"] for job in jobs] + [end for each in events for span in _spans(each, None) for end in span]
+    )
+    end_ps = int((last_ps or PS_PER_US) * (1 + _SHOWN_BEHIND))
+    unit = style.time_unit(end_ps)
+    series: list[Series] = []
+    for lane, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
+        begin = job["start_ps"] / unit[0]
+        series.append(Spans([begin], [end_ps / unit[0] - begin], [lane], 0.7, colour=colour))
+    for lane, part in enumerate(shown, len(jobs)):
+        spans = [span for event in parts[part] for span in _spans(event, end_ps)]
+        starts, lengths = ([start / unit[0] for start, _ in spans], [(end - start) / unit[0] for start, end in spans])
+        series.append(Spans(starts, lengths, [lane] * len(spans), 0.4, colour=style.GREY))
+    x = Axis("simulated time", unit[1], 0, end_ps / unit[0], grid=True)
+    left = len(parts) - len(shown)
+    names = style.cut([*(job["name"] for job in jobs), *shown], _LETTERS)
+    note = f"{left} more of the network's parts change" if left else ""
+    return Panel(x, Axis(names=names, letters=5), series, note=note, height=0.14 * max(len(names), 4) + 0.2)
+
+
+def _spans(event: EventDocument, forever_ps: int | None) -> Iterator[tuple[int, int]]:
+    """Yield from when to when a part is otherwise; what has no end lasts to ``forever_ps``, or no time at all."""
+    start_ps, end_ps = event["start_ps"], event["end_ps"]
+    lasts_ps = (forever_ps or start_ps) - start_ps if end_ps is None else end_ps - start_ps
+    every_ps = event.get("every_ps", 0)
+    for number in range(min(event.get("times", 1), MOST_TIMES)):
+        yield start_ps + number * every_ps, start_ps + number * every_ps + lasts_ps

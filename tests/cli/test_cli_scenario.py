@@ -1,0 +1,193 @@
+"""``--scenario`` of run and validate, and ``show scenario``: tables, pictures, and what is refused in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.small_run import write_inputs
+
+import astra_ns3
+from astra_ns3.report.figures.figure import Spans
+from astra_ns3.report.scenario_figure import scenario_figure
+from astra_ns3.report.scenario_text import numbers_text
+
+Command = Callable[..., Any]
+JOBS = """network: network.yaml
+jobs:
+  - {name: one, workload: workload.txt, system: system.txt, npus: [0, 1]}
+  - {name: other, workload: workload.txt, system: system.txt, npus: {place: packed, count: 2}, start: 5us}
+events:
+  - {at: 10us, nic: 3, rate: 50%, for: 5us, every: 20us, times: 2}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    write_inputs(tmp_path)
+    path = tmp_path / "jobs.yaml"
+    path.write_text(JOBS, encoding="utf-8")
+    return str(path)
+
+
+def _with(scenario: str, before: str, after: str) -> str:
+    text = JOBS.replace(before, after)
+    assert text != JOBS
+    Path(scenario).write_text(text, encoding="utf-8")
+    return scenario
+
+
+def test_a_run_prints_a_line_for_each_job_and_writes_a_folder_for_each(
+    command: Command, scenario: str, tmp_path: Path
+) -> None:
+    finished = command("run", "--scenario", scenario, "--backend", "fake", "-o", str(tmp_path / "out"))
+    assert (finished.status, finished.err) == (0, "")
+    lines = [line.split() for line in finished.out.splitlines()]
+    assert [line[:3] for line in lines[:3]] == [["job", "NPUs", "start"], ["one", "2", "0"], ["other", "2", "5"]]
+    result = astra_ns3.ScenarioResult.load(tmp_path / "out")
+    assert [each["npus"] for each in result.metadata["tenants"]] == [[0, 1], [2, 3]]
+    assert [each["passes"] for each in result.metadata["tenants"]] == [1, 1]
+    assert [(each["name"], each["rate_bps"]) for each in result.metadata["events"]] == [
+        ("host 3 - switch 0", 5 * 10**10)
+    ]
+    assert (tmp_path / "out" / "tenant-other" / "npus.csv").is_file()
+
+
+def test_a_run_speaks_json(command: Command, scenario: str) -> None:
+    document = command("run", "--scenario", scenario, "--backend", "fake", "--json").json
+    assert [each["name"] for each in document["tenants"]] == ["one", "other"]
+    assert (document["exit_status"], document["complete"], document["scenario"]) == (0, True, scenario)
+
+
+def test_a_run_that_stops_says_what_is_missing(command: Command, scenario: str, tmp_path: Path) -> None:
+    finished = command("run", "--scenario", scenario, "--backend", "lossy", "-o", str(tmp_path / "out"))
+    assert finished.status == 3
+    assert "incomplete" in finished.out
+    assert "astra-ns3: error: tenant 'one': " in finished.err
+
+
+def test_the_network_may_stand_beside_the_file(command: Command, scenario: str, tmp_path: Path) -> None:
+    _with(scenario, "network: network.yaml\n", "")
+    missing = command("run", "--scenario", scenario, "--backend", "fake")
+    said = f"{scenario}: names no network, expected 'network: FILE', or one beside the scenario (-n)"
+    assert (missing.status, missing.err) == (2, f"astra-ns3: error: {said}\n")
+    words = ("--scenario", scenario, "-n", str(tmp_path / "network.yaml"))
+    assert command("validate", *words).status == 0
+
+
+def test_validate_prints_who_is_where_and_how_large_it_is(command: Command, scenario: str) -> None:
+    finished = command("validate", "--scenario", scenario)
+    assert (finished.status, finished.err) == (0, "")
+    lines = finished.out.splitlines()
+    assert [line.split()[:4] for line in lines[3:6]] == [
+        ["job", "NPUs", "which", "start"], ["one", "2", "0-1", "0"], ["other", "2", "2-3", "5us"]
+    ]  # fmt: skip
+    assert lines[7].split() == ["from", "to", "what", "becomes", "again"]
+    assert lines[8].split(maxsplit=2) == ["10us", "15us", "host 3 - switch 0  50 Gb/s  every 20us, 2 times"]
+    assert lines[9].startswith("messages ")
+    document = command("validate", "--scenario", scenario, "--json").json
+    assert (document["npus"], document["tenants"][1]["npus"], document["warnings"]) == (4, [2, 3], [])
+    assert document["forecast"]["messages"] == 2 * 2 * 2 * 4  # jobs, collectives, chunks, messages
+
+
+def test_show_scenario_prints_the_same_and_draws_it(command: Command, scenario: str, tmp_path: Path) -> None:
+    picture = tmp_path / "pictures" / "jobs.png"
+    finished = command("show", "scenario", scenario, "-o", str(picture))
+    assert (finished.status, finished.err) == (0, "")
+    shown = command("validate", "--scenario", scenario).out.splitlines()
+    assert finished.out.splitlines() == [*shown[:9], f"written to {picture}"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert command("show", "scenario", scenario, "-o", str(picture)).status == 2
+    assert command("show", "scenario", scenario, "-o", str(picture), "--overwrite").status == 0
+    assert command("show", "scenario", scenario, "-o", str(tmp_path / "jobs.txt")).status == 2
+
+
+def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Command, scenario: str) -> None:
+    document = command("show", "scenario", scenario, "--json").json
+    where, when = scenario_figure(document).panels
+    assert {each.name: len(each.starts) for each in where.series} == {"one": 2, "other": 2}  # type: ignore
+    assert list(when.y.names) == ["one", "other", "host 3 - switch 0: 50 Gb/s"]
+    bars = when.series[-1]
+    assert isinstance(bars, Spans)
+    assert (bars.starts, bars.lengths) == ([10.0, 30.0], [5.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "message"),
+    [
+        ("npus: [0, 1]", "npus: [0, 4]", 3, "key 'jobs.0.npus': NPU 4 is not one of the network's 4, 0 to 3"),
+        ("count: 2", "count: 3", 4, "key 'jobs.1.npus': asks for 3 NPUs, but of the network's 4 2 are free; expected"),
+        ("{place: packed, count: 2}", "[1, 2]", 4, "key 'jobs.1.npus': NPU 1 is of job 'one', expected a free one"),
+        ("start: 5us", "start: -5us", 4, "key 'jobs.1.start': '-5us' is not a time: write a number that is not negati"),
+        ("name: other", "name: a/b", 4, "key 'jobs.1.npus': run name 'a/b' is not 1 to 100 printable characters"),
+        ("at: 10us", "at: -10us", 6, "key 'events.0.at': '-10us' is not a time: write a number that is not negative a"),
+        ("nic: 3, rate: 50%", "link: [host 3, swich 0], up: off", 6, "key 'events.0.link': there is no 'swich 0' in "
+         "the network, expected names as host 0, switch 0; did you mean 'switch 0'?"),
+        ("nic: 3, rate: 50%, for: 5us, every: 20us, times: 2", "nic: 3, up: off", 6, "key 'events.0.nic': from 10us on "
+         "and for ever no way leads from NPU "),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("words", [("run", "--backend", "fake"), ("validate",)])
+def test_what_is_wrong_is_one_line_before_anything_is_written(
+    command: Command, scenario: str, tmp_path: Path, before: str, after: str, line: int, message: str,
+    words: tuple[str, ...],
+) -> None:  # fmt: skip
+    _with(scenario, before, after)
+    there = sorted(tmp_path.rglob("*"))
+    more = ("-o", str(tmp_path / "out")) if words[0] == "run" else ()
+    finished = command(*words, "--scenario", scenario, *more)
+    assert (finished.status, finished.out) == (2, "")
+    assert finished.err.startswith(f"astra-ns3: error: {scenario}:{line}: {message}")
+    assert finished.err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_events_are_refused_by_name_where_nothing_changes(command: Command, scenario: str, backend: str) -> None:
+    finished = command("run", "--scenario", scenario, "--backend", backend)
+    assert finished.status == 2
+    said = f"key 'events.0.nic': 'rate' changes nothing on the backend {backend}, expected ns3 or flow"
+    assert finished.err == f"astra-ns3: error: {scenario}:6: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--passes", "2"], "--passes is of one job, expected it in the scenario's file, which says it of each"),
+        (["-w", "w.txt"], "--workload is of one job, expected it in the scenario's file"),
+        (["--report-npu", "1"], "--report-npu is of one job"),
+        (["--seeds", "3"], "--seeds runs one workload, expected --seed beside a scenario"),
+        (["--record", "flows"], "--record needs an output folder: add --output DIR"),
+    ],
+)
+def test_options_of_one_job_are_refused(command: Command, scenario: str, words: list[str], message: str) -> None:
+    finished = command("run", "--scenario", scenario, "--backend", "fake", *words)
+    assert finished.status == 2
+    assert finished.err.startswith(f"astra-ns3: error: {message}")
+
+
+def test_without_a_scenario_the_three_files_are_needed(command: Command, scenario: str) -> None:
+    finished = command("run", "-s", "system.txt", "-n", "network.yaml")
+    assert finished.status == 2
+    assert "Missing option '-w'" in finished.err
+
+
+def test_a_scenario_without_jobs_is_refused(command: Command, scenario: str) -> None:
+    Path(scenario).write_text("network: network.yaml\n", encoding="utf-8")
+    finished = command("run", "--scenario", scenario)
+    assert (finished.status, "or a job of the scenario" in finished.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ([0], "0"),
+        ([3, 4, 5, 9], "3-5, 9"),
+        ([2, 1, 0], "2, 1, 0"),
+        (range(0, 200, 2), "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ..."),
+    ],
+)
+def test_numbers_are_told_in_runs(numbers: list[int], text: str) -> None:
+    assert numbers_text(numbers) == text
