@@ -19,6 +19,9 @@ from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.routes import RouteTables, tables_by_groups
 from astra_ns3.units import exact_time
 
+_Ways = tuple[tuple[bool, int], ...]
+# A link that flaps brings the same routes again and again; of so many states they are kept.
+_KEPT = 4
 MOST_NAMED = 8
 """So many pairs of hosts without a way are named; all are counted."""
 
@@ -115,7 +118,7 @@ class Epoch:
 
 
 def epochs(graph: Graph, changes: Sequence[Change], *, weighted: bool = False) -> Iterator[Epoch]:
-    """The epochs of a network, in order, the first from time 0 on; of their tables only two need to be kept.
+    """The epochs of a network, in order, the first from time 0 on; of their tables only a few need to be kept.
 
     ``weighted`` as for :func:`astra_ns3.topology.routes.shortest_paths`. Pairs of hosts without a way are named in the
     epoch, and no error. Raises InputError, before the first epoch, if a change names what doesn't exist or can't be, or
@@ -235,14 +238,24 @@ class _Present:
 def _epochs(graph: Graph, states: Sequence[tuple[int, Graph]], weighted: bool) -> Iterator[Epoch]:
     grouped = common_groups(_groups(states))
     before: Epoch | None = None
+    known: dict[_Ways, tuple[RouteTables, Severed]] = {}
     for (start_ps, present), groups in zip(states, grouped, strict=True):
         if before is not None and _same_routes(before.graph.links, present.links, weighted):
             before = Epoch(start_ps, present, before.tables, before.severed)
         else:
-            distances = distances_to_groups(present, groups)
-            tables = tables_by_groups(present, groups, distances, weighted=weighted)
-            before = Epoch(start_ps, present, tables, _severed(unreachable_hosts(present, groups, distances)))
+            ways = tuple((link.up, link.rate_bps if weighted else 0) for link in present.links)
+            if ways not in known:
+                if len(known) == _KEPT:
+                    del known[next(iter(known))]
+                known[ways] = _routes(present, groups, weighted)
+            before = Epoch(start_ps, present, *known[ways])
         yield before
+
+
+def _routes(present: Graph, groups: Groups, weighted: bool) -> tuple[RouteTables, Severed]:
+    distances = distances_to_groups(present, groups)
+    tables = tables_by_groups(present, groups, distances, weighted=weighted)
+    return tables, _severed(unreachable_hosts(present, groups, distances))
 
 
 def _groups(states: Sequence[tuple[int, Graph]]) -> list[Groups]:

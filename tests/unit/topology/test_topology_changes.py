@@ -55,6 +55,17 @@ def test_a_link_that_is_down_is_on_no_path_until_it_is_up_again() -> None:
     assert [epoch.severed.pairs for epoch in found] == [0, 0, 0]
 
 
+def test_a_link_that_flaps_brings_the_same_tables_again() -> None:
+    flaps = [Change(time, LinkTarget(4), DOWN if time % 2 else UP) for time in range(1, 9)]
+    rare = [Change(10 + number, LinkTarget(number), DOWN) for number in range(5, 8)]
+    found = played(leaf_spine(), *flaps, *rare, Change(20, LinkTarget(5), UP), Change(21, LinkTarget(5), DOWN))
+    assert len({id(epoch.tables) for epoch in found[:9]}) == 2
+    for epoch in found:
+        expected = next(iter(epochs(epoch.graph, [])))
+        assert as_table(epoch.tables, epoch.graph) == as_table(expected.tables, epoch.graph)
+        assert epoch.severed == expected.severed
+
+
 def test_a_switch_is_down_with_all_its_links_and_up_with_those_that_are_not_down_themselves() -> None:
     changes = (Change(1, SwitchTarget(2), DOWN), Change(2, LinkTarget(4), DOWN), Change(3, SwitchTarget(2), UP))
     found = played(leaf_spine(), *changes)
