@@ -257,13 +257,15 @@ def _check_shares(
     """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
     refuse(
         network_as_reached(network, workload) != network,
-        f"tenant '{tenant.name}': its model reaches a share of the rates inside nodes only, which tenants have in "
-        "common; expected scale_up_efficiency 1",
+        "its model reaches a share of the rates inside nodes only, which tenants have in common; expected "
+        "scale_up_efficiency 1",
+        tenant.place,
     )
     if beside is not None and endpoint_model(system) != beside.plan.endpoint:
         raise wrong(
-            f"tenant '{tenant.name}': its system has another endpoint delay, reduction or rendezvous than that of "
-            f"'{beside.tenancy.name}', expected the same: NPUs are alike"
+            f"its system has another endpoint delay, reduction or rendezvous than that of '{beside.tenancy.name}', "
+            "expected the same: NPUs are alike",
+            tenant.place,
         )
 
 

@@ -92,15 +92,14 @@ class ScenarioRequest(RunRequest):
         for tenant, (_, part) in zip(self.tenants, self.parts, strict=True):
             with located(tenant.where):
                 check_run_name(tenant.name)
-                with located(f"tenant '{tenant.name}'"):
-                    part.check()
+            with located(tenant.place):
+                part.check()
 
 
 def _tenants(file: ScenarioFile) -> Iterable[Tenant]:
     """Return the jobs of a scenario's file as tenants."""
     for number, job in enumerate(file.config.jobs):
-        path = ("jobs", number) if job.npus is None else ("jobs", number, "npus")
-        yield _tenant(job, file.where(path))
+        yield _tenant(job, f"{file.document.where(('jobs', number))}: job '{job.name}'")
 
 
 def _tenant(job: JobConfig, where: str) -> Tenant:

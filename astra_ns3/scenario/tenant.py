@@ -46,6 +46,11 @@ class Tenant:
     changes: Mapping[str, Json] | None = None
     where: str = ""
 
+    @property
+    def place(self) -> str:
+        """What messages about it begin with."""
+        return self.where or f"tenant '{self.name}'"
+
     def seed_in(self, seed: int) -> int:
         """Return the tenant's seed in a run with ``seed``: one of its own, or that of the run mixed with the name."""
         if self.seed is not None:

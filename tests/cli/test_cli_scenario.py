@@ -117,11 +117,14 @@ def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Comman
 @pytest.mark.parametrize(
     ("before", "after", "line", "message"),
     [
-        ("npus: [0, 1]", "npus: [0, 4]", 3, "key 'jobs.0.npus': NPU 4 is not one of the network's 4, 0 to 3"),
-        ("count: 2", "count: 3", 4, "key 'jobs.1.npus': asks for 3 NPUs, but of the network's 4 2 are free; expected"),
+        ("npus: [0, 1]", "npus: [0, 4]", 3, "job 'one': NPU 4 is not one of the network's 4, 0 to 3"),
+        ("count: 2", "count: 3", 4, "job 'other': asks for 3 NPUs, but of the network's 4 2 are free; expected"),
         ("{place: packed, count: 2}", "[1, 2]", 4, "key 'jobs.1.npus': NPU 1 is of job 'one', expected a free one"),
         ("start: 5us", "start: -5us", 4, "key 'jobs.1.start': '-5us' is not a time: write a number that is not negati"),
-        ("name: other", "name: a/b", 4, "key 'jobs.1.npus': run name 'a/b' is not 1 to 100 printable characters"),
+        ("name: other", "name: a/b", 4, "job 'a/b': run name 'a/b' is not 1 to 100 printable characters"),
+        ("packed, count: 2}", "packed, count: 2}, set: {system.endpoint-delay: 9}", 4, "job 'other': its system has "
+         "another endpoint delay, reduction or rendezvous than that of 'one', expected the same: NPUs are alike"),
+        ("workload: workload.txt", "workload: nothing.txt", 3, "key 'jobs.0.workload': found 'nothing.txt', expect"),
         ("at: 10us", "at: -10us", 6, "key 'events.0.at': '-10us' is not a time: write a number that is not negative a"),
         ("nic: 3, rate: 50%", "link: [host 3, swich 0], up: off", 6, "key 'events.0.link': there is no 'swich 0' in "
          "the network, expected names as host 0, switch 0; did you mean 'switch 0'?"),

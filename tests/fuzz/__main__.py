@@ -19,9 +19,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--traces", action="store_true", help="only Chakra's traces")
     parser.add_argument("--models", action="store_true", help="only model files")
+    parser.add_argument("--scenarios", action="store_true", help="only scenarios")
     chosen = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="astra-ns3-fuzz-"))
-    fuzzer, begin = Fuzzer(folder, chosen.seed, traces=chosen.traces, models=chosen.models), time.monotonic()
+    kinds = {"traces": chosen.traces, "models": chosen.models, "scenarios": chosen.scenarios}
+    fuzzer, begin = Fuzzer(folder, chosen.seed, **kinds), time.monotonic()
     fuzzer.play(chosen.cases, first=chosen.first)
     for failure in fuzzer.failures:
         _say(f"case {failure.case}: {failure.words}\n    {failure.what}\n")

@@ -31,6 +31,7 @@ from fuzz.samples import (
     LOGS,
     NETWORKS,
     PARTS,
+    SCENARIOS,
     SCHEDULES,
     SYSTEMS,
     TRACE_WORDS,
@@ -48,7 +49,7 @@ STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
 MOST_MEMORY = 6 * 2**30
 _TRACED, _DIED = 70, 71
-_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES, **LOGS}
+_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES, **LOGS, **SCENARIOS}
 _OPTIONS = (
     *("-p", "--comm-scale", "--compute-scale", "--backend", "--compat", "--num-queues-per-dim", "--injection-scale"),
     *("--scheduling-policy", "--intra-dimension-scheduling", "--inter-dimension-scheduling", "--congestion-control"),
@@ -70,14 +71,17 @@ class Failure:
 class Fuzzer:
     """Plays the cases of a seed in ``folder``; the same seed plays the same cases.
 
-    ``traces``, ``models``: only those of Chakra's traces, or of model files.
+    ``traces``, ``models``, ``scenarios``: only those of Chakra's traces, of model files, or of scenarios.
     """
 
-    def __init__(self, folder: Path, seed: int, *, traces: bool = False, models: bool = False) -> None:
+    def __init__(
+        self, folder: Path, seed: int, *, traces: bool = False, models: bool = False, scenarios: bool = False
+    ) -> None:
         self._folder = folder
         self._seed = seed
         self._traces = traces
         self._models = models
+        self._scenarios = scenarios
         self.statuses: Counter[int] = Counter()
         self.failures: list[Failure] = []
 
@@ -100,7 +104,8 @@ class Fuzzer:
         if self._models:
             self._end(case, place, self._model_words(place, draw), draw)
             return
-        words = _trace_words(draw) if self._traces else _words(draw)
+        chosen = _trace_words if self._traces else _scenario_words if self._scenarios else _words
+        words = chosen(draw)
         trace = {draw.choice(list(TRACES))} if set(words) & set(TRACE_WORDS) else set()
         for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))} | trace:
             if draw.random() < (0.9 if name in trace else 0.4):
@@ -149,10 +154,12 @@ def _parts(draw: random.Random) -> str:
 def _words(draw: random.Random) -> list[str]:
     """A command line; with "api" in front a call of the API instead."""
     kind = draw.choice(
-        ("validate", *["validate"] * 3, "run", "show network", "show collective", "convert", "api", "nccl")
+        ("validate", *["validate"] * 3, "run", "show network", "show collective", "convert", "api", "nccl", "scenario")
     )
     if kind == "nccl":
         return _nccl_words(draw)
+    if kind == "scenario":
+        return _scenario_words(draw)
     if kind == "convert":
         return _other_words(draw, draw.choice([*WORKLOADS, *TRACE_WORDS]))
     if kind == "show network":
@@ -198,6 +205,21 @@ def _nccl_words(draw: random.Random) -> list[str]:
         )
         words += ["--set", f"{key}={draw.choice(('Ring', '^Tree', '3', '-1', '2.30', 'each', draw.choice(TOKENS)))}"]
     return [word.replace("\0", "")[:300] for word in words]
+
+
+def _scenario_words(draw: random.Random) -> list[str]:
+    """A scenario looked at, checked or played, on its own network or on another."""
+    file, network = draw.choice([*SCENARIOS]), draw.choice(("single.yaml", "leaves.yaml", "rails.yaml", *NETWORKS))
+    other = ["-n", network] if file == "alone.yaml" or draw.random() < 0.2 else []
+    kind = draw.choice(("show", "validate", "run"))
+    if kind == "show":
+        return ["show", "scenario", file, *other, *draw.choice(([], ["--json"], ["-o", "out.svg"], ["--seed", "7"]))]
+    words = [kind, "--scenario", file, *other]
+    if draw.random() < 0.4:
+        words += ["--backend", draw.choice(("flow", "analytical", "analytical-queues"))]
+    while draw.random() < 0.2:
+        words += [draw.choice(_OPTIONS), draw.choice(TOKENS).replace("\0", "")[:300]]
+    return [*words, *(["-o", "out", "--limit-wall-time", "3s"] if kind == "run" else [])]
 
 
 def _trace_words(draw: random.Random) -> list[str]:

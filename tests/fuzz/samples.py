@@ -76,6 +76,33 @@ SYSTEMS = {
         indent=1,
     ),
 }
+SCENARIOS = {
+    "jobs.yaml": """network: leaves.yaml
+jobs:
+- name: one
+  workload: data.txt
+  system: system.txt
+  npus: [0, 2]
+  set: {workload.layers.0.forward.compute_ns: 5, system.scheduling-policy: FIFO}
+- name: other
+  workload: micro.txt
+  system: system.txt
+  npus: {place: random, count: 2, seed: 3}
+  start: 5us
+  passes: 2
+  dimensions: [2]
+events:
+- {at: 10us, link: [leaf 0, spine 1], up: false, for: 5us, every: 20us, times: 3}
+- {at: 1us, nic: 2, rate: 50%, delay: 2us}
+- {at: 20us, switch: spine 0, up: false}
+""",
+    "alone.yaml": """jobs:
+- {name: all, workload: micro.txt, system: system.txt, seed: 4}
+events:
+- {at: 0, link: [host 1, switch 0], error-rate: 0.01, for: 30us}
+- {at: 3us, npu: 1, up: false, for: 1us}
+""",
+}
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
 _SWITCH = "switch: {buffer: 1MB, ecn: {kmin: 50KB, kmax: 200KB, pmax: 0.2}, pfc: {}}"
 _HPCC_CONFIG = """ENABLE_QCN 1

@@ -26,3 +26,11 @@ def test_mutated_models_end_with_a_documented_status_and_one_line(tmp_path: Path
     assert fuzzer.failures == []
     assert fuzzer.statuses[0] > 0
     assert fuzzer.statuses[2] > 0
+
+
+def test_mutated_scenarios_end_with_a_documented_status_and_one_line(tmp_path: Path) -> None:
+    fuzzer = Fuzzer(tmp_path, SEED, scenarios=True)
+    fuzzer.play(MODEL_CASES, seconds=SECONDS)
+    assert fuzzer.failures == []
+    assert fuzzer.statuses[0] > 0
+    assert fuzzer.statuses[2] > 0
