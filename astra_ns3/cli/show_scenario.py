@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from astra_ns3.cli.completion import PICTURES, files
+from astra_ns3.cli.completion import PICTURES, files, words
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import SCENARIO_ENDINGS
 from astra_ns3.cli.output import folder_for, log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
+from astra_ns3.network.backends import ABILITIES
 from astra_ns3.whole_file import check_free
 
 
@@ -30,13 +31,22 @@ from astra_ns3.whole_file import check_free
     default="",
     help="Network, instead of the one that FILE names.",
 )
+@click.option(
+    "--backend",
+    shell_complete=words(tuple(ABILITIES)),
+    default="ns3",
+    show_default=True,
+    help="Whose run it is to be: what that knows nothing of is refused.",
+)
 @click.option("--seed", type=click.IntRange(1), default=1, show_default=True, help="Of what is drawn: placements.")
 @click.option(
     "-o", "--output", metavar="FILE", shell_complete=files(*PICTURES), help="Draw it: a picture (.png, .svg, .pdf)."
 )
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
-def show_scenario(file: str, network: str, seed: int, output: str | None, overwrite: bool, as_json: bool) -> None:
+def show_scenario(
+    file: str, network: str, backend: str, seed: int, output: str | None, overwrite: bool, as_json: bool
+) -> None:
     """Print which NPUs the jobs of FILE have and when they start, and what happens to which part of the network.
 
     Draws it, if asked to: NPUs in rows by servers or racks, and below them jobs and events over time.
@@ -52,7 +62,7 @@ def show_scenario(file: str, network: str, seed: int, output: str | None, overwr
     if output:
         check_target(output)
         check_free(output, overwrite=overwrite)
-    view = view_scenario(ScenarioRequest(scenario=file, network=network, seed=seed))
+    view = view_scenario(ScenarioRequest(scenario=file, network=network, backend=backend, seed=seed))
     log_warnings(*view.warnings)
     if output:
         with folder_for(output):

@@ -104,6 +104,18 @@ def test_show_scenario_prints_the_same_and_draws_it(command: Command, scenario: 
     assert command("show", "scenario", scenario, "-o", str(tmp_path / "jobs.txt")).status == 2
 
 
+def test_jobs_without_events_may_be_on_an_analytical_network(command: Command, scenario: str, tmp_path: Path) -> None:
+    network = tmp_path / "rings.yml"
+    network.write_text("topology: [Ring]\nnpus_count: [4]\nbandwidth: [50]\nlatency: [500]\n", encoding="utf-8")
+    words = (_with(scenario, JOBS[JOBS.index("events") :], ""), "-n", str(network))
+    shown = command("show", "scenario", *words, "--backend", "analytical")
+    assert (shown.status, shown.err) == (0, "")
+    assert "4 NPUs on 4 hosts" in shown.out
+    assert command("run", "--scenario", *words, "--backend", "analytical").status == 0
+    refused = command("show", "scenario", *words)
+    assert (refused.status, "describes an analytical network" in refused.err) == (2, True)
+
+
 def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Command, scenario: str) -> None:
     document = command("show", "scenario", scenario, "--json").json
     where, when = scenario_figure(document).panels
