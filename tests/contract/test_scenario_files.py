@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -202,6 +203,39 @@ def test_all_bytes_arrive_though_a_link_goes_down_and_comes_back(files: Files) -
 def test_events_slow_a_job_on_packets_and_on_flows(files: Files, backend: str, change: dict[str, Any]) -> None:
     plain = _star_with([], files, backend=backend).finish_ps
     assert _star_with([{"at": "50us", "nic": 2, **change}], files, backend=backend).finish_ps > plain + 20 * US
+
+
+def _drawn(draw: Random) -> list[dict[str, Any]]:
+    """Some events on a leaf-spine of eight hosts; whatever goes down comes back."""
+    found: list[dict[str, Any]] = []
+    for _ in range(draw.randint(1, 5)):
+        ends = [f"leaf {draw.randrange(2)}", f"spine {draw.randrange(2)}"]
+        target: dict[str, Any] = draw.choice([{"link": ends}, {"nic": draw.randrange(8)}, {"link": draw.randrange(12)}])
+        state: dict[str, Any] = draw.choice([{"up": False}, {"rate": f"{draw.randint(5, 80)}%"}, {"delay": f"{draw.randint(1, 9)}us"}])
+        if draw.random() < 0.2:
+            target, state = {"switch": draw.choice(["spine 0", "leaf 1"])}, {"up": False}
+        length = draw.randint(1, 40)
+        again = {"every": f"{length + draw.randint(1, 40)}us", "times": draw.randint(2, 4)}
+        found.append({"at": f"{draw.randint(0, 60_000)}ns", **target, **state, "for": f"{length}us"})
+        found[-1] |= again if draw.random() < 0.5 else {}
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_fails_for_a_while_all_messages_of_all_jobs_arrive_once(files: Files, seed: int) -> None:
+    draw = Random(seed)
+    transport = draw.choice(["roce", "roce", "tcp"])
+    keys: dict[str, Any] = {"reliability": {"kind": "go-back-n", "timeout": "60us"}} if transport == "roce" else {}
+    workload, events = files.write("ring.txt", ring(400_000)), _drawn(draw)
+    jobs = [files.job(name, workload, npus={"place": "random", "count": 4}) for name in ("one", "other")]
+    for backend in ("ns3", "flow"):
+        played = files.play(
+            leaf_spine(transport, **keys), jobs, events, backend=backend, record=["flows"], seed=seed + 1
+        )
+        assert played.complete
+        for job in played.tenants.values():
+            assert len(job.flows) == 2 * 2 * 3 * 4  # chunks, both halves of a ring, steps, NPUs
+            assert job.flows["bytes"].sum() == 2 * 3 * 400_000
 
 
 def test_a_job_is_not_slowed_by_what_it_does_not_touch(files: Files) -> None:
