@@ -211,7 +211,9 @@ def _drawn(draw: Random) -> list[dict[str, Any]]:
     for _ in range(draw.randint(1, 5)):
         ends = [f"leaf {draw.randrange(2)}", f"spine {draw.randrange(2)}"]
         target: dict[str, Any] = draw.choice([{"link": ends}, {"nic": draw.randrange(8)}, {"link": draw.randrange(12)}])
-        state: dict[str, Any] = draw.choice([{"up": False}, {"rate": f"{draw.randint(5, 80)}%"}, {"delay": f"{draw.randint(1, 9)}us"}])
+        state: dict[str, Any] = draw.choice(
+            [{"up": False}, {"rate": f"{draw.randint(5, 80)}%"}, {"delay": f"{draw.randint(1, 9)}us"}]
+        )
         if draw.random() < 0.2:
             target, state = {"switch": draw.choice(["spine 0", "leaf 1"])}, {"up": False}
         length = draw.randint(1, 40)
