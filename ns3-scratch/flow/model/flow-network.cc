@@ -191,9 +191,13 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
 {
     Flow& flow = m_flows[number];
     const uint32_t bottleneck = m_shares.GetBottleneck(number);
-    if (bottleneck != FlowShares::NONE && rate < LEAST_SHARE * m_answers[bottleneck].line)
+    if (bottleneck != FlowShares::NONE)
     {
-        rate = 0.0; // acknowledgements have the whole line, but for what rounding leaves
+        const double line = m_answers[bottleneck].line;
+        if (line <= 0.0 || rate < LEAST_SHARE * line)
+        {
+            rate = 0.0; // acknowledgements have the whole line, or it is down, but for what rounding leaves
+        }
     }
     Settle(flow, nowPs);
     if (flow.demand.startBytes > 0.0)

@@ -788,6 +788,32 @@ assert "Ends of NPUs" in page and '"finish (us)"' in page
 """,
 )
 
+PLACEMENT = Recipe(
+    row="placement",
+    lines={
+        "astra_ns3/config/scenario/file.py": (('"rack", "rail"]', '"rack", "rail", "reversed"]'),),
+        "astra_ns3/scenario/placement.py": (
+            (
+                "PLACEMENTS: Mapping[str",
+                '''def _reversed(_places: Places, free: Collection[int], _: Random) -> Iterable[int]:
+    """The last NPU first."""
+    return sorted(free, reverse=True)
+
+
+PLACEMENTS: Mapping[str''',
+            ),
+            ('    "rail": _rail,\n', '    "rail": _rail,\n    "reversed": _reversed,\n'),
+        ),
+    },
+    check="""
+from astra_ns3.config.scenario.file import Placement
+from astra_ns3.scenario.placement import Places, place
+
+rule = Placement.model_validate({"place": "reversed", "count": 2})
+assert place(rule, Places(((0, 1), (2, 3)), ((0, 1),)), {0, 1, 3}, 1) == (3, 1)
+""",
+)
+
 RECIPES = (
     ALGORITHM,
     WORKLOAD_KIND,
@@ -808,4 +834,5 @@ RECIPES = (
     CSV_COLUMN,
     RESULT_TABLE,
     PICTURE,
+    PLACEMENT,
 )
