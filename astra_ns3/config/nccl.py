@@ -72,7 +72,7 @@ class NcclConfig(ConfigModel):
     """Share of a NIC's rate that messages reach."""
     channels: Literal["each", "merged"] | None = None
     """Whether channels that do the same are played each by itself, or as one with the rate of all. Absent: each on
-    packets, merged elsewhere."""
+    packets, and where paths of flows branch; merged elsewhere."""
     environment: Mapping[str, str | int] = Field(default_factory=dict)
     """NCCL's variables; also each by itself beside the other keys."""
 
@@ -160,11 +160,11 @@ class NcclConfig(ConfigModel):
         return self._has_sockets
 
     def placed(
-        self, server: Server, servers: tuple[int, ...], *, on_packets: bool, has_sockets: bool = False
+        self, server: Server, servers: tuple[int, ...], *, merges: bool, has_sockets: bool = False
     ) -> NcclConfig:
-        """Return the same for NPUs of which each stands in one of ``servers``."""
+        """Return the same for NPUs of which each stands in one of ``servers``; ``merges``: unless ``channels`` says."""
         found = self.model_copy()
         found._has_sockets = has_sockets
         found._built, found._servers = server, servers
-        found._merges = self.channels == "merged" or (self.channels is None and not on_packets)
+        found._merges = self.channels == "merged" or (self.channels is None and merges)
         return found

@@ -23,7 +23,7 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
-from astra_ns3.experiments.nccl.servers_of_network import with_queue_pairs, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,
@@ -160,8 +160,7 @@ def load_inputs(
     compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
     compatibility = preset(compat)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
-    with _named(system):
-        system_config = with_servers(system_config, network_config, tenancy, options.backend_name)
+    system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, beside)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
     platform = _platform(system_config, tenancy, compatibility)
@@ -206,6 +205,23 @@ def _read_files(
     if options.groups is None:
         return files
     return replace(files, workload=with_groups(files.workload, options.groups))
+
+
+def _on_servers(
+    given: tuple[FilePath | SystemConfig, FilePath | AnyNetwork],
+    files: RunFiles,
+    system: SystemConfig,
+    network: AnyNetwork,
+    tenancy: Tenancy,
+    options: Options,
+    beside: Inputs | None,
+) -> SystemConfig:
+    """Return the system, told its servers where NCCL plays its collectives; ``given`` names both files."""
+    of_system, of_network = given
+    with _named(of_network, files.network):
+        merges = lets_merge(system, network, options.backend_name, beside and beside.plan)
+    with _named(of_system):
+        return with_servers(system, network, tenancy, merges=merges)
 
 
 def _place_of_run(

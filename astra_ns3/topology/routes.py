@@ -56,6 +56,16 @@ class NodeRoutes:
             return tuple(int(port) for port in self.local_ports[self.local_hosts == host])
         return tuple(int(port) for port in self.set_ports[self.set_offsets[chosen] : self.set_offsets[chosen + 1]])
 
+    @property
+    def branch(self) -> bool:
+        """Whether several ports lead to a host on shortest paths."""
+        firsts = np.repeat(self.set_ports[self.set_offsets[:-1][self._sizes > 0]], self._sizes[self._sizes > 0])
+        return bool((self.set_ports != firsts).any() or len(np.unique(self.local_hosts)) < len(self.local_hosts))
+
+    @property
+    def _sizes(self) -> _Integers:
+        return np.diff(self.set_offsets.astype(np.int64))
+
 
 @dataclass(frozen=True, eq=False)
 class RouteTables:
@@ -70,6 +80,11 @@ class RouteTables:
         """The ports of ``node`` (hosts first, then switches) that lead to ``host``."""
         own = self.hosts[node] if node < len(self.hosts) else self.switches[node - len(self.hosts)]
         return (0,) if own is None else own.towards(host, int(self.group_of_host[host]))
+
+    @property
+    def branch(self) -> bool:
+        """Whether any node has several ports to choose from on the way to a host."""
+        return any(own is not None and own.branch for own in (*self.switches, *self.hosts))
 
 
 def shortest_paths(graph: Graph, *, weighted: bool = False) -> RouteTables:

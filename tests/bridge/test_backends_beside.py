@@ -53,6 +53,22 @@ def test_a_backend_without_packets_tells_nothing_of_losses() -> None:
     assert ran.stdout.rstrip().endswith("| - |")
 
 
+def test_merged_channels_are_refused_with_the_key_that_parts_them(tmp_path: Path) -> None:
+    system, network = tmp_path / "system.yaml", tmp_path / "network.yaml"
+    system.write_text("collectives: nccl\nnccl: {NCCL_ALGO: Ring}\n")
+    network.write_text(
+        "topology: {kind: hierarchical, nodes: 1, npus_per_node: 8, scale_up: {link: {rate: 2966Gbps, delay: 250ns},"
+        " switch: {buffer: 64MB, pfc: {}}}, scale_out: {kind: single-switch, link: {rate: 400Gbps, delay: 1us},"
+        " switch: {buffer: 64MB, pfc: {}}}}\ntransport: {kind: roce}\n"
+    )
+    command = ["--backends", "flow,ns3", *words(s=system, n=network)]
+    with pytest.raises(InputError, match=r"expected the same, .*'--set system\.nccl\.channels=each'"):
+        CliRunner().invoke(compare_command, command, catch_exceptions=False)
+    more = ["--set", "system.nccl.channels=each", "--json"]
+    ran = CliRunner().invoke(compare_command, [*command, *more], catch_exceptions=False)
+    assert json.loads(ran.stdout)["ratio"] > 0
+
+
 @pytest.mark.parametrize(
     ("dropped", "lost", "again", "told"),
     [(49_036, 0, 49_036, 49_036), (2, 1, 90, 90), (2, 1, 0, 3), (0, 0, 0, 0)],

@@ -16,7 +16,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.experiments.nccl.servers_of_network import place_of, with_queue_pairs, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import lets_merge, place_of, with_queue_pairs, with_servers
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import BYTES_PER_US
 from astra_ns3.nccl.logs import bus_factor
@@ -138,7 +138,7 @@ def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemCon
     """Return the system of a measurement: NCCL alone, on all NPUs of a network. Raises InputError."""
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
-    return with_servers(written, network, tenancy, backend)
+    return with_servers(written, network, tenancy, merges=lets_merge(written, network, backend))
 
 
 class _Members:

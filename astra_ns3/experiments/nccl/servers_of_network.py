@@ -15,7 +15,10 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.server import Nic, Server
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.plan import AnyPlan
 from astra_ns3.scenario.scenario import Tenancy
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.routes import shortest_paths
 
 _GBPS = 1e9
 _HOPPER, _NVLINKS = 90, 18
@@ -32,9 +35,27 @@ class Place:
     nics: int
 
 
-def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, backend: str) -> SystemConfig:
+def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, plan: AnyPlan | None = None) -> bool:
+    """Whether NCCL's channels that do the same are played as one unless the system says.
+
+    Each has a queue pair, whose hash chooses among equal paths: as one they would all choose the same. ``plan``: the
+    network's, where it is there already. Raises InputError if the topology is impossible.
+    """
+    abilities = abilities_of(backend)
+    chooses = system.nccl is None or system.nccl.channels is None
+    if abilities.packets or not (system.plays_nccl and chooses):
+        return False
+    if not abilities.drawn_paths or not isinstance(network, NetworkConfig):
+        return True
+    known = None if plan is None else plan.of_packets
+    tables = shortest_paths(build_graph(network.topology)) if known is None else known.tables
+    return not tables.branch
+
+
+def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, *, merges: bool) -> SystemConfig:
     """Return a system whose collectives NCCL plays, told which NPUs share a server; any other as it is.
 
+    ``merges``: what :func:`lets_merge` says.
     Raises InputError if a server has fewer GPUs than the network puts in it, or no NIC where there are several.
     """
     if not system.plays_nccl:
@@ -52,8 +73,7 @@ def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, ba
         not server.nics and len(set(servers)) > 1,
         f"server '{server.name}' has no NIC, and the network has {len(set(servers))} of them; expected one",
     )
-    on_packets = abilities_of(backend).packets
-    return system.with_nccl(server, servers, on_packets=on_packets, has_sockets=has_sockets(network))
+    return system.with_nccl(server, servers, merges=merges, has_sockets=has_sockets(network))
 
 
 def has_sockets(network: AnyNetwork) -> bool:

@@ -31,7 +31,7 @@ def table(keys: Mapping[str, object]) -> NcclConfig:
 def planned(protocol: str, overhead: object) -> Phase:
     """The first channel of a ring over 2 servers of 2 GPUs."""
     config = table({"NCCL_PROTO": protocol, "host-overhead": overhead})
-    placed = config.placed(server_named("hgx-h100"), (0, 0, 1, 1), on_packets=False)
+    placed = config.placed(server_named("hgx-h100"), (0, 0, 1, 1), merges=True)
     return NcclPlanner(placed, Grid((4,))).chunks(CollectiveKind.ALL_REDUCE, SIZE, (0,))[0][0]
 
 

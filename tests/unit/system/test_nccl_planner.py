@@ -15,7 +15,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import MOST_CHANNELS, SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.nccl import servers_of_network
-from astra_ns3.experiments.nccl.servers_of_network import with_servers
+from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_servers
 from astra_ns3.frozen import replace
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.scenario.scenario import Tenancy, tenancy_of
@@ -57,7 +57,8 @@ def system_on(
     network: NetworkConfig, *, backend: str = "flow", npus: Sequence[int] | None = None, **table: Any
 ) -> SystemConfig:
     system = parse_system({"collectives": "nccl", "nccl": table})
-    return with_servers(system, network, _tenancy(network, npus), backend)
+    merges = lets_merge(system, network, backend)
+    return with_servers(system, network, _tenancy(network, npus), merges=merges)
 
 
 def planner_of(system: SystemConfig, *sizes: int) -> NcclPlanner:
@@ -153,6 +154,16 @@ def test_absent_words_play_each_channel_on_packets_and_merge_elsewhere() -> None
     assert counts["ns3"] > counts["flow"] == counts["analytical"]
 
 
+@pytest.mark.parametrize(
+    ("spines", "words", "merged"), [(1, {}, True), (2, {}, False), (2, {"channels": "merged"}, True)]
+)
+def test_flows_merge_channels_only_where_no_hash_parts_them(spines: int, words: dict[str, str], merged: bool) -> None:
+    leaves = {"kind": "leaf-spine", "leaves": 2, "spines": spines, "hosts_per_leaf": 8, "link": LINK, "switch": SWITCH}
+    network = servers_network(2, 8, scale_out=leaves)
+    phases = phases_of(network, CollectiveKind.ALL_REDUCE, 1 << 24, NCCL_ALGO="Ring", **words)
+    assert ({phase.channel.channels for phase in phases if phase.channel} == {1}) is not merged
+
+
 def test_nobody_plays_where_there_is_nothing_to_send_or_nobody_to_send_to() -> None:
     network = servers_network(2, 4)
     planner = planner_of(system_on(network), *network.dimensions)
@@ -192,7 +203,7 @@ def test_a_tenant_s_npus_stand_in_their_servers() -> None:
 def test_another_system_stays_as_it_is() -> None:
     network = servers_network(2, 4)
     system = parse_system({"scheduling-policy": "LIFO", "preferred-dataset-splits": 1})
-    assert with_servers(system, network, _tenancy(network), "flow") is system
+    assert with_servers(system, network, _tenancy(network), merges=True) is system
     assert not system.plays_nccl
     assert system.servers == ()
 

@@ -152,3 +152,20 @@ def test_switches_of_any_width_have_all_their_equal_ports(ports: int) -> None:
         for node in range(wide.nodes):
             if node != host:
                 assert tables.towards(node, host) == ports_on_cheapest_paths(wide, far, node, host)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "branch"),
+    [
+        ([(0, 3), (1, 3), (2, 3)], False),
+        ([(0, 3), (1, 3), (2, 5), (3, 4), (4, 5)], False),
+        ([(0, 3), (0, 4), (1, 3), (1, 4), (2, 3), (2, 4)], True),  # each host chooses its switch
+        ([(0, 3), (1, 3), (2, 4), (3, 4), (3, 4)], True),  # a switch chooses its link
+        ([(0, 3), (1, 3), (2, 3), (2, 3)], True),  # and so it does towards a host
+        ([(0, 3), (1, 4), (2, 4), (3, 4), (3, 5), (5, 4)], False),  # the way round is longer
+    ],
+)
+def test_routes_branch_where_a_node_has_several_ports_towards_a_host(
+    pairs: list[tuple[int, int]], branch: bool
+) -> None:
+    assert shortest_paths(graph(3, 3, pairs)).branch is branch
