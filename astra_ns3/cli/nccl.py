@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _TUNED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_LARGEST_SEED = 2**32 - 1
 _MACHINE = ("servers", "gpus", "network", "nccl_version", "changes", "fit", "backend")
 _LOGS = {"Machine": _MACHINE, "Output": ("seed", "output", "overwrite", "as_json")}
 _Command = TypeVar("_Command", bound=Callable[..., None])
@@ -92,7 +93,9 @@ _BACKEND = click.option(
 _FIT = click.option(
     "--fit", metavar="FILE", shell_complete=files(".yaml"), help="Keys of the table nccl, as nccl fit -o wrote them."
 )
-_SEED = click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of what is left to chance.")
+_SEED = click.option(
+    "--seed", type=click.IntRange(1, _LARGEST_SEED), default=1, show_default=True, help="Of what is left to chance."
+)
 
 
 def _servers(*, several: bool = False) -> Callable[[_Command], _Command]:

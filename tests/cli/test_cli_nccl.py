@@ -123,6 +123,7 @@ def test_what_is_set_and_which_version_decide() -> None:
         (("--servers", "2xdgx-h10"), "server 'dgx-h10' is not one of dgx-1v, "),
         (("--servers", "0xdgx-h100"), "found '0xdgx-h100', expected 1 to 1,000,000 servers"),
         (("--servers", "2xdgx-h100", "-b", "0"), "-b: found 0, expected at least 1 byte"),
+        (("--servers", "2xdgx-h100", "--seed", "0"), "--seed': 0 is not in the range 1<=x<=4294967295"),
         (("--servers", "2xdgx-h100", "-b", "x"), "-b: 'x' is not a size: "),
         (("--servers", "2xdgx-h100", "-e", "1Q"), "-e: '1Q' is not a size: "),
         (("--servers", "2xdgx-h100", "-b", "2M", "-e", "1M"), "-e: found 1048576, expected at least the smallest size"),
