@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
@@ -12,7 +14,7 @@ from astra_ns3.cli.completion import PICTURES, files, words
 from astra_ns3.cli.help import Command, CommandGroup, help_alone
 from astra_ns3.cli.output import folder_for, log_warnings, show, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
-from astra_ns3.errors import ends_in, located, refuse
+from astra_ns3.errors import InputError, ends_in, refuse, wrong
 from astra_ns3.nccl.servers import SERVERS, parse_servers
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.units import parse_bytes
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 _TUNED = ("all_reduce", "all_gather", "reduce_scatter")
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
-_SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})([KMGT])", re.IGNORECASE)
 _LARGEST_SEED = 2**32 - 1
 _MACHINE = ("servers", "gpus", "network", "nccl_version", "changes", "fit", "backend")
 _LOGS = {"Machine": _MACHINE, "Output": ("seed", "output", "overwrite", "as_json")}
@@ -72,12 +75,15 @@ def nccl_group(context: click.Context) -> None:
 
 
 def _size(_context: click.Context, parameter: click.Parameter, value: str) -> int:
-    """Sizes as nccl-tests takes them (8, 64K, 128M, 8G), and as all else here does (128MiB)."""
-    number = value[:-1]
-    if value[-1:].upper() in _SUFFIXES and number.isascii() and number.isdigit():
-        return int(number) * _SUFFIXES[value[-1].upper()]
-    with located(parameter.opts[0]):
+    """Sizes as nccl-tests takes them (8, 64K, 1.5G), cut to whole bytes, and as all else here does (128MiB)."""
+    if found := _SIZE.fullmatch(value):
+        return int(Fraction(found[1]) * _SUFFIXES[found[2].upper()])
+    try:
         return parse_bytes(value)
+    except InputError as error:
+        # The nearest of its units may be another size.
+        expected = "a size such as 8, 64K, 1.5G or 1T (powers of 1,024), 128MiB or 128MB"
+        raise wrong(f"{parameter.opts[0]}: found '{value}', expected {expected}") from error
 
 
 _NETWORK = click.option(

@@ -107,6 +107,17 @@ def test_the_table_is_laid_out_as_nccl_tests_lays_it_out() -> None:
     assert found == pytest.approx(sum(float(row[3]) for row in cells) / 4, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("word", "size"), [("1.5K", 1536), (".5k", 512), ("3e", None), ("1.5KiB", 1536), ("2KB", 2000)]
+)
+def test_sizes_are_read_as_nccl_tests_reads_them(word: str, size: int | None) -> None:
+    finished = command("nccl", "all_reduce", "--servers", "1xdgx-h100", "-b", word, "-e", word, "--json")
+    if size is None:
+        assert (finished.status, "did you mean" in finished.err) == (2, False)
+    else:
+        assert [row["size"] for row in finished.json] == [size]
+
+
 def test_what_is_set_and_which_version_decide() -> None:
     words = ("nccl", "all_reduce", "--servers", "2xdgx-h100", "-b", "16M", "-e", "16M", "--json")
     ring = command(*words, "--set", "NCCL_ALGO=Ring", "--set", "NCCL_PROTO=Simple").json
@@ -123,9 +134,9 @@ def test_what_is_set_and_which_version_decide() -> None:
         (("--servers", "2xdgx-h10"), "server 'dgx-h10' is not one of dgx-1v, "),
         (("--servers", "0xdgx-h100"), "found '0xdgx-h100', expected 1 to 1,000,000 servers"),
         (("--servers", "2xdgx-h100", "-b", "0"), "-b: found 0, expected at least 1 byte"),
+        (("--servers", "2xdgx-h100", "-b", "x"), "-b: found 'x', expected a size such as 8, 64K, 1.5G or 1T (powers"),
+        (("--servers", "2xdgx-h100", "-e", "1Q"), "-e: found '1Q', expected a size such as "),
         (("--servers", "2xdgx-h100", "--seed", "0"), "--seed': 0 is not in the range 1<=x<=4294967295"),
-        (("--servers", "2xdgx-h100", "-b", "x"), "-b: 'x' is not a size: "),
-        (("--servers", "2xdgx-h100", "-e", "1Q"), "-e: '1Q' is not a size: "),
         (("--servers", "2xdgx-h100", "-b", "2M", "-e", "1M"), "-e: found 1048576, expected at least the smallest size"),
         (("--servers", "2xdgx-h100", "--set", "x"), "--set: found 'x', expected KEY=VALUE"),
         (("--servers", "2xdgx-h100", "--set", "NCCL_FOO=1"), "nccl: found 'NCCL_FOO', expected a variable of NCCL"),
