@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
+from astra_ns3.config.model.compute import AnyCompute, Losses, RooflineKeys
+from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 
-def network_as_reached(network: AnyNetwork, workload: AnyWorkload) -> AnyNetwork:
+def losses_in_force(compute: AnyCompute, system: SystemConfig) -> Losses:
+    """Return what programs lose where a system's collectives are played.
+
+    A listed device's share of the lines inside a node is the bus bandwidth of a ring of NCCL's. NCCL's channels, where
+    they play, lose it themselves, in what their kernels copy and their packets carry: the lines keep their rate. A
+    share that the user wrote holds with them too.
+    """
+    losses = compute.losses
+    if not system.plays_nccl or not _is_measured(compute):
+        return losses
+    return losses._replace(scale_up_efficiency=1.0)
+
+
+def network_as_reached(network: AnyNetwork, workload: AnyWorkload, system: SystemConfig) -> AnyNetwork:
     """Return the network with the rates inside its nodes that transfers of a model's device reach.
 
     Only topologies with ``scale_up`` know which of their links lie inside a node. Rates are rounded to whole bits per
@@ -21,7 +37,7 @@ def network_as_reached(network: AnyNetwork, workload: AnyWorkload) -> AnyNetwork
     """
     if not isinstance(workload, ModelWorkload) or not isinstance(network, NetworkConfig):
         return network
-    share = workload.file.compute.losses.scale_up_efficiency
+    share = losses_in_force(workload.file.compute, system).scale_up_efficiency
     topology = network.topology
     if share == 1 or not isinstance(topology, (Hierarchical, RailOptimised)):
         return network
@@ -44,6 +60,13 @@ def slowdown_on_device(slowdown: ComputeSlowdown | None, workload: AnyWorkload) 
     if slowdown is None:
         return ComputeSlowdown(communication=communication)
     return slowdown.model_copy(update={"communication": communication})
+
+
+def _is_measured(compute: AnyCompute) -> bool:
+    """Whether the share of the lines inside a node is that of a listed device, and not the user's own."""
+    if not isinstance(compute, RooflineKeys) or compute.device is None or compute.scale_up_efficiency is not None:
+        return False
+    return DEVICES.get(compute.device.name) == compute.device
 
 
 def _reached(inside: ScaleUp, share: float) -> ScaleUp:

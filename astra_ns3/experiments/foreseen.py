@@ -25,7 +25,7 @@ class Foreseen:
 
     ``memory``: of an NPU of each stage; ``capacity_bytes``: what it has (None: not known); ``experts``: layers whose
     experts aren't chosen alike; ``work``: of an iteration; ``losses``: of what the device and its lines could do (None:
-    no device).
+    no device); ``left_to_nccl``: the device's share of the lines inside nodes, where NCCL's channels lose it.
     """
 
     memory: tuple[StageMemory, ...] = ()
@@ -33,6 +33,7 @@ class Foreseen:
     experts: tuple[LayerSkew, ...] = ()
     work: IterationWork | None = None
     losses: Losses | None = None
+    left_to_nccl: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ def foreseen_document(foreseen: Foreseen) -> ForeseenDocument:
     losses = foreseen.losses
     if losses is not None and losses != type(losses)():
         found["device_losses"] = losses._asdict()
+    if foreseen.left_to_nccl is not None:
+        found["scale_up_efficiency_left_to_nccl"] = foreseen.left_to_nccl
     return found
 
 

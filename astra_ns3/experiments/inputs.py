@@ -235,7 +235,7 @@ def _place_of_run(
     with _named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
     with _named(given, of_its_own=() if sharing is None else sharing.named):
-        reached = with_queue_pairs(network_as_reached(changed, files.workload), system)
+        reached = with_queue_pairs(network_as_reached(changed, files.workload, system), system)
         network, unobserved = _observed(reached, options)
         tenancy = _tenancy(sharing, network)
         if sharing is not None:
@@ -272,7 +272,7 @@ def _check_shares(
 ) -> None:
     """Raise InputError if a tenant asks of the network or its NPUs what others have otherwise."""
     refuse(
-        network_as_reached(network, workload) != network,
+        network_as_reached(network, workload, system) != network,
         "its model reaches a share of the rates inside nodes only, which tenants have in common; expected "
         "scale_up_efficiency 1",
         tenant.place,

@@ -178,6 +178,7 @@ class ForeseenDocument(TypedDict, total=False):
     memory_by_stage: MemoryDocument
     experts: ExpertsDocument
     device_losses: Mapping[str, float]
+    scale_up_efficiency_left_to_nccl: float
     network: FileDocument
     compute_scale: float
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from astra_ns3.network.run_document import (
     ExpertsDocument,
     FileDocument,
@@ -25,9 +23,8 @@ def foreseen_rows(metadata: ForeseenDocument) -> list[tuple[str, str]]:
         rows.append(("memory of an NPU", _memory(metadata["memory_by_stage"])))
     if "experts" in metadata and (metadata["experts"]["most_over_mean"] > 1 or metadata["experts"]["dropped"]):
         rows.append(("experts", _experts(metadata["experts"])))
-    if "device_losses" in metadata:
-        words = _losses(metadata["device_losses"], metadata.get("network"), metadata.get("compute_scale", 1.0))
-        rows += [("device losses", words)] if words else []
+    words = [*_losses(metadata), *_left_to_nccl(metadata)]
+    rows += [("device losses", "; ".join(words))] if words else []
     return rows
 
 
@@ -62,18 +59,37 @@ def _where(stage: str) -> str:
     return stage if stage == "servers" else f"stage {stage}"
 
 
-def _losses(losses: Mapping[str, float], network: FileDocument | None, compute_scale: float) -> str:
+def _losses(metadata: ForeseenDocument) -> list[str]:
     """Return what the device loses of what it and its lines could do; only lines inside nodes lose a share."""
+    losses, network, compute_scale = (
+        metadata.get("device_losses"),
+        metadata.get("network"),
+        metadata.get("compute_scale", 1.0),
+    )
+    if losses is None:
+        return []
     words = []
     if losses["launch_overhead_ps"]:
         scaled = "" if compute_scale == 1 else f", scaled by {compute_scale:g} like all computing"
         words.append(f"{format_time(int(losses['launch_overhead_ps']))} for each operation{scaled}")
-    if losses["scale_up_efficiency"] < 1 and (network is None or "scale_up" in network.get("topology", {})):
+    if losses["scale_up_efficiency"] < 1 and _may_have_nodes(network):
         share = f"lines inside nodes reach {losses['scale_up_efficiency']:.0%} of their rate"
         words.append(f"{share}, if the network has nodes" if network is None else share)
     if losses["overlap_slowdown"] > 1:
         words.append(f"computing takes {losses['overlap_slowdown']:.4g} times as long beside collectives")
-    return "; ".join(words)
+    return words
+
+
+def _left_to_nccl(metadata: ForeseenDocument) -> list[str]:
+    """Return that lines inside nodes keep their rate, where NCCL's channels lose the device's share themselves."""
+    share = metadata.get("scale_up_efficiency_left_to_nccl")
+    if share is None or not _may_have_nodes(metadata.get("network")):
+        return []
+    return [f"lines inside nodes keep their rate, for NCCL's channels lose what the device's {share:.0%} stands for"]
+
+
+def _may_have_nodes(network: FileDocument | None) -> bool:
+    return network is None or "scale_up" in network.get("topology", {})
 
 
 def _experts(experts: ExpertsDocument) -> str:

@@ -15,12 +15,17 @@ from astra_ns3.config.training_plan import Operation, OperationKind
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.experiments.validate import validate
+from astra_ns3.report.foreseen_text import foreseen_rows
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.computing.clocks import clock_of
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 LLAMA = read_model(INPUTS / "workload" / "models" / "llama-3-8b.yaml")
 NOTHING = {"compute.launch_overhead": 0, "compute.scale_up_efficiency": 1, "compute.overlap_slowdown": 1}
+USUAL = parse_system({"scheduling-policy": "LIFO", "preferred-dataset-splits": 1})
+NCCL = parse_system({"collectives": "nccl"})
 NODES = INPUTS / "network" / "roce-nvswitch-clos-128.yaml"
 
 
@@ -97,11 +102,11 @@ def test_every_operation_takes_the_launch_of_its_device_besides() -> None:
 
 def test_lines_inside_nodes_have_the_share_that_is_reached_and_others_all() -> None:
     config = network()
-    found: Any = network_as_reached(config, on(scale_up_efficiency=0.75))
+    found: Any = network_as_reached(config, on(scale_up_efficiency=0.75), USUAL)
     assert inside(found).link.rate_bps == 750_000_000_000
     assert inside(found).link.delay_ps == inside(config).link.delay_ps
     assert found.topology.scale_out == inside_out(config)
-    assert network_as_reached(config, on(scale_up_efficiency=1)) == config
+    assert network_as_reached(config, on(scale_up_efficiency=1), USUAL) == config
 
 
 def inside_out(config: Any) -> Any:
@@ -110,14 +115,14 @@ def inside_out(config: Any) -> Any:
 
 def test_a_rings_injection_has_the_share_too() -> None:
     config = network(kind="ring", injection={"rate": "3000Gbps"})
-    found = inside(network_as_reached(config, on(scale_up_efficiency=0.5)))
+    found = inside(network_as_reached(config, on(scale_up_efficiency=0.5), USUAL))
     assert (found.link.rate_bps, found.injection.rate_bps) == (500_000_000_000, 1_500_000_000_000)
 
 
 def test_marking_by_rate_holds_at_the_rate_that_is_reached() -> None:
     marking = [{"rate": f"{rate}Gbps", "kmin": f"{rate}KB", "kmax": f"{rate}KB"} for rate in (400, 1000)]
     config = network(switch={"buffer": "32MiB", "ecn": marking})
-    switch = inside(network_as_reached(config, on(scale_up_efficiency=0.5))).switch
+    switch = inside(network_as_reached(config, on(scale_up_efficiency=0.5), USUAL)).switch
     assert switch.ecn_of(500_000_000_000).kmin_bytes == 1_000_000
     assert switch.ecn_of(400_000_000_000).kmin_bytes == 400_000
 
@@ -126,7 +131,7 @@ def test_networks_that_do_not_know_their_nodes_keep_their_rates() -> None:
     config = parse_network(
         {"topology": {"npus": 8, "link": {"rate": "1Tbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}}
     )
-    assert network_as_reached(config, on(scale_up_efficiency=0.5)) == config
+    assert network_as_reached(config, on(scale_up_efficiency=0.5), USUAL) == config
 
 
 def test_collectives_slow_computing_by_the_devices_factor() -> None:
@@ -157,3 +162,39 @@ def test_a_run_has_the_losses_of_its_models_device_unless_the_model_sets_them() 
     assert inside(ideal.network).link.rate_bps == 2_400_000_000_000
     assert ideal.slowdown is None
     assert lossy.expected(1).bytes == ideal.expected(1).bytes
+
+
+def own_device(**losses: float) -> dict[str, object]:
+    peak = {"bfloat16": "1TFLOPS"}
+    return {"name": "H100", "peak": peak, "memory": "1GB", "memory_bandwidth": "1TB/s", **losses}
+
+
+# 0.73 of the line is what a ring of NCCL's reaches, and NCCL's channels lose that share by themselves.
+@pytest.mark.parametrize(
+    ("keys", "rate_bps"),
+    [
+        ({}, 1_000_000_000_000),
+        ({"launch_overhead": "2us"}, 1_000_000_000_000),
+        ({"scale_up_efficiency": 0.73}, 730_000_000_000),
+        ({"scale_up_efficiency": 0.5}, 500_000_000_000),
+        ({"device": own_device(scale_up_efficiency=0.5)}, 500_000_000_000),
+        ({"device": own_device()}, 1_000_000_000_000),
+    ],
+    ids=str,
+)
+def test_lines_keep_their_rate_where_nccls_channels_play_unless_the_user_says_otherwise(
+    keys: dict[str, Any], rate_bps: int
+) -> None:
+    workload = changed(LLAMA, {f"compute.{key}": value for key, value in keys.items()})
+    assert inside(network_as_reached(network(), workload, NCCL)).link.rate_bps == rate_bps
+
+
+def test_people_and_run_json_are_told_that_nccl_loses_the_share() -> None:
+    told = "lines inside nodes keep their rate, for NCCL's channels lose what the device's 73% stands for"
+    with_nccl = validate(LLAMA, NCCL, NODES).foreseen
+    assert with_nccl["device_losses"]["scale_up_efficiency"] == 1
+    assert with_nccl["scale_up_efficiency_left_to_nccl"] == 0.73
+    assert dict(foreseen_rows(with_nccl))["device losses"].endswith(f"; {told}")
+    others = validate(LLAMA, INPUTS / "system" / "hier.txt", NODES).foreseen
+    assert "scale_up_efficiency_left_to_nccl" not in others
+    assert others["device_losses"]["scale_up_efficiency"] == 0.73
