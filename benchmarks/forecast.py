@@ -29,6 +29,14 @@ TCP = {"kind": "tcp", "window": "500KB"}
 ROCE = {"kind": "roce", "congestion_control": "dcqcn"}
 CLOS = {"kind": "leaf-spine", "leaves": 16, "spines": 8, "hosts_per_leaf": 8, "link": LINK, "switch": SWITCH}
 SMALL_CLOS = {**CLOS, "leaves": 4, "spines": 2, "hosts_per_leaf": 4}
+NVSWITCH = {"link": {"rate": "3026Gbps", "delay": "250ns"}, "switch": {"buffer": "64MiB", "pfc": {}}}
+SERVERS = {
+    "kind": "hierarchical",
+    "nodes": 2,
+    "npus_per_node": 8,
+    "scale_up": NVSWITCH,
+    "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+}
 ANALYTICAL = {"topology": ["Switch"], "npus_count": [128], "bandwidth": [50.0], "latency": [500.0]}
 MIB = 1 << 20
 
@@ -46,6 +54,7 @@ class Case:
     dimensions: int = 1
     words: tuple[str, ...] = ()
     files: tuple[str, str, str] | None = None
+    nccl: Mapping[str, Any] | None = None
 
 
 def switch(npus: int, transport: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,6 +68,12 @@ def fat_tree(k: int, transport: Mapping[str, Any]) -> dict[str, Any]:
 
 def analytical(**keys: Any) -> Case:
     return Case(ANALYTICAL, words=("--backend", "analytical"), **keys)
+
+
+def channels(size: int, *words: str, collective: str = "ALLREDUCE", **table: Any) -> Case:
+    """NCCL's channels on two servers of 8 GPUs."""
+    network = {"topology": SERVERS, "transport": {"kind": "roce", "payload": "4096B"}}
+    return Case(network, collective=collective, size=size, words=words, nccl={"server": "dgx-h100", **table})
 
 
 def by_formula(backend: str, workload: str, network: str = "roce-clos-128.yaml", *words: str) -> Case:
@@ -103,6 +118,19 @@ CASES: Mapping[str, Case] = {
     "dlrm-16-roce": Case(
         files=("workload/DLRM_HybridParallel.txt", "system/flat.txt", "network/roce-16.yaml"),
     ),
+    "nccl-chosen-4MiB": channels(4 * MIB),
+    "nccl-ring-simple-16MiB": channels(16 * MIB, NCCL_ALGO="Ring", NCCL_PROTO="Simple"),
+    "nccl-ring-ll-1MiB": channels(MIB, NCCL_ALGO="Ring", NCCL_PROTO="LL"),
+    "nccl-tree-ll128-4MiB": channels(4 * MIB, NCCL_ALGO="Tree", NCCL_PROTO="LL128"),
+    "nccl-tree-simple-16MiB": channels(16 * MIB, NCCL_ALGO="Tree", NCCL_PROTO="Simple"),
+    "nccl-nvlstree-16MiB": channels(16 * MIB, NCCL_ALGO="NVLSTree"),
+    "nccl-all-to-all-16MiB": channels(16 * MIB, collective="ALLTOALL"),
+    "nccl-ring-simple-256MiB-flow": channels(256 * MIB, "--backend", "flow", NCCL_ALGO="Ring", NCCL_PROTO="Simple"),
+    "nccl-nvlstree-256MiB-flow": channels(256 * MIB, "--backend", "flow", NCCL_ALGO="NVLSTree"),
+    "nccl-tree-ll-4MiB-each-flow": channels(
+        4 * MIB, "--backend", "flow", NCCL_ALGO="Tree", NCCL_PROTO="LL", channels="each"
+    ),
+    "nccl-all-to-all-256MiB-flow": channels(256 * MIB, "--backend", "flow", collective="ALLTOALL"),
     "analytical-ring-all-reduce-128": analytical(),
     "analytical-ring-all-to-all-128": analytical(collective="ALLTOALL"),
     "analytical-executor-128-chunks": analytical(size=128 * MIB, chunks=128, active=128),
@@ -128,7 +156,7 @@ def write(case: Case, folder: Path) -> list[str]:
     paths = [INPUTS / name for name in case.files or ()]
     if not paths:
         paths = [folder / name for name in ("workload.txt", "system.yaml", "network.yaml")]
-        if case.words:
+        if case.words and case.nccl is None:
             paths[2] = paths[2].with_suffix(".yml")
         row = f"layer -1 0 NONE 0 0 NONE 0 0 {case.collective} {case.size} 0"
         paths[0].write_text(f"MICRO\n1\n{row}\n")
@@ -142,6 +170,8 @@ def write(case: Case, folder: Path) -> list[str]:
             "preferred-dataset-splits": case.chunks,
             "active-chunks-per-dimension": case.active,
         }
+        if case.nccl is not None:
+            system = {"collectives": "nccl", "nccl": dict(case.nccl)}
         paths[1].write_text(yaml.safe_dump(system))
         paths[2].write_text(yaml.safe_dump(dict(case.network)))
     return ["-w", str(paths[0]), "-s", str(paths[1]), "-n", str(paths[2]), *case.words, "--json"]
@@ -176,7 +206,7 @@ def measure(name: str, case: Case, rounds: int) -> None:
     memory = found["memory"]["peak_bytes"] / 1e6
     ratio = forecast["wall_seconds"] / seconds
     share = forecast["memory_bytes"] / 1e6 / memory
-    packets, events = found["statistics"]["packets"], found["statistics"]["events"]
+    packets, events = found["statistics"].get("packets", 0), found["statistics"]["events"]
     print(
         f"{name:<34}{seconds:>8.2f}{forecast['wall_seconds']:>10.2f}{ratio:>7.2f}"
         f"{memory:>9.0f}{forecast['memory_bytes'] / 1e6:>10.0f}{share:>7.2f}"

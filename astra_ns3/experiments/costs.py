@@ -32,3 +32,7 @@ SECONDS_PER_ROW = 0.17e-6
 """A message of a schedule, built and handed over."""
 SECONDS_PER_COLLECTIVE = 280e-6
 """Planned, and written down."""
+SECONDS_PER_CHANNEL_MESSAGE = 4e-6
+"""A message of a channel, besides those of others: what kernels copy and delay, slots and their signals."""
+SECONDS_OF_CHANNELS = 0.15
+"""Planning what the channels of a collective library play."""

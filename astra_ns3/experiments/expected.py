@@ -13,6 +13,7 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_end
 from astra_ns3.playing.programs.role_programs import RolePrograms
@@ -24,6 +25,32 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
+
+_Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ExpectedChannel:
+    """A channel of a collective library that plays a schedule: its costs, which name no servers.
+
+    ``servers``: the server of each rank in each group, shape ``(groups, ranks)``.
+    """
+
+    costs: ChannelCosts
+    servers: _Numbers
+
+    def all_bytes(self, schedule: Schedule, bytes: int) -> int:
+        """Bytes on the wire of all messages of all groups when each rank brings ``bytes``."""
+        alike = Counter(tuple(np.unique(row, return_inverse=True)[1].tolist()) for row in self.servers)
+        rows = [schedule] if schedule.rotation is None else [schedule.sent_by(n) for n in range(schedule.ranks)]
+        total = 0
+        for sent in rows:
+            near, far = (self.costs.wire_bytes(sent.message_bytes(bytes), sent.block_count, of) for of in (True, False))
+            for servers, groups in alike.items():
+                places = np.array(servers)
+                is_near = places[sent.sender] == places[sent.receiver]
+                total += groups * int(np.where(is_near, near, far).sum())
+        return total
 
 
 @dataclass(frozen=True)
@@ -37,6 +64,8 @@ class ExpectedPlay:
     count: int
     invites: bool = False
     """Whether a message only asks for another one."""
+    channel: ExpectedChannel | None = None
+    """The channel that plays it."""
 
     @property
     def largest_bytes(self) -> int:
@@ -44,8 +73,15 @@ class ExpectedPlay:
         return _rounded_up(self.schedule, self.bytes, self.schedule.sent_blocks()[0])
 
     @property
+    def messages(self) -> int:
+        """Its messages in all groups and times."""
+        return self.count * self.schedule.messages * len(self.groups)
+
+    @property
     def all_bytes(self) -> int:
-        """Bytes of all its messages in all groups and times."""
+        """Bytes of all its messages in all groups and times, as the wire has them."""
+        if self.channel is not None:
+            return self.count * self.channel.all_bytes(self.schedule, self.bytes)
         return self.count * len(self.groups) * self.schedule.all_bytes(self.bytes)
 
 
@@ -63,7 +99,12 @@ class ExpectedRun:
     @property
     def messages(self) -> int:
         """Messages of all groups and times."""
-        return sum(play.count * play.schedule.messages * len(play.groups) for play in self.plays)
+        return sum(play.messages for play in self.plays)
+
+    @property
+    def channel_messages(self) -> int:
+        """Those that channels of a collective library send."""
+        return sum(play.messages for play in self.plays if play.channel is not None)
 
     @property
     def kept_rows(self) -> int:
@@ -133,12 +174,24 @@ def expected_plays(
     return ExpectedRun(
         collectives,
         (
-            *(ExpectedPlay(key[0], key[1], groups[key[2:]], n) for key, n in plays.items()),
+            *(
+                ExpectedPlay(*key[:2], group := groups[key[2:]], n, channel=_channel(key[4], group, config.servers))
+                for key, n in plays.items()
+            ),
             *messages,
         ),
         cuts,
         sum(play.count * len(play.groups) for play in messages if not play.invites),
     )
+
+
+def _channel(
+    channel: Channel | None, groups: Sequence[tuple[int, ...]], servers: Sequence[int]
+) -> ExpectedChannel | None:
+    """Return a channel with the servers of its groups; ``servers``: of each NPU."""
+    if channel is None:
+        return None
+    return ExpectedChannel(channel.costs, np.array(servers, dtype=np.int64)[np.array(groups, dtype=np.int64)])
 
 
 def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:

@@ -13,6 +13,8 @@ from astra_ns3.experiments.capacity import run_need
 from astra_ns3.experiments.costs import (
     IDLE_BYTES,
     PROGRAM_SECONDS,
+    SECONDS_OF_CHANNELS,
+    SECONDS_PER_CHANNEL_MESSAGE,
     SECONDS_PER_COLLECTIVE,
     SECONDS_PER_HOST,
     SECONDS_PER_ROW,
@@ -44,8 +46,8 @@ class Forecast:
     connections: int | None
     """Of TCP; None without packets."""
     queue_pairs: int | None
-    """Of RoCE, as run.json counts them: between pairs of NPUs in each direction, if all pairs send as many messages,
-    or one for each message with ``queue_pairs: per-message``. None without packets."""
+    """Of RoCE, as run.json counts them: between pairs of NPUs in each direction, of each channel, if all pairs send as
+    many messages, or one for each message with ``queue_pairs: per-message``. None without packets."""
     wall_seconds: float
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int
@@ -94,6 +96,8 @@ def _tenant_seconds(inputs: Inputs, passes: int, sums: Sequence[Carried]) -> flo
     expected, costs = inputs.expected(passes), backend_costs(inputs)
     seconds = expected.kept_rows * SECONDS_PER_ROW + _launches(expected) * costs.seconds_per_launch
     seconds += expected.collectives * SECONDS_PER_COLLECTIVE + expected.messages * costs.seconds_per_message
+    in_channels = expected.channel_messages
+    seconds += in_channels * SECONDS_PER_CHANNEL_MESSAGE + (SECONDS_OF_CHANNELS if in_channels else 0)
     return seconds + sum(_seconds(each, inputs.system.active_chunks_per_dimension) for each in sums)
 
 

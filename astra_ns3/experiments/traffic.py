@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,8 @@ class Carried:
     largest_packets: int = 0
     """Of one phase of a chunk in all groups."""
     pairs: _Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Sender x NPUs + receiver of each pair that it joins, ascending."""
+    """Sender x NPUs + receiver of each pair that it joins, ascending; those of a channel once more, each with NPUs
+    squared x the channel besides: channels have connections of their own."""
     links: float = _DIRECT_LINKS
     """Of a path, on average over the pairs."""
 
@@ -96,19 +97,27 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[Transport, _Numbers]
     if plan is None:
         return []
     npus = len(inputs.graph.npu_host)
-    found: list[tuple[Served, list[_Numbers]]] = [(served, []) for served in _served(plan)]
-    known: set[tuple[int, int]] = set()
+    found: list[tuple[Served, dict[int, list[_Numbers]]]] = [(served, {}) for served in _served(plan)]
+    known: set[tuple[int, int, int]] = set()
     for play in inputs.expected(passes).plays:
-        key = id(play.schedule), id(play.groups)
+        channel = 0 if play.channel is None else play.channel.costs.channel
+        key = id(play.schedule), id(play.groups), channel
         if key in known or not play.schedule.messages:
             continue
         known.add(key)
         for chunk in _in_groups(inputs, play, _between(play.schedule)):
             for served, pairs in found:
                 own = chunk.own(served.dimensions)
-                pairs.append((chunk.sender * npus + chunk.receiver)[own])
-    none = np.zeros(0, dtype=np.int64)
-    return [(served.transport, _distinct(np.concatenate([none, *pairs]), npus)) for served, pairs in found]
+                pairs.setdefault(channel, []).append((chunk.sender * npus + chunk.receiver)[own])
+    return [(served.transport, _of_channels(pairs, npus)) for served, pairs in found]
+
+
+def _of_channels(pairs: Mapping[int, list[_Numbers]], npus: int) -> _Numbers:
+    """Each pair of each channel once, as in ``Carried.pairs``."""
+    each = [
+        channel * npus * npus + _distinct(np.concatenate(places), npus) for channel, places in sorted(pairs.items())
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *each])
 
 
 def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
@@ -116,25 +125,35 @@ def _carry(inputs: Inputs, play: ExpectedPlay, sums: Carried) -> None:
     schedule = play.schedule
     if not schedule.messages:
         return
-    between, of_pair = _sums_of_pairs(schedule, play.bytes, sums.by)
+    between, of_pair = _sums_of_pairs(play, schedule, sums.by, near=True)
+    far = of_pair if play.channel is None else _sums_of_pairs(play, schedule, sums.by, near=False)[1]
     totals = np.zeros(len(of_pair))
     for chunk in _in_groups(inputs, play, between):
         own = chunk.own(sums.by.dimensions)
-        totals += [float((own * each[chunk.chosen]).sum()) for each in of_pair]
+        near = own & chunk.near
+        totals += [float((near * each[chunk.chosen]).sum()) for each in of_pair]
+        totals += [float(((own & ~near) * each[chunk.chosen]).sum()) for each in far]
     sums.packets += play.count * round(totals[0])
     sums.full_packets += play.count * totals[1]
     sums.messages += play.count * round(totals[2])
     sums.largest_packets = max(sums.largest_packets, round(totals[0]))
 
 
-def _sums_of_pairs(schedule: Schedule, bytes: int, served: Served) -> tuple[_Numbers, list[npt.NDArray[np.int64]]]:
-    """Who sends to whom, as in :func:`_between`; packets, bytes over those of a packet, and messages of each pair."""
+def _sums_of_pairs(
+    play: ExpectedPlay, schedule: Schedule, served: Served, *, near: bool
+) -> tuple[_Numbers, list[npt.NDArray[np.int64]]]:
+    """Who sends to whom, as in :func:`_between`; packets, bytes over those of a packet, and messages of each pair.
+
+    ``near``: where a channel plays, whether sender and receiver are taken to share a server.
+    """
     if schedule.rotation is not None:
         # Rank by rank, in whose order the pairs are: laid out, all rows may be more than memory holds.
-        found = [_sums_of_pairs(schedule.sent_by(rank), bytes, served) for rank in range(schedule.ranks)]
+        found = [_sums_of_pairs(play, schedule.sent_by(rank), served, near=near) for rank in range(schedule.ranks)]
         sums = zip(*(of_pair for _, of_pair in found), strict=True)
         return np.concatenate([between for between, _ in found]), [np.concatenate(each) for each in sums]
-    sizes = schedule.message_bytes(bytes)
+    sizes = schedule.message_bytes(play.bytes)
+    if play.channel is not None:
+        sizes = play.channel.costs.wire_bytes(sizes, schedule.block_count, near)
     between, place = np.unique(_places(schedule), return_inverse=True)
     counted = served.packets(sizes), sizes / served.transport.payload_bytes, np.ones_like(sizes)
     return between, [np.bincount(place, weights=each) for each in counted]
@@ -174,6 +193,8 @@ class _Chunk:
     apart: npt.NDArray[np.bool_]
     """Whether they are on different hosts."""
     highest: _Numbers
+    near: npt.NDArray[np.bool_]
+    """Whether they share a server of a channel; all do where no channel plays."""
 
     def own(self, dimensions: frozenset[int]) -> npt.NDArray[np.bool_]:
         """Which of them the transport of ``dimensions`` joins."""
@@ -190,7 +211,11 @@ def _in_groups(inputs: Inputs, play: ExpectedPlay, between: _Numbers) -> Iterato
         chosen = slice(begin, begin + step)
         sender, receiver = groups[:, between[chosen] // ranks], groups[:, between[chosen] % ranks]
         highest = highest_dimension(sender, receiver, inputs.network.dimensions)
-        yield _Chunk(chosen, sender, receiver, hosts[sender] != hosts[receiver], highest)
+        near = np.ones(sender.shape, dtype=np.bool_)
+        if play.channel is not None:
+            servers = play.channel.servers
+            near = servers[:, between[chosen] // ranks] == servers[:, between[chosen] % ranks]
+        yield _Chunk(chosen, sender, receiver, hosts[sender] != hosts[receiver], highest, near)
 
 
 def highest_dimension(sender: _Numbers, receiver: _Numbers, dimensions: Sequence[int]) -> _Numbers:
@@ -211,7 +236,7 @@ def _mean_links(plan: NetworkPlan, pairs: _Numbers) -> float:
         places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
         pairs = pairs[places.astype(np.int64)]
     hosts = graph.npu_host
-    ends = [divmod(pair, len(hosts)) for pair in pairs.tolist()]
+    ends = [divmod(pair % len(hosts) ** 2, len(hosts)) for pair in pairs.tolist()]
     lengths = [len(path(graph, plan.tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
     return sum(lengths) / len(lengths)
 

@@ -56,3 +56,9 @@ class ChannelCosts:
         servers = np.array(self.servers, dtype=np.int64)
         near = servers[senders] == servers[receivers]
         return np.where(near, self.near_wire_per_mille, self.far_wire_per_mille)
+
+    def wire_bytes(self, bytes: _Numbers, blocks: _Numbers | npt.NDArray[np.int32], near: bool) -> _Numbers:
+        """Bytes on the wire of messages within or between servers; those without blocks are as they are."""
+        per_mille = self.near_wire_per_mille if near else self.far_wire_per_mille
+        wire: _Numbers = np.maximum(-(-bytes * per_mille // PER_MILLE), 1)
+        return np.where(blocks > 0, wire, bytes)

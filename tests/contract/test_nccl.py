@@ -105,6 +105,48 @@ def test_what_is_foreseen_is_played(kind: str, place: str, backend: str, tmp_pat
     assert (flows["source"] != flows["destination"]).all()
 
 
+CHOICES: dict[str, tuple[str, dict[str, object]]] = {
+    "Ring Simple": ("ALLREDUCE 300000", {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}),
+    "Ring LL": ("ALLREDUCE 300000", {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}),
+    "Tree LL128": ("ALLREDUCE 300000", {"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL128"}),
+    "NVLSTree": ("ALLREDUCE 300000", {"NCCL_ALGO": "NVLSTree"}),
+    "all-to-all": ("ALLTOALL 300000", {}),
+    "narrow NICs": ("REDUCESCATTER 300000", {"nic-efficiency": 0.9}),
+}
+
+
+def over(transport: str) -> NetworkConfig:
+    document: Any = network("nodes").document()
+    if transport == "tcp":
+        for level in ("scale_up", "scale_out"):
+            document["topology"][level]["switch"] = {"buffer": "64MiB"}
+        document["transport"] = {"kind": "tcp"}
+    return parse_network(document)
+
+
+@pytest.mark.parametrize(("transport", "backend"), [("roce", "ns3"), ("tcp", "ns3"), ("roce", "flow")])
+@pytest.mark.parametrize("choice", CHOICES)
+def test_bytes_packets_and_connections_are_foreseen_as_a_run_counts_them(
+    choice: str, transport: str, backend: str, tmp_path: Path
+) -> None:
+    collective, table = CHOICES[choice]
+    text, own = _text(f"MICRO\n1\na -1 0 NONE 0 0 NONE 0 0 {collective} 0\n"), system(**table)
+    tenants = [Tenant("one", None, text, own)]
+    foreseen = astra_ns3.forecast_scenario(network=over(transport), tenants=tenants, backend=backend)
+    result = astra_ns3.run(
+        workload=text, system=own, network=over(transport), backend=backend, output=tmp_path / "o", record=["flows"]
+    )
+    assert result.flows["bytes"].sum() == foreseen.bytes
+    counted = result.metadata["statistics"]
+    assert counted["messages"] == foreseen.messages
+    if backend == "flow":
+        assert foreseen.packets is foreseen.queue_pairs is None
+    elif transport == "roce":  # TCP's packets have acknowledgements among them
+        assert (counted["packets"], counted["queue_pairs"]) == (foreseen.packets, foreseen.queue_pairs)
+    else:
+        assert counted["connections"] == foreseen.connections
+
+
 def test_lines_carry_what_the_messages_have_and_their_headers(tmp_path: Path) -> None:
     """Ring, Simple: 2(n-1)/n of the data from each NPU, in whole blocks, and one byte more for each signal at most."""
     table = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple"}

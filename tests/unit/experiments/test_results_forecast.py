@@ -13,11 +13,12 @@ from support.small_run import NPUS, small_network, small_run, small_system, smal
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.experiments import traffic
+from astra_ns3.experiments import costs, traffic
 from astra_ns3.experiments.inputs import Options, load_inputs
 from astra_ns3.experiments.traffic import carried
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
+from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 ALL_TO_ALL = "MICRO\n1\nx -1 0 NONE 0 0 NONE 0 0 ALLTOALL 40000 0\n"
@@ -190,3 +191,13 @@ def test_thresholds_of_one_rate_that_differ_by_switch_are_told_apart_from_those_
     assert [line.partition("  ")[0] for line in lines if line.startswith("ECN")] == [
         "ECN at 100 Gb/s, some switches", "ECN at 100 Gb/s, some switches", "ECN at 400 Gb/s",
     ]  # fmt: skip
+
+
+def test_messages_of_channels_take_longer_than_others() -> None:
+    own = parse_system({"collectives": "nccl"})
+    found = validate(small_workload(), own, small_network()).forecast
+    inputs = load_inputs(small_workload(), own, small_network())
+    assert inputs.expected(1).channel_messages == found.messages > 0
+    least = costs.PROGRAM_SECONDS + costs.SECONDS_OF_CHANNELS + found.messages * costs.SECONDS_PER_CHANNEL_MESSAGE
+    assert found.wall_seconds > least
+    assert load_inputs(small_workload(), small_system(), small_network()).expected(1).channel_messages == 0
