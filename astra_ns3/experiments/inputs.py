@@ -219,7 +219,7 @@ def _on_servers(
     """Return the system, told its servers where NCCL plays its collectives; ``given`` names both files."""
     of_system, of_network = given
     with _named(of_network, files.network):
-        merges = lets_merge(system, network, options.backend_name, beside and beside.plan)
+        merges = lets_merge(system, network, options.backend_name, None if beside is None else beside.plan)
     with _named(of_system):
         return with_servers(system, network, tenancy, merges=merges)
 

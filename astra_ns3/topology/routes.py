@@ -64,7 +64,7 @@ class NodeRoutes:
 
     @property
     def _sizes(self) -> _Integers:
-        return np.diff(self.set_offsets.astype(np.int64))
+        return self.set_offsets[1:] - self.set_offsets[:-1]
 
 
 @dataclass(frozen=True, eq=False)

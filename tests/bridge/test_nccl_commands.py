@@ -12,6 +12,7 @@ from support.command import run_command
 
 from astra_ns3.cli.nccl import nccl_group
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.nccl.bench import BenchRow
 from astra_ns3.experiments.nccl.comparison import RATIOS
 from astra_ns3.experiments.nccl.machine import machine_of
 from astra_ns3.experiments.nccl.what_if import what_if
@@ -157,6 +158,39 @@ def test_the_tuner_s_ring_is_slower_than_nvls_trees_on_ten_servers_at_4_gib() ->
     text = run_command("nccl", *words, "-b", "4G", "-e", "4G", "--what-if").stdout
     assert "# 4294967296 bytes: the tuner chose Ring Simple" in text
     assert "# the tuner's choice was the fastest for 0 of 1 sizes" in text
+
+
+def test_a_link_that_hashes_collide_on_is_what_binds(tmp_path: Path) -> None:
+    """Of 8 rings that leave a leaf by 4 spines the hash puts more on one; on one wide spine all is even."""
+    network = tmp_path / "leaves.yaml"
+    found = []
+    for spines, rate in ((4, "400Gbps"), (1, "3200Gbps")):
+        text = LEAVES.replace("npus_per_node: 2", "npus_per_node: 8").replace("leaves: 2", "leaves: 4")
+        text = text.replace("hosts_per_leaf: 4", "hosts_per_leaf: 8").replace("spines: 1", f"spines: {spines}")
+        network.write_text(text.replace("100Gbps", rate), encoding="utf-8")
+        words = ("all_gather", "--servers", "4xhgx-h100", "-n", str(network), "--set", "NCCL_ALGO=Ring")
+        found += printed(*words, "-b", "64M", "-e", "64M")
+    collide, even = found
+    assert collide["binds"].startswith("the link from switch ")
+    assert collide["time_us"] > 1.5 * even["time_us"]
+    assert 0.8 < collide["share"] <= 1
+    assert even["binds"] in {"NIC", "copying"}
+
+
+def test_what_needs_a_tenth_of_the_time_is_named_and_below_that_latency() -> None:
+    rows = printed("all_reduce", "--servers", "2xdgx-h100", "-b", "64K", "-e", "16M", "-f", "16")
+    assert [row["binds"] for row in rows] == ["latency", "latency", "copying"]
+    assert [row["share"] > 0.1 for row in rows] == [False, False, True]
+    assert rows[-1]["share"] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("binds", "share", "by_latency"), [("copying", 0.3, True), ("the link from a to b", 0.6, False)]
+)
+def test_rows_of_which_something_takes_half_aren_t_bound_by_latency(binds: str, share: float, by_latency: bool) -> None:
+    row = BenchRow(8, 20.0, 1.0, "Ring", "LL", 1, binds, share)
+    assert row.latency_binds is by_latency
+    assert row.binds_text == f"{binds} ({share:.0%} of the time)"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import LaunchTable, ScheduleNumbers
 from astra_ns3.system.nccl_planner import NcclPlanner, of_name
 from astra_ns3.system.phases import Phase
+from astra_ns3.topology.ports import node_name
 from astra_ns3.units import PS_PER_US
 
 OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
@@ -47,8 +48,12 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
 )
 """nccl-tests' operations by their names."""
 _BITS_PER_US = 8e6  # of a byte in a us
-_BINDS = 0.5
-"""What needs more than this share of the time alone is what binds."""
+_BINDS = 0.1
+"""What needs at least this share of the time alone is told; where nothing does, latency binds."""
+_TAKEN = 0.5
+"""Of the time: where a resource needs more, a link that hashes collide on among them, a slow host isn't told."""
+_AROUND = 1.1
+"""What a link has carried counts headers and acknowledgements, other lines count data: it must be so much busier."""
 _PARTED = ("all_gather", "reduce_scatter", "alltoall")
 _LINE_BYTES, _ELEMENT_BYTES = 16, 4
 """What nccl-tests rounds a rank's part down to (src/all_gather.cu), and a float."""
@@ -58,7 +63,7 @@ _LINE_BYTES, _ELEMENT_BYTES = 16, 4
 class BenchRow:
     """A size as nccl-tests counts it, and what came of it. Bandwidths in GB/s (10**9 bytes).
 
-    ``binds``: the resource whose own bytes need the largest ``share`` of the time; ``latency`` if none needs much.
+    ``binds``: the resource whose own bytes need the largest ``share`` of the time; ``latency`` if none needs a tenth.
     """
 
     size_bytes: int
@@ -81,9 +86,14 @@ class BenchRow:
         return self.alg_gbytes_per_s * self.bus_factor
 
     @property
+    def latency_binds(self) -> bool:
+        """Whether no resource needs most of the time."""
+        return self.share <= _TAKEN
+
+    @property
     def binds_text(self) -> str:
         """What binds, with its share."""
-        return f"{self.binds} ({self.share:.0%} of the time)" if self.share > _BINDS else self.binds
+        return f"{self.binds} ({self.share:.0%} of the time)" if self.share >= _BINDS else self.binds
 
 
 @dataclass(frozen=True)
@@ -170,6 +180,7 @@ class _Played:
         self._network, self._npus, self._operation, self._cases = network, npus, operation, cases
         self._plan = plan
         self._before = np.zeros(npus**2, dtype=np.int64)
+        self._ports_before = self._ports_so_far()
         self._servers = np.array(system.servers, dtype=np.int64)
         world, numbers = Grid((npus,)), ScheduleNumbers(network)
         groups = {
@@ -188,6 +199,7 @@ class _Played:
         self._begun_ps = 0
         self.times_ps: list[int] = []
         self._carried: list[CarriedBytes] = []
+        self._links: list[tuple[str, float]] = []
 
     def run(self) -> None:
         """Play all cases. Raises SimulationStalled if one doesn't end."""
@@ -216,6 +228,7 @@ class _Played:
             return
         self.times_ps.append(time_ps - self._begun_ps)
         self._carried.append(self._sent())
+        self._links.append(self._busiest_link())
         self._number += 1
         if self._number == len(self._cases):
             self._network.stop()
@@ -245,6 +258,26 @@ class _Played:
         pairs = np.flatnonzero(sent)
         return CarriedBytes(pairs // self._npus, pairs % self._npus, sent[pairs])
 
+    def _ports_so_far(self) -> npt.NDArray[np.int64]:
+        """Bytes on the line that each port has sent."""
+        return np.array([int(row["sent_bytes"]) for row in self._network.switch_table()], dtype=np.int64)
+
+    def _busiest_link(self) -> tuple[str, float]:
+        """The link between switches that took longest to carry what it has since the last call, and that time in us.
+
+        What equal paths share isn't known before: the hash of each flow chooses.
+        """
+        so_far, graph = self._ports_so_far(), self._plan.graph
+        sent, self._ports_before = so_far - self._ports_before, so_far
+        if not len(sent):
+            return "latency", 0.0
+        nodes, peers = np.repeat(np.arange(graph.nodes), np.diff(graph.adjacency.offsets)), graph.adjacency.peers
+        between = (nodes >= graph.hosts) & (peers >= graph.hosts)
+        times_us = np.where(between, sent * _BITS_PER_US / graph.adjacency.rates_bps, 0.0)
+        busiest = int(times_us.argmax())
+        names = (node_name(graph, int(end[busiest])) for end in (nodes, peers))
+        return "the link from {} to {}".format(*names), float(times_us[busiest])
+
     def _by_npu(self, carried: CarriedBytes) -> npt.NDArray[np.int64]:
         """Return the bytes that each NPU sent inside its server, and to others; shape ``(2, npus)``."""
         found = np.zeros((2, self._npus), dtype=np.int64)
@@ -259,17 +292,20 @@ class _Played:
 
     def rows(self, network: AnyNetwork) -> Iterator[BenchRow]:
         """Yield a row for each case."""
-        played = zip(self._cases, self._plays, self.times_ps, self._carried, strict=True)
-        for case, ((group, phases), *_), time_ps, carried in played:
+        played = zip(self._cases, self._plays, self.times_ps, self._carried, self._links, strict=True)
+        for case, ((group, phases), *_), time_ps, carried, (link, link_us) in played:
             time_us = time_ps / PS_PER_US
             least = self._least_us(phases, self._by_npu(carried), network)
             binds, least_us = max(least, key=lambda each: each[1])
             algorithm, protocol, channels = of_name(phases[0].algorithm)
             factor = bus_factor(self._operation, len(group.npus))
             share = least_us / time_us
-            if share <= _BINDS:
-                binds, share = self._fabric(carried, time_us)
-            name = binds if share > _BINDS else "latency"
+            lines, lines_share = self._fabric(carried, time_us)
+            if lines_share > _AROUND * share:
+                binds, share = lines, lines_share
+            if link_us / time_us > _AROUND * share:
+                binds, share = link, link_us / time_us
+            name = binds if share >= _BINDS else "latency"
             yield BenchRow(case.size_bytes, time_us, factor, algorithm, protocol, channels, name, share)
 
     def _least_us(

@@ -106,7 +106,7 @@ def _rows(log: Log, machine: Machine, ours: Sequence[BenchRow], slower: Sequence
             row.measured_us,
             max((late.time_us - own.time_us) / _PROBE_US, 0.0),
             nic_binds=own.binds == "NIC" and own.share >= _BOUND,
-            latency_binds=own.binds == "latency",
+            latency_binds=own.latency_binds,
         )
         for row, own, late in zip(log.rows, ours, slower, strict=True)
     ]
