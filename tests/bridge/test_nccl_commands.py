@@ -74,10 +74,10 @@ def log_of(folder: Path, rows: Mapping[int, float], ranks: int = 2, name: str = 
 @pytest.mark.parametrize(("operation", "messages"), [("all_reduce", 2), ("all_gather", 1), ("sendrecv", 1)])
 def test_the_overhead_is_added_once_for_each_message_one_after_the_other(operation: str, messages: int) -> None:
     words = (operation, *TWO, *RING_LL[:2])
-    (without,) = times([*words, "--set", "NCCL_PROTO=LL"])
-    (later,) = times(
-        [*words, "--set", "NCCL_PROTO=LL", "--set", "host-overhead.LL=50", "--set", "host-overhead.Simple=50"]
-    )
+    sizes = "32", "32"  # 16 bytes of each rank
+    (without,) = times([*words, "--set", "NCCL_PROTO=LL"], sizes)
+    overheads = ("--set", "host-overhead.LL=50", "--set", "host-overhead.Simple=50")
+    (later,) = times([*words, "--set", "NCCL_PROTO=LL", *overheads], sizes)
     assert later - without == pytest.approx(50 * messages, abs=0.01)
 
 
