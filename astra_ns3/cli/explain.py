@@ -37,6 +37,7 @@ def explain_command(
         choices_text,
         has_choices,
     )
+    from astra_ns3.experiments.nccl.faster_lines import with_choices_anew
     from astra_ns3.experiments.result import Result
     from astra_ns3.report.explanation.explain import explain
 
@@ -46,7 +47,7 @@ def explain_command(
     )
     with blaming_damage((folder,)):
         run = Result.load(folder)
-        found = explain(run, iteration=iteration, collective=collective, top=top)
+        found = with_choices_anew(run, explain(run, iteration=iteration, collective=collective, top=top))
         played = choices_of(run, found) if choices else None
         hint = HINT if played is None and has_choices(run, found) else ""
     if as_json:

@@ -21,7 +21,9 @@ from astra_ns3.experiments.nccl.choices_of_run import (
     choices_text,
     has_choices,
 )
+from astra_ns3.experiments.nccl.faster_lines import with_choices_anew
 from astra_ns3.report.explanation.explain import explain
+from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 
@@ -196,3 +198,59 @@ def test_a_run_without_choices_has_no_hint(tmp_path: Path) -> None:
     assert not has_choices(result, explain(result))
     assert played(result) == []
     assert choices_text([]) == "NCCL's choices: its tuner chose for no collective of the chain"
+
+
+def with_rate(speed: int) -> NetworkConfig:
+    """The network with lines of 100 and 1,800 Gb/s, or so many times as fast."""
+    document: Any = network().document()
+    for level, gbps in (("scale_up", 1800), ("scale_out", 100)):
+        document["topology"][level]["link"]["rate"] = f"{speed * gbps}Gbps"
+    return parse_network(document)
+
+
+def run_at(speed: int, size: int, folder: Path, **table: object) -> Any:
+    return astra_ns3.run(
+        workload=layers(size),
+        system=parse_system({"collectives": "nccl", "nccl": table}),
+        network=with_rate(speed),
+        backend="flow",
+        output=folder / f"{speed}",
+        record=("timeline", "accounts"),
+    )
+
+
+def algorithm_of(run: Any) -> str:
+    (row,) = run.rows("collectives.csv")
+    return str(row["algorithm"])
+
+
+@pytest.mark.parametrize("size", [2 << 20, 4 << 20])
+def test_faster_lines_name_what_nccl_chooses_on_them(size: int, tmp_path: Path) -> None:
+    slow, fast = (run_at(speed, size, tmp_path) for speed in (1, 2))
+    now, then = (algorithm_of(run).removeprefix("nccl ") for run in (slow, fast))
+    assert now != then
+    folders = [str(tmp_path / "1"), str(tmp_path / "2")]
+    found = run_command("explain", folders[0]).stdout
+    assert f"with lines twice as fast: NCCL would choose {then} in place of {now} for ALLREDUCE of" in found
+    (line,) = [line for line in explain(slow).text().splitlines() if ANEW in line]  # as a report's page has it
+    assert line == f"  with lines twice as fast: {ANEW}"
+    document = json.loads(run_command("explain", folders[0], "--json").stdout)
+    (change,) = [each for each in document["what_ifs"] if each["change"] == FASTER_LINES]
+    assert change["caveats"][0] in found
+    compared = run_command("compare", *folders).stdout
+    assert f" on 8 NPUs: nccl {now} -> nccl {then}" in compared
+    assert compared.index("-> nccl") < compared.index("totals")
+
+
+def test_faster_lines_change_no_choice_that_goes_by_a_server(tmp_path: Path) -> None:
+    run = run_at(1, 4 << 20, tmp_path, server="dgx-h100")
+    found = explain(run)
+    assert any(each.change == FASTER_LINES for each in found.what_ifs)
+    assert not any(each.caveats for each in with_choices_anew(run, found).what_ifs)
+
+
+def test_faster_lines_that_keep_the_choice_say_so(tmp_path: Path) -> None:
+    run = run_at(1, 4 << 20, tmp_path, NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS=4)
+    found = with_choices_anew(run, explain(run))
+    (faster,) = [each for each in found.what_ifs if each.change == FASTER_LINES]
+    assert faster.caveats == ("NCCL would choose the same for the collectives of the chain",)

@@ -84,7 +84,7 @@ def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSA
     network = network_of(run.metadata)
     if network is None:
         raise wrong("--choices: the run's network has a part that run.json doesn't hold, so it can't be played again")
-    return [_played(run, network, one, most_messages) for one in _on_chain(run, found)[:MOST]]
+    return [_played(run, network, one, most_messages) for one in on_chain(run, found)[:MOST]]
 
 
 def _played(run: Records, network: AnyNetwork, one: Played, most_messages: int) -> Played:
@@ -99,7 +99,7 @@ def _chosen(run: Records) -> Iterator[dict[str, str]]:
             yield row
 
 
-def _on_chain(run: Records, found: Explanation) -> list[Played]:
+def on_chain(run: Records, found: Explanation) -> list[Played]:
     """The collectives of the chain, those that are alike as one, the most first."""
     times = Counter[int]()
     for link in found.segments:

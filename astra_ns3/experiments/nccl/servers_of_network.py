@@ -52,17 +52,20 @@ def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, plan: An
     return not tables.branch
 
 
-def with_servers(system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, *, merges: bool) -> SystemConfig:
+def with_servers(
+    system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, *, merges: bool, speed: int = 1
+) -> SystemConfig:
     """Return a system whose collectives NCCL plays, told which NPUs share a server; any other as it is.
 
-    ``merges``: what :func:`lets_merge` says.
-    Raises InputError if a server has fewer GPUs than the network puts in it, or no NIC where there are several.
+    ``merges``: what :func:`lets_merge` says. ``speed``: lines are so many times as fast as the network's; those of a
+    server that is named are its own. Raises InputError if a server has fewer GPUs than the network puts in it, or no
+    NIC where there are several.
     """
     if not system.plays_nccl:
         return system
     place = place_of(network)
     name = None if system.nccl is None else system.nccl.server
-    server = _built(place) if name is None else server_named(name)
+    server = _built(place, speed) if name is None else server_named(name)
     servers = tuple(npu // place.npus for npu in tenancy.npus)
     refuse(
         place.npus > server.gpus,
@@ -118,16 +121,16 @@ def place_of(network: AnyNetwork) -> Place:
     return Place(1, bandwidths[0] * bits, bandwidths[-1] * bits, 1)
 
 
-def _built(place: Place) -> Server:
-    """Hopper GPUs with the ports that a network gives them."""
-    rate = place.outwards_bps * place.npus / place.nics / _GBPS
+def _built(place: Place, speed: int) -> Server:
+    """Hopper GPUs with the ports that a network gives them, so many times as fast."""
+    rate = speed * place.outwards_bps * place.npus / place.nics / _GBPS
     share = place.npus // place.nics
     return Server(
         name="of the network file",
         gpus=place.npus,
         compute_capability=_HOPPER,
         nvlinks=_NVLINKS,
-        nvlink_gbytes_per_s=place.inside_bps / _BITS_PER_GBYTE,
+        nvlink_gbytes_per_s=speed * place.inside_bps / _BITS_PER_GBYTE,
         nics=tuple(Nic(rate, tuple(range(nic * share, (nic + 1) * share))) for nic in range(place.nics)),
         multicast=place.npus > 1,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
 from astra_ns3.report.comparison.quantities import ACCOUNTS, GROUPS, OF_FLOWS, Quantities
@@ -58,6 +59,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
         tuple(groups),
         tuple(notes),
         (a.metadata["report_npu"], b.metadata["report_npu"]),
+        other_algorithms(a, b),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.report.alignment import aligned
+from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines
 from astra_ns3.report.comparison.differences import Group, Setting
 from astra_ns3.report.comparison.text import difference_row, key_text, part_text, value_text
 
@@ -13,8 +14,8 @@ from astra_ns3.report.comparison.text import difference_row, key_text, part_text
 class Comparison:
     """Settings and results in which two runs differ; those that both runs have come first.
 
-    ``of_npu``: the reported NPU of each. ``notes``: how the runs ended, if not alike, and what only one of them
-    recorded.
+    ``of_npu``: the reported NPU of each. ``algorithms``: collectives that are played otherwise. ``notes``: how the runs
+    ended, if not alike, and what only one of them recorded.
     """
 
     a: str
@@ -23,11 +24,12 @@ class Comparison:
     groups: tuple[Group, ...]
     notes: tuple[str, ...]
     of_npu: tuple[int, int] = (0, 0)
+    algorithms: tuple[OtherAlgorithm, ...] = ()
 
     @property
     def equal(self) -> bool:
         """Whether nothing differs."""
-        return not (self.settings or self.notes or any(group.differences for group in self.groups))
+        return not (self.settings or self.notes or self.algorithms or any(group.differences for group in self.groups))
 
     def document(self) -> JsonObject:
         """Plain data."""
@@ -36,6 +38,7 @@ class Comparison:
             "b": self.b,
             "equal": self.equal,
             "settings": [setting.document() for setting in self.settings],
+            "algorithms": [asdict(each) for each in self.algorithms],
             "results": {
                 group.name: [difference.document() for difference in group.differences] for group in self.groups
             },
@@ -57,6 +60,8 @@ class Comparison:
             for setting in self.settings
         ]
         parts.append(part_text("settings", ("", "A", "B"), rows) or "settings: none differs")
+        lines = algorithm_lines(self.algorithms)
+        parts += ["algorithms", *(f"  {line}" for line in lines)] if lines else []
         results = [
             part_text(
                 self._heading(group.name),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.errors import InputError
+from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.explanation import (
     ChannelTime,
     Communication,
@@ -29,7 +30,7 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
-from astra_ns3.report.explanation.what_ifs import Lines, waited_for_others, what_ifs
+from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
@@ -81,7 +82,11 @@ def explain(
         dict(kinds.most_common()),
         communications,
         _by_protocol(segments),
-        what_ifs(kinds, parts, waited_for_others(segments, messages), Lines.of(metadata, whole=whole), time_ps),
+        _with_caveats(
+            run,
+            segments,
+            what_ifs(kinds, parts, waited_for_others(segments, messages), Lines.of(metadata, whole=whole), time_ps),
+        ),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, hops, segments, names, top),
@@ -94,6 +99,24 @@ def explain(
         remedy,
         metadata.get("floor"),
     )
+
+
+def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:
+    """Return whether NCCL chose for a collective of the chain by the network file's lines, and not by a server's."""
+    table = run.metadata.get("system", {}).get("nccl") or {}
+    if table.get("server") is not None:
+        return False
+    on_chain = {segment.collective for segment in segments}
+    return any(
+        row["algorithm"].startswith("nccl ") and int(row["collective"]) in on_chain for row in run.rows(COLLECTIVES)
+    )
+
+
+def _with_caveats(run: Records, segments: Sequence[Segment], found: Sequence[WhatIf]) -> tuple[WhatIf, ...]:
+    faster = any(each.change == FASTER_LINES for each in found)
+    if not faster or is_of_flows(run) or not nccl_chose_by_lines(run, segments):
+        return tuple(found)
+    return tuple(replace(each, caveats=(ANEW,)) if each.change == FASTER_LINES else each for each in found)
 
 
 def _rows_of_subject(

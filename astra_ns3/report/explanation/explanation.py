@@ -232,7 +232,8 @@ def _what_ifs(found: Explanation) -> str:
         rows.append(("with another network", f"not told: run with {found.remedy}"))
     if not rows:
         return ""
-    return f"what would help, were all else the same\n{aligned(rows, '  ')}"
+    caveats = [f"  {each.change}: {words}" for each in found.what_ifs for words in each.caveats]
+    return "\n".join(["what would help, were all else the same", aligned(rows, "  "), *caveats])
 
 
 def _saved(change: WhatIf, whole_ps: int) -> str:

@@ -30,6 +30,7 @@ from astra_ns3.transport.transports import TRANSPORTS
 
 FASTER_LINES = "with lines twice as fast"
 FASTER_NPUS = "with NPUs that compute twice as fast"
+ANEW = "NCCL's choices are kept, and NCCL may choose anew: not counted"
 OTHERS = "without waiting in the NIC for other collectives"
 
 
@@ -37,13 +38,15 @@ OTHERS = "without waiting in the NIC for other collectives"
 class WhatIf:
     """A change and how much sooner the end would come; ``bounded``: it would be more, but the floor allows no more.
 
-    ``bound``: which kind of floor it is then, ``lines`` or the longest ``chain`` of computations.
+    ``bound``: which kind of floor it is then, ``lines`` or the longest ``chain`` of computations. ``caveats``: what may
+    change besides and isn't counted.
     """
 
     change: str
     time_ps: int
     bounded: bool = False
     bound: str = ""
+    caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

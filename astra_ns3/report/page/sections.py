@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from astra_ns3.report.alignment import clock, counted, percent
+from astra_ns3.report.comparison.algorithms import algorithm_lines
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, key_text, value_text
 from astra_ns3.report.explanation.explain import explain
@@ -126,6 +127,7 @@ def comparisons(runs: Sequence[Shown]) -> Iterator[tuple[str, Markup]]:
             for each in comparison.settings
         ]
         parts.append(_cut("settings", head, keys, ()))
+        parts += [tag("p", f"algorithm of {line}") for line in algorithm_lines(comparison.algorithms)]
         for group in comparison.groups:
             rows = [difference_row(one) for one in group.differences]
             parts.append(_cut(group.name, (*head, "change", ""), rows, (1, 2, 3, 4)))

@@ -20,6 +20,7 @@ from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
 from astra_ns3.network.run_document import RunDocument
+from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
 from astra_ns3.report.comparison.quantities import collectives, layers
@@ -320,3 +321,23 @@ def test_inputs_of_the_small_run_are_among_the_settings() -> None:
     assert keys["network.topology.npus"] == documents["network"]["topology"]["npus"]
     assert keys["workload.source"] == small_workload().source
     assert set(FILES) < set(PARTS)
+
+
+def of_algorithms(*rows: tuple[str, int, str]) -> Any:
+    table = [{"kind": kind, "bytes": str(size), "npus": "8", "algorithm": name} for kind, size, name in rows]
+    return SimpleNamespace(metadata=played().metadata, rows=lambda _: table)
+
+
+def test_collectives_that_are_played_otherwise_are_named_with_both_algorithms() -> None:
+    a = of_algorithms(
+        ("ALLREDUCE", 1000, "x"), ("ALLREDUCE", 1000, "x"), ("ALLREDUCE", 2000, "x"), ("ALLTOALL", 1, "x")
+    )
+    b = of_algorithms(
+        ("ALLREDUCE", 1000, "y"), ("ALLREDUCE", 1000, "y"), ("ALLREDUCE", 2000, "x"), ("ALLGATHER", 1, "y")
+    )
+    found = other_algorithms(a, b)
+    assert found == (OtherAlgorithm("ALLREDUCE", 1000, 8, 2, "x", "y"),)
+    assert algorithm_lines(found) == ["ALLREDUCE of 1 KB on 8 NPUs (2 of them): x -> y"]
+    assert other_algorithms(a, a) == ()
+    many = [OtherAlgorithm("ALLREDUCE", size, 8, 1, "x", "y") for size in range(7)]
+    assert algorithm_lines(many)[5:] == ["and 2 more (--json has all)"]
