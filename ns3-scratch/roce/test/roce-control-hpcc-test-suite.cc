@@ -56,6 +56,29 @@ class UtilisationSetsTheRate : public TestCase
     }
 };
 
+class OnlyStandingQueuesCount : public TestCase
+{
+  public:
+    OnlyStandingQueuesCount()
+        : TestCase("of the queues of two entries the shorter one counts: what has just come may go")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        FakeRoceSender nic("hpcc", {});
+        nic.Send(20'000);
+        nic.AckHops(1'000, {{1 * MICROSECOND, 0, 0, 100'000'000'000}});
+        // Half of what the line takes, and a queue that wasn't there before: u = 0.5.
+        nic.AckHops(1'000, {{2 * MICROSECOND, 6'250, 50'000, 100'000'000'000}});
+        NS_TEST_EXPECT_MSG_EQ_TOL(nic.GetAlpha(), 0.875, 1e-12, "0.75 * 1 + 0.25 * 0.5");
+        // It stands: u = 0.5 + 1.
+        nic.AckHops(1'000, {{3 * MICROSECOND, 12'500, 50'000, 100'000'000'000}});
+        NS_TEST_EXPECT_MSG_EQ_TOL(nic.GetAlpha(), 1.03125, 1e-12, "0.75 * 0.875 + 0.25 * 1.5");
+    }
+};
+
 class StageLimitMultiplies : public TestCase
 {
   public:
@@ -194,6 +217,7 @@ class RoceControlHpccTestSuite : public TestSuite
         : TestSuite("astra-roce-control-hpcc", Type::UNIT)
     {
         AddTestCase(new UtilisationSetsTheRate);
+        AddTestCase(new OnlyStandingQueuesCount);
         AddTestCase(new StageLimitMultiplies);
         AddTestCase(new BusiestHopCounts);
         AddTestCase(new StaleTelemetryIsLeftOut);
