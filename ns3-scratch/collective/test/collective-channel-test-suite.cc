@@ -241,6 +241,12 @@ class KernelsCopyOneAfterTheOther : public TestCase
         NS_TEST_EXPECT_MSG_EQ(DonePs({0, 1, 2}, 2, 4, aside, 4'000),
                               START_PS + LATENCY_PS + 4 * US + FAR_PS,
                               "step 0 takes as long as the longer one");
+        const std::vector<Row> longerFirst{{0, 2, 0, 0, 3, 1, -1, 0},
+                                           {1, 2, 0, 3, 1, 1, -1, 0},
+                                           {0, 2, 1, 0, 1, 1, -1, 0}};
+        NS_TEST_EXPECT_MSG_EQ(DonePs({0, 1, 2}, 2, 4, longerFirst, 4'000),
+                              START_PS + LATENCY_PS + 4 * US + FAR_PS,
+                              "also if the shorter one comes behind it");
         NS_TEST_EXPECT_MSG_EQ(DonePs({0, 2, 2}, 2, 4, aside, 4'000),
                               START_PS + 3 * US + 1 * US + FAR_PS,
                               "the near one is copied from its sending on");
