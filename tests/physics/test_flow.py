@@ -259,6 +259,15 @@ def test_what_lines_carry_is_recorded_in_each_interval(tmp_path: Path) -> None:
     assert played.ports["switch0:0"]["sent_bytes"] == 2 * (MIB + packets * 62)
 
 
+def test_what_a_line_carries_is_told_at_the_end_of_the_interval_in_which_it_does(tmp_path: Path) -> None:
+    observe = {"utilisation": ["host1"], "utilisation_interval": "10us"}
+    network = roce_star(3, congestion_control="none", observe=observe)
+    rows: Any = play_flows(network, [Flow(1, 0, MIB)], tmp_path, backend="flow").table("utilisation")
+    wire, full = MIB + -(-MIB // 1000) * 82, LINE_BYTES_PER_NS * 10_000
+    assert rows.time_ps.tolist() == [10_000_000 * (number + 1) for number in range(int(wire // full) + 1)]
+    assert rows.wire_bytes.tolist()[:-1] == pytest.approx([full] * (len(rows) - 1), abs=1)
+
+
 def test_headroom_that_a_control_leaves_is_not_carried(tmp_path: Path) -> None:
     observe = {"utilisation": ["all"], "utilisation_interval": "10us"}
     network = roce_star(3, congestion_control="hpcc", observe=observe)
