@@ -81,9 +81,27 @@ def test_the_overhead_is_added_once_for_each_message_one_after_the_other(operati
     assert later - without == pytest.approx(50 * messages, abs=0.01)
 
 
+def test_a_nic_that_npus_share_is_busy_with_all_that_they_send_and_never_longer_than_it_takes(tmp_path: Path) -> None:
+    """Two NPUs have half of 400 Gb/s each, which is most of the time that 64 MiB take."""
+    file = tmp_path / "network.yaml"
+    shared = LEAVES.replace("hosts_per_leaf: 4", "hosts_per_leaf: 2").replace("uplink: {rate: 100Gbps}", "uplink: {}")
+    shared = shared.replace("  scale_up:", "  nics_per_node: 1\n  shared_nics: pcie\n  scale_up:")
+    file.write_text(shared, encoding="utf-8")
+    words = ("--servers", "4xhgx-h100", "--gpus", "2", "--network", str(file), "--set", "NCCL_ALGO=Ring")
+    (row,) = printed("all_reduce", *words, "-b", "64M", "-e", "64M")
+    assert row["binds"] == "NIC"
+    assert 0.5 < row["share"] <= 1
+
+
 def test_inside_a_server_no_overhead_is_added() -> None:
     words = ("all_reduce", "--servers", "1xhgx-h100", "--gpus", "2")
     assert times([*words, "--set", "host-overhead=50"]) == times(words)
+
+
+def test_a_version_that_is_asked_for_goes_before_the_logs(tmp_path: Path) -> None:
+    log = log_of(tmp_path, {8: 10.0})
+    assert printed("compare", log, *TWO)["version"] == "2.26"
+    assert printed("compare", log, *TWO, "--nccl-version", "2.18")["version"] == "2.18"
 
 
 def test_a_comparison_says_ratios_errors_and_from_where_on_they_part(tmp_path: Path) -> None:
