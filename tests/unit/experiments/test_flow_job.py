@@ -157,6 +157,13 @@ def test_what_is_generated_is_read(kind: str, written_as: str, tmp_path: Path) -
     assert again.read_bytes() == file.read_bytes()
 
 
+def test_npus_that_are_on_a_quarter_of_the_time_bring_a_quarter_of_the_load(tmp_path: Path) -> None:
+    words = "--npus 16 --sizes 1KB --rate 100Gbps --on 10us --off 30us --duration 4ms"
+    command = ["generate", "flows", "on-off", *words.split(), "-o", str(tmp_path / "flows"), "--json"]
+    done = CliRunner().invoke(cli, command)
+    assert json.loads(done.output)["load"] == pytest.approx(0.25, rel=0.1)
+
+
 def test_generate_says_what_it_wrote_and_at_which_load(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["generate", "flows", "poisson", *POISSON.split(), "-o", str(tmp_path / "flows")])
     assert done.output.startswith(f"written to {tmp_path / 'flows'}: ")

@@ -61,6 +61,17 @@ def test_packets_are_whole_segments_and_messages_inside_a_host_make_none() -> No
     assert (shared.forecast.packets, shared.forecast.connections) == (2 * 8 * 4, 8)
 
 
+def test_a_message_in_parts_opens_a_queue_pair_for_each_of_them() -> None:
+    # 12 pairs with two messages each: in turns they use two of 8 queue pairs, in parts all.
+    topology = small_network().topology.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    found = {}
+    for use in ("turns", "split"):
+        transport = {"kind": "roce", "queue_pairs_per_pair": 8, "queue_pair_use": use}
+        network = parse_network({"topology": {"kind": "single-switch", **topology}, "transport": transport})
+        found[use] = validate(parse_workload(ALL_TO_ALL), small_system(), network).forecast.queue_pairs
+    assert found == {"turns": 12 * 2, "split": 12 * 8}
+
+
 def test_what_joins_a_pair_is_named_as_its_transport_names_it() -> None:
     inputs = Path(__file__).resolve().parents[3] / "inputs"
     texts = {}
