@@ -17,7 +17,9 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Layer, Pass, Workload
 from astra_ns3.network.api import EndpointModel
-from astra_ns3.network.records import RunRecords
+from astra_ns3.network.records import Label, RunRecords
+from astra_ns3.playing.player.account import Account
+from astra_ns3.playing.programs.operations import Compute
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.loops.loop_kinds import LAYER_POLICIES, TEXT_LOOPS
 
@@ -175,6 +177,18 @@ def test_progress_does_not_go_back_when_a_forward_pass_is_done_again() -> None:
     driver.run()
     assert seen == sorted(seen)
     assert len(seen) > 20
+
+
+def test_the_next_micro_batch_goes_on_from_the_one_before() -> None:
+    """A forward pass behind a backward pass is done again for the same micro-batch alone."""
+    account = Account(0, layers=2)
+    steps = [("forward", 0), ("input", 0), ("forward", 0), ("forward", 1)]
+    reached = []
+    for time_ps, (part, micro_batch) in enumerate(steps):
+        account.hold(Compute(Label(0, 1, part, micro_batch), 1), time_ps)
+        reached.append(account.position(lambda label: steps.index((label.part, label.micro_batch or 0)), time_ps)[1])
+        account.release(time_ps + 1)
+    assert reached == [0, 1, 1, 3]
 
 
 @pytest.mark.parametrize(
