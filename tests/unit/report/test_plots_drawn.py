@@ -19,6 +19,7 @@ from support.recorded_tables import (
     PARTS,
     US,
     full_folder,
+    write_accounts,
     write_messages,
     write_pairs,
     write_ports,
@@ -250,6 +251,15 @@ def test_the_shares_of_an_account_add_up_to_all_of_the_time(folder: Path) -> Non
     legend = {text.get_text() for text in figure.legends[0].get_texts()}
     told = ("turn", "switch_queue", "propagation", "pacing", "nic_paused", "serialisation")
     assert legend == {WORDS[f"{part}_ps"] for part in told}  # the words of explain
+
+
+def test_the_slowest_messages_are_found_wherever_in_a_long_table_they_stand(copy: Path) -> None:
+    quick, slow = (0, 0, {"serialisation_ps": US}), (0, 0, {"pacing_ps": 9 * US})
+    write_accounts(copy, [quick] * 70_000 + [slow] * 800)  # more than are read at a time
+    drawn = bars(picture(copy, "accounts"))
+    slowest = drawn[np.isclose(drawn[:, 1] + drawn[:, 3] / 2, 1)]
+    assert sorted(slowest[:, 2]) == pytest.approx([0, 100])
+    assert "9 us" in words_of(picture(copy, "accounts"))
 
 
 def test_every_part_of_an_account_has_a_look_of_its_own() -> None:

@@ -399,6 +399,14 @@ def test_keys_that_differ_from_their_default_are_marked_and_no_others() -> None:
     assert {key.changed for key in parts["workload"]} == {(None,)}
 
 
+def test_an_option_whose_default_is_nothing_is_marked_with_each_of_its_keys() -> None:
+    run = played(compute_slowdown={"stragglers": [{"factor": 2}]})
+    keys = configuration([Shown(run, "run", 0)], usual_options())["options"]
+    given = [key for key in keys if key.name.startswith("compute_slowdown.")]
+    assert given
+    assert all(key.changed == (True,) for key in given)
+
+
 def test_a_stopped_run_and_its_warnings_are_on_top() -> None:
     with pytest.raises(Interrupted) as caught:
         played(backend=InterruptedBackend(NPUS), passes=2)

@@ -118,6 +118,13 @@ def test_over_tcp_a_turn_is_round_trips_and_waiting_in_the_nic_is_not_offered() 
     assert what_ifs({}, {"turn_ps": 50, "propagation_ps": 50}, 50, Lines(0, own_part=True), 100) == ()
 
 
+def test_faster_lines_take_queues_out_of_a_round_trip_but_leave_the_way_to_and_fro() -> None:
+    """A round trip has a queue of 20 ps and two ways of 20: of TCP's 60 ps a third goes, besides the queue itself."""
+    parts = {"transport_ps": 60, "switch_queue_ps": 20, "propagation_ps": 20}
+    found = what_ifs({}, parts, 0, Lines(0, own_part=True), 100)
+    assert {each.change: each.time_ps for each in found}[LINES] == (20 + 20) // 2
+
+
 def test_only_other_collectives_are_others() -> None:
     """NPU 0's first message waits 30 ps beside one of its collective and one three times as large of another."""
     messages = {
