@@ -152,6 +152,14 @@ def test_flexible_themis_cuts_a_chunk_that_evens_out_the_loads() -> None:
     assert policy(_chunk(left=5)).bytes <= 5
 
 
+def test_flexible_themis_counts_a_smaller_chunk_with_its_own_bytes() -> None:
+    # Half a chunk and one: of the loads that two have, three quarters.
+    policy = route_policy("themisFlex", EQUAL, OURS)
+    plain = [policy(_chunk(bytes=size)) for size in (MIB // 2, MIB)]
+    assert plain == [Route((0, 1, 2), MIB // 2, mirrored=True), Route((0, 1, 2), MIB, mirrored=True)]
+    assert policy(_chunk()) == Route((2, 1, 0), 3 * MIB // 2 * 63 // 64, mirrored=True)
+
+
 def test_an_all_gather_without_loads_runs_down_or_in_the_preset_up() -> None:
     assert route_policy("themis", EQUAL, OURS)(_chunk(AG)).dimensions == (2, 1, 0)
     assert route_policy("themis", EQUAL, PRESETS["astra-sim-1.0"])(_chunk(AG)).dimensions == (0, 1, 2)
