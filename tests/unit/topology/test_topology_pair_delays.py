@@ -73,6 +73,15 @@ def test_of_ways_that_are_equally_short_the_quickest_counts() -> None:
     assert [between_ps(found, *pair) for pair in ((0, 1), (0, 3), (2, 3))] == [1000, 2900, 9000]
 
 
+@pytest.mark.parametrize("slow", [2, 3])
+def test_of_a_hosts_equally_cheap_ports_the_quickest_counts(slow: int) -> None:
+    """Both hosts are on both switches; the links of one are slower."""
+    ends = [(host, switch, 500 if switch == slow else 100) for host in (0, 1) for switch in (2, 3)]
+    graph = Graph(2, 2, tuple(Link(a, b, 10**11, delay) for a, b, delay in ends), (0, 1), (10**6,) * 2)
+    check(graph)
+    assert between_ps(pair_delays(graph, (0, 1)), 0, 1) == 200
+
+
 def test_hosts_that_are_alike_share_a_row() -> None:
     graph = build_graph(network({"kind": "fat-tree", "k": 8, "link": LINK, "switch": SWITCH}).topology)
     assert pair_delays(graph, graph.npu_host).delays_ps.shape == (32, 32)  # 128 hosts on 32 edge switches
