@@ -218,7 +218,7 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
     from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
 
     found = machine_of(**machine)
-    _warn(found.table.warnings)
+    _warn(found.warnings)
     rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed)
     choices = what_if(found, name, [row for row in rows if row.size_bytes], seed) if others else []
     if as_json:
@@ -257,7 +257,7 @@ def _measure_pairs(
         check_pairs_file(output)
         check_free(output, overwrite=overwrite)
     found = machine_of(**machine)
-    _warn(found.table.warnings)
+    _warn(found.warnings)
     pairs = measure_pairs(found, name, size, seed)
     if output:
         with folder_for(output):

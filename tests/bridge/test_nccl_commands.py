@@ -178,6 +178,18 @@ def test_the_tuner_s_ring_is_slower_than_nvls_trees_on_ten_servers_at_4_gib() ->
     assert "# the tuner's choice was the fastest for 0 of 1 sizes" in text
 
 
+@pytest.mark.parametrize(
+    ("server", "said"), [("hgx-h100", []), ("hgx-a100", ["NVLinks carry 3,000", "NICs carry 400"])]
+)
+def test_lines_of_a_file_that_are_not_the_server_s_are_told(server: str, said: list[str], tmp_path: Path) -> None:
+    (tmp_path / "leaves.yaml").write_text(LEAVES, encoding="utf-8")
+    words = ("sendrecv", "--servers", f"4x{server}", "--gpus", "2", "-n", str(tmp_path / "leaves.yaml"), "-e", "8")
+    lines = run_command("nccl", *words).stderr.splitlines()
+    assert len(lines) == len(said)
+    for line, part in zip(lines, said, strict=True):
+        assert line.startswith(f"astra-ns3: warning: -n: the network file's {part} Gb/s, those of server '{server}' ")
+
+
 def test_a_link_that_hashes_collide_on_is_what_binds(tmp_path: Path) -> None:
     """Of 8 rings that leave a leaf by 4 spines the hash puts more on one; on one wide spine all is even."""
     network = tmp_path / "leaves.yaml"

@@ -60,7 +60,7 @@ def check_operation(log: Log) -> None:
 
 def warnings_of(*measured: tuple[Log, Machine]) -> tuple[str, ...]:
     """Return what to warn of in logs and in NCCL's settings, each once."""
-    words = (words for log, machine in measured for words in (*log.warnings, *machine.table.warnings))
+    words = (words for log, machine in measured for words in (*log.warnings, *machine.warnings))
     return tuple(dict.fromkeys(words))
 
 

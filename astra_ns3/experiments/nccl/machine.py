@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,14 +15,18 @@ from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.errors import failing, refuse
 from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import has_sockets, place_of
+from astra_ns3.experiments.nccl.servers_of_network import Place, has_sockets, place_of
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
+from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.fitting import parse_fit
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
 
 USUAL_VERSION = "2.30"
+_BITS_PER_GBIT, _GBPS_OF_GBYTES = 1e9, 8
+_NEAR = 1.05
+"""How far a network's lines may be from the server's; an NVLink's headers are within."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,13 @@ class Machine:
     network: AnyNetwork
     keys: Mapping[str, Json]
     backend: str
+    unlike: tuple[str, ...] = ()
+    """What the network has otherwise than the server, each one line."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is asked for and isn't done, and what of the network isn't as the server has it."""
+        return *self.table.warnings, *self.unlike
 
     @cached_property
     def table(self) -> NcclConfig:
@@ -94,8 +105,25 @@ def machine_of(
     )
     refuse(found.npus == 1, "one GPU alone has nobody to send to; expected at least two")
     words = f"{count} x {server.name}" + ("" if gpus is None else f" ({used} GPUs each)")
-    machine = Machine(words, server, count, used, found, keys, backend)
+    unlike = () if network is None else tuple(_unlike(server, place, count))
+    machine = Machine(words, server, count, used, found, keys, backend, unlike)
     return machine.with_keys({})
+
+
+def _unlike(server: Server, place: Place, servers: int) -> Iterator[str]:
+    """Yield a warning for lines of a network that are far from the server's; an NVLink may be as NCCL counts it."""
+    nvlink, sheet = nvlink_gbytes_per_s(server) * _GBPS_OF_GBYTES, server.nvlink_gbytes_per_s * _GBPS_OF_GBYTES
+    nic = sum(each.gbits_per_s for each in server.nics) / len(server.nics) if server.nics else 0.0
+    of_file = place.outwards_bps * place.npus / place.nics / _BITS_PER_GBIT
+    for name, found, least, most in (
+        ("NVLinks carry", place.inside_bps / _BITS_PER_GBIT if place.npus > 1 else 0.0, nvlink, sheet),
+        ("NICs carry", of_file if servers > 1 else 0.0, nic, nic),
+    ):
+        if found and least and not least / _NEAR <= found <= max(least, most) * _NEAR:
+            yield (
+                f"-n: the network file's {name} {found:,.0f} Gb/s, those of server '{server.name}' {least:,.0f} Gb/s: "
+                "NCCL chooses for the server, and bytes take the lines of the file"
+            )
 
 
 def _changed(changes: Sequence[str]) -> dict[str, Json]:
