@@ -70,7 +70,7 @@ def explain(
     whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
     hops = _hops(run, messages, rows)
     communications = _communications(segments, tables, names) if tables is not None else ()
-    kinds = _by_kind(segments)
+    kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
     parts = sum((Counter(each.parts) for each in communications), _parts_of_signals(segments, messages))
     return Explanation(
@@ -82,11 +82,7 @@ def explain(
         dict(kinds.most_common()),
         communications,
         _by_protocol(segments),
-        _with_caveats(
-            run,
-            segments,
-            what_ifs(kinds, parts, waited_for_others(segments, messages), Lines.of(metadata, whole=whole), time_ps),
-        ),
+        _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, Lines.of(metadata, whole=whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, hops, segments, names, top),
