@@ -12,7 +12,7 @@ import click
 
 from astra_ns3.cli.completion import PICTURES, files, words
 from astra_ns3.cli.help import Command, CommandGroup, help_alone
-from astra_ns3.cli.output import folder_for, log_warnings, show, show_logs
+from astra_ns3.cli.output import folder_for, log_warnings, show, show_logs, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import InputError, ends_in, refuse, wrong
 from astra_ns3.nccl.servers import SERVERS, parse_servers
@@ -219,7 +219,7 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
 
     found = machine_of(**machine)
     _warn(found.warnings)
-    rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed)
+    rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed, tell)
     choices = what_if(found, name, [row for row in rows if row.size_bytes], seed) if others else []
     if as_json:
         more = iter(choices_document(choices))

@@ -276,3 +276,13 @@ def test_only_collectives_that_the_tuner_chooses_for_have_what_if() -> None:
     assert having == {"all_reduce", "all_gather", "reduce_scatter"}
     with pytest.raises(InputError, match="--what-if: NCCL makes alltoall of messages"):
         what_if(machine_of("2xhgx-h100", 1), "alltoall", [])
+
+
+def test_what_takes_long_is_told_before_it_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_of("2xhgx-h100", 1, None, "2.26", ("NCCL_ALGO=Ring", "NCCL_PROTO=LL"))
+    told: list[str] = []
+    machine.bench("all_reduce", [KIB], tell=told.append)
+    assert told == []
+    monkeypatch.setattr("astra_ns3.experiments.nccl.bench._LONG_S", 0)
+    machine.bench("all_reduce", [KIB], tell=told.append)
+    assert told == ["4 messages are played, in some 0 s"]  # two steps of two ranks

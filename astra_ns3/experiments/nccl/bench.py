@@ -8,6 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.nccl import NcclConfig
@@ -16,12 +17,14 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
+from astra_ns3.experiments.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, place_of, with_queue_pairs, with_servers
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import BYTES_PER_US
 from astra_ns3.nccl.logs import bus_factor
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.backend_makers import create_backend
+from astra_ns3.network.backends import Abilities, abilities_of
 from astra_ns3.network.floor.carried import CarriedBytes
 from astra_ns3.network.floor.floor import floor_of
 from astra_ns3.network.instance import pack_instance
@@ -54,6 +57,8 @@ _TAKEN = 0.5
 """Of the time: where a resource needs more, a link that hashes collide on among them, a slow host isn't told."""
 _AROUND = 1.1
 """What a link has carried counts headers and acknowledgements, other lines count data: it must be so much busier."""
+_LONG_S = 20
+"""What takes at least so long is told before it is played."""
 _PARTED = ("all_gather", "reduce_scatter", "alltoall")
 _LINE_BYTES, _ELEMENT_BYTES = 16, 4
 """What nccl-tests rounds a rank's part down to (src/all_gather.cu), and a float."""
@@ -114,10 +119,20 @@ class Case:
 
 
 def bench(
-    operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, *, backend: str, seed: int
+    operation: str,
+    cases: Sequence[Case],
+    network: AnyNetwork,
+    table: NcclConfig,
+    *,
+    backend: str,
+    seed: int,
+    tell: Tell = silent,
 ) -> list[BenchRow]:
-    """Play each case on its NPUs, one after the other; one without bytes takes no time. Raises InputError."""
-    played = iter(_rows(operation, [case for case in cases if case.size_bytes], network, table, backend, seed))
+    """Play each case on its NPUs, one after the other; one without bytes takes no time. Raises InputError.
+
+    ``tell`` hears beforehand how much there is to play, if it takes long.
+    """
+    played = iter(_rows(operation, [case for case in cases if case.size_bytes], network, table, backend, seed, tell))
     return [next(played) if case.size_bytes else BenchRow(0, 0.0, 0.0, "-", "-", 0, "-", 0.0) for case in cases]
 
 
@@ -129,7 +144,7 @@ def rounded(operation: str, size: int, ranks: int) -> int:
 
 
 def _rows(
-    operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, backend: str, seed: int
+    operation: str, cases: Sequence[Case], network: AnyNetwork, table: NcclConfig, backend: str, seed: int, tell: Tell
 ) -> list[BenchRow]:
     if not cases:
         return []
@@ -138,6 +153,7 @@ def _rows(
     native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
     try:
         played = _Played(native, plan, system, operation, cases)
+        played.foretell(abilities_of(backend), tell)
         played.run()
         return list(played.rows(network))
     finally:
@@ -200,6 +216,15 @@ class _Played:
         self.times_ps: list[int] = []
         self._carried: list[CarriedBytes] = []
         self._links: list[tuple[str, float]] = []
+
+    def foretell(self, backend: Abilities, tell: Tell) -> None:
+        """Tell how many messages there are, and about how long a core plays them, if that is long."""
+        phases = (phase for plays in self._plays for _, phases in plays for phase in phases)
+        messages = sum(phase.schedule.messages for phase in phases)
+        seconds = messages * (SECONDS_PER_CHANNEL_MESSAGE + backend.costs.seconds_per_message)
+        if seconds >= _LONG_S:
+            more = ", and longer for their packets" if backend.packets else ""
+            tell(f"{messages:,} messages are played, in some {seconds:,.0f} s{more}")
 
     def run(self) -> None:
         """Play all cases. Raises SimulationStalled if one doesn't end."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json
@@ -65,13 +66,13 @@ class Machine:
         _ = found.table
         return found
 
-    def bench(self, operation: str, sizes: Sequence[int], seed: int = 1) -> list[BenchRow]:
-        """Measure an operation at each size."""
-        return self.bench_cases(operation, [Case(size) for size in sizes], seed)
+    def bench(self, operation: str, sizes: Sequence[int], seed: int = 1, tell: Tell = silent) -> list[BenchRow]:
+        """Measure an operation at each size; ``tell`` hears beforehand what takes long."""
+        return self.bench_cases(operation, [Case(size) for size in sizes], seed, tell)
 
-    def bench_cases(self, operation: str, cases: Sequence[Case], seed: int = 1) -> list[BenchRow]:
+    def bench_cases(self, operation: str, cases: Sequence[Case], seed: int = 1, tell: Tell = silent) -> list[BenchRow]:
         """Measure an operation in each case."""
-        return bench(operation, cases, self.network, self.table, backend=self.backend, seed=seed)
+        return bench(operation, cases, self.network, self.table, backend=self.backend, seed=seed, tell=tell)
 
 
 def machine_of(
