@@ -220,7 +220,7 @@ class _Played:
     def foretell(self, backend: Abilities, tell: Tell) -> None:
         """Tell how many messages there are, and about how long a core plays them, if that is long."""
         phases = (phase for plays in self._plays for _, phases in plays for phase in phases)
-        messages = sum(phase.schedule.messages for phase in phases)
+        messages = sum(phase.schedule.messages for phase in phases if phase.schedule is not None)
         seconds = messages * (SECONDS_PER_CHANNEL_MESSAGE + backend.costs.seconds_per_message)
         if seconds >= _LONG_S:
             more = ", and longer for their packets" if backend.packets else ""
