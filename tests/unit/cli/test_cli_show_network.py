@@ -105,7 +105,13 @@ def test_the_round_trip_of_roce_has_its_own_sizes() -> None:
     assert counts["round_trip_ps"] == 2 * line + 4 * topology.link.delay_ps
 
 
-@pytest.mark.parametrize("path", sorted(NETWORKS.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "roce-nvswitch-clos-16384"), id=path.stem)
+        for path in sorted(NETWORKS.glob("*.yaml"))
+    ],
+)
 def test_every_network_of_ours_is_drawn(path: Path) -> None:
     result = _show(str(path), "-o", "picture.svg")
     assert result.exception is None, result.exception

@@ -55,13 +55,19 @@ def test_each_network_is_built_without_a_warning(path: Path) -> None:
     assert len(plan.graph.npu_host) == network.npus
 
 
+LARGE = ("roce-nvswitch-clos-16384",)
+"""Built by the test above; more of it takes half a minute."""
+
 RINGS = SystemConfig.model_validate(
     {f"{kind}-implementation": "oneRing" for kind in ("all-reduce", "all-gather", "reduce-scatter")}
     | {"all-to-all-implementation": "oneDirect", "scheduling-policy": "LIFO", "preferred-dataset-splits": 1}
 )
 
 
-@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in LARGE), id=path.name) for path in NETWORKS],
+)
 def test_each_network_whose_topology_formulas_know_is_played_by_them(path: Path) -> None:
     options = Options(backend="analytical")
     if isinstance(read_network(path).topology, Mesh):
