@@ -82,9 +82,9 @@ def test_the_main_job_runs_on_each_file(name: str, tmp_path: Path) -> None:
 
 
 def pairs() -> list[Any]:
-    """Each network on each transport; TCP on more than a hundred NPUs takes a minute."""
+    """Each network on each transport; what takes a minute twice is slow: the test above plays each file once."""
     return [
-        pytest.param(name, transport, marks=[pytest.mark.slow] * (transport == "tcp" and name in LARGE))
+        pytest.param(name, transport, marks=[pytest.mark.slow] * (name in LARGE))
         for name in (*FILES, "file")
         for transport in TRANSPORTS
     ]

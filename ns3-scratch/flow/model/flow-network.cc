@@ -196,7 +196,7 @@ FlowNetwork::ChangeRate(uint32_t number, double rate, int64_t nowPs)
         const double line = m_answers[bottleneck].line;
         if (line <= 0.0 || rate < LEAST_SHARE * line)
         {
-            rate = 0.0; // acknowledgements have the whole line, or it is down, but for what rounding leaves
+            rate = 0.0; // acknowledgements have all of the line, or it is down; rounding is left
         }
     }
     Settle(flow, nowPs);
