@@ -127,7 +127,7 @@ class NcclConfig(ConfigModel):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is asked for and isn't done, each one line."""
+        """Return a line for each setting that changes nothing."""
         version, variables, words = self.parsed_version, self.variables, list[str]()
         if not version.is_known:
             nearest = "{}.{}".format(*version.rules)

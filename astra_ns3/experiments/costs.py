@@ -1,4 +1,4 @@
-"""What the parts of a run cost in memory and CPU time: constants of the forecast, and of the refusal of what won't fit.
+"""The memory and CPU time of a run's parts: constants of the forecast, and of the refusal of runs that won't fit.
 
 Measured on one core of an x86-64 machine with Python 3.11. ``benchmarks/forecast.py`` runs whole cases and prints how
 far estimates and measurements are apart; ``tests/unit/experiments/test_results_capacity.py`` measures the bytes again.

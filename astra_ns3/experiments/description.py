@@ -34,7 +34,7 @@ class Description:
     npus_per_server: int | None = None
     """So many NPUs of the network in a row share a server; None: NCCL plays no collectives."""
     events: tuple[EventDocument, ...] = ()
-    """What happens in the network, if it is the first of several tenants."""
+    """The network's events; the first of several tenants has them, the others have none."""
 
 
 def describe(inputs: Inputs) -> Description:

@@ -1,4 +1,4 @@
-"""What programs lose on a model's device, put into the run's network and its slowdown."""
+"""The losses of programs on a model's device, put into the run's network and its slowdown."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class ExpectedRun:
 
     @property
     def channel_messages(self) -> int:
-        """Those that channels of a collective library send."""
+        """The number of messages that channels of a collective library send."""
         return sum(play.messages for play in self.plays if play.channel is not None)
 
     @property

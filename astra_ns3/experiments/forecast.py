@@ -44,10 +44,13 @@ class Forecast:
     packets: int | None
     """None: messages travel by formula."""
     connections: int | None
-    """Of TCP; None without packets."""
+    """TCP's; None without packets."""
     queue_pairs: int | None
-    """Of RoCE, as run.json counts them: between pairs of NPUs in each direction, of each channel, if all pairs send as
-    many messages, or one for each message with ``queue_pairs: per-message``. None without packets."""
+    """RoCE's, counted as run.json counts them; None without packets.
+
+    Each pair of NPUs has one in each direction, and for each channel, if all pairs send as many messages; with
+    ``queue_pairs: per-message`` each message has one.
+    """
     wall_seconds: float
     """On one core that has nothing else to do: CPU time of the whole program."""
     memory_bytes: int

@@ -82,7 +82,7 @@ class Inputs:
     backend: str = "ns3"
     """Name of the backend that plays it."""
     events: tuple[Event, ...] = ()
-    """What happens in the network, of the first of several tenants; the plan has the changes that it comes to."""
+    """The network's events; the first of several tenants has them. The plan has the changes that they cause."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
     """What :meth:`expected` has found, by passes."""
 

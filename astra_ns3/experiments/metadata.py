@@ -157,7 +157,7 @@ def options_document(request: RunRequest) -> RunDocument:
 
 
 def usual_options() -> RunDocument:
-    """What :func:`options_document` is of a run that was given its files and nothing else."""
+    """Return :func:`options_document` of a run that was given its files and nothing else."""
     return {**options_document(RunRequest(workload="", system="", network="")), "compute_slowdown": None}
 
 
@@ -190,7 +190,7 @@ def _totals(records: RunRecords) -> RunDocument:
 
 
 def _layers(records: RunRecords) -> list[ExposedDocument]:
-    """What each layer exposed, and the steps of the training loop, which belong to none; together all of it."""
+    """Return the exposed time of each layer, and of the training loop's steps, which have no layer; the sum is all."""
     rows: list[ExposedDocument] = [{"layer": layer.name, "exposed_ps": layer.exposed_ps} for layer in records.layers]
     steps_ps = records.groups.get(STEPS, 0)
     return [*rows, {"layer": STEPS, "exposed_ps": steps_ps}] if steps_ps else rows
@@ -220,7 +220,10 @@ def _groups(groups: Mapping[str, int]) -> list[ExposedDocument]:
 
 
 def _cost(played: Played, watch: Watch, cores: int) -> RunDocument:
-    """What the run took of the machine. Idle memory is the backend's word if it has one, else that at the start."""
+    """Return the time and memory that the run took.
+
+    Idle memory is what the backend says, or else the memory at the start.
+    """
     wall_seconds = watch.wall_seconds
     varying = {name: value for name, value in played.statistics.items() if _varies(name)}
     idle_bytes = int(varying.pop("idle_memory_bytes", played.start_bytes))

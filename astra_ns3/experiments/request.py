@@ -1,4 +1,4 @@
-"""What to run, checked before anything is read or built."""
+"""The request of a run, checked before anything is read or built."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class RunRequest(Options):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happens in the network while the run goes on."""
+        """The network's events during the run."""
         return ()
 
     @property

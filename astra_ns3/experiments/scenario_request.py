@@ -71,7 +71,7 @@ class ScenarioRequest(RunRequest):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happens in the network while the run goes on."""
+        """The network's events during the run."""
         file = self.scenario
         if not isinstance(file, ScenarioFile):
             return ()

@@ -14,7 +14,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.server import Server
 
 BYTES_PER_US = 1_000
-"""Of a GB/s (10**9 bytes)."""
+"""Bytes per microsecond in one GB/s (10**9 bytes)."""
 SWITCHES_INCLUDED_US = 1.5
 """NCCL's latencies between servers include a network of a switch or two; what is simulated is taken off."""
 

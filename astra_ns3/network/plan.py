@@ -124,7 +124,7 @@ AnyPlan = NetworkPlan | AnalyticalPlan
 
 
 Changes = Sequence[Change] | Callable[[Graph], Sequence[Change]]
-"""What changes in a network, or what tells it of the graph."""
+"""Changes of a network, or a function that gives them for its graph."""
 
 
 @overload

@@ -18,7 +18,7 @@ MOST_TIMES = 200
 _SHOWN_BEHIND = 0.15
 """Share of the time up to the last beginning or end that is shown behind it."""
 _FREE = "#D9D9D9"
-# Of a name of a part and what it becomes.
+# A label, of a part's name and its new state, is cut after so many letters.
 _LETTERS = 40
 
 

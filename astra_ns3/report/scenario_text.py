@@ -55,7 +55,7 @@ def numbers_text(numbers: Sequence[int]) -> str:
 
 
 def state_text(event: EventDocument) -> str:
-    """What a part becomes."""
+    """Return the new state of a part in words."""
     words: list[str] = []
     if "up" in event:
         words.append("up" if event["up"] else "down")

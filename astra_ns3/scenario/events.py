@@ -1,4 +1,4 @@
-"""What happens in a network while a scenario goes on: events by names of nodes, and the changes that they come to."""
+"""Events of a scenario, which name nodes of the network, and the changes of the network that they cause."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Tenant:
 
     @property
     def place(self) -> str:
-        """What messages about it begin with."""
+        """The words with which messages about the tenant begin."""
         return self.where or f"tenant '{self.name}'"
 
     def seed_in(self, seed: int) -> int:

@@ -38,7 +38,7 @@ _MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
 trees and send/recv."""
 _MANY_CHUNKS, _TOGETHER = 64, 4
-"""Of many chunks of a tree one signal tells of several: half as many messages, and times within 1%."""
+"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%."""
 _PER_MILLE = 1_000
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
 _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
@@ -141,7 +141,7 @@ class _GroupPlan:
         return [self._phase(kind, part, choice) for part in self._merged(list(self._parts(kind, bytes, choice)))]
 
     def allowed(self, kind: CollectiveKind) -> tuple[tuple[str, str], ...]:
-        """What NCCL's tuner may choose."""
+        """Return all that NCCL's tuner may choose."""
         return allowed_pairs(self._communicator, kind)
 
     def choice(self, kind: CollectiveKind, bytes: int) -> Choice:
@@ -287,7 +287,7 @@ class _GroupPlan:
 
     @cached_property
     def _distances(self) -> tuple[int, ...]:
-        """Of the peers of an all-to-all, in NCCL's order, where that is the same for all ranks; else none."""
+        """Distances to the peers of an all-to-all, in NCCL's order; empty if ranks have different orders."""
         who = self._communicator
         if not self._is_even or min(who.servers, who.gpus_per_server) > 1:
             return ()

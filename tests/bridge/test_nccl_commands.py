@@ -191,7 +191,7 @@ def test_lines_of_a_file_that_are_not_the_server_s_are_told(server: str, said: l
 
 
 def test_a_link_that_hashes_collide_on_is_what_binds(tmp_path: Path) -> None:
-    """Of 8 rings that leave a leaf by 4 spines the hash puts more on one; on one wide spine all is even."""
+    """The hash puts more of 8 rings on one of 4 spines than on another; one wide spine carries all evenly."""
     network = tmp_path / "leaves.yaml"
     found = []
     for spines, rate in ((4, "400Gbps"), (1, "3200Gbps")):

@@ -41,7 +41,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def studied(folder: Path, part: str, axis: str) -> dict[str, tuple[str, float]]:
-    """What NCCL chose, and the finish in us, by the value of an axis."""
+    """Return NCCL's choice and the finish in us for each value of an axis."""
     (folder / "study.yaml").write_text(STUDY + part, encoding="utf-8")
     finished = run_command("study", str(folder / "study.yaml"), "-o", str(folder / "study"))
     assert finished.returncode == 0, finished.stderr

@@ -1,4 +1,4 @@
-"""What explain says of NCCL's choices: each is played, and the fastest is named."""
+"""``explain --choices`` plays each of NCCL's choices and names the fastest."""
 
 from __future__ import annotations
 

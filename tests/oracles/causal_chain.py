@@ -356,7 +356,7 @@ class CausalChain:
     # In channels of NCCL.
 
     def _doing(self, number: int) -> Doing:
-        """What a kernel did with a message."""
+        """How a kernel handled a message."""
         part = self.messages[number].for_part
         if part not in self._doings:
             began_ps = self.phases[self.of_part[part]].start_ps

@@ -1,4 +1,4 @@
-"""What kernels of NCCL's channels did, played message by message in order of time by the words of docs/nccl.md.
+"""An oracle of the kernels of NCCL's channels: plays message by message in order of time, by the rules of docs/nccl.md.
 
 It reads what docs/results.md says of channels.parquet and channel_rows.parquet, and imports nothing of the program.
 """
@@ -17,7 +17,7 @@ PS_PER_US = 1_000_000
 
 @dataclass
 class Doing:
-    """What a kernel did with a message; times in ps. ``lane``, ``step``: of its schedule; ``idle``: it came to an idle
+    """How a kernel handled a message; times in ps. ``lane``, ``step``: of its schedule; ``idle``: it came to an idle
     kernel; ``signal``: it carries no data."""
 
     lane: int
@@ -60,7 +60,7 @@ class ChannelKernels:
         return cost is not None and self._row(cost, message)[2] == 0
 
     def latency_ps(self, message: Any) -> int:
-        """What passes after copying."""
+        """The latency that passes after copying."""
         cost = self.costs[message.collective, message.chunk]
         return cost["near_ps" if self.near(message.source, message.destination) else "far_ps"]
 
@@ -86,7 +86,7 @@ class ChannelKernels:
         return may_be[0] if may_be else 1
 
     def play(self, began_ps: int, messages: Sequence[tuple[int, Any]]) -> dict[int, Doing]:
-        """What a kernel did with the numbered ``messages`` that came to one part, which began at a time."""
+        """Return how a kernel handled the numbered ``messages`` of one part, which began at a time."""
         found: dict[int, Doing] = {}
         steps: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # of each lane: not handled
         by_number = dict(messages)

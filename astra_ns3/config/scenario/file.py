@@ -40,7 +40,7 @@ from astra_ns3.frozen import dataclass
 
 FilePath = str | os.PathLike[str]
 TARGETS = ("link", "switch", "npu", "nic")
-"""What an event is of: one of these keys."""
+"""Keys that name the target of an event; an event has one of them."""
 DRAWN = ("random", "fragmented")
 """Placements that a seed decides."""
 MOST_EVENTS = 100_000
@@ -112,7 +112,7 @@ class JobConfig(ConfigModel):
 
 
 class EventConfig(ConfigModel):
-    """What happens to a link, a switch, an NPU or its NIC, from a time on, for a while or again and again."""
+    """A change of a link, a switch, an NPU or its NIC, from a time on: for ever, for a while, or periodically."""
 
     at_ps: TimePs = Field(alias="at")
     for_ps: PositiveTimePs | None = Field(alias="for", default=None)

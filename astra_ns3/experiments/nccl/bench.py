@@ -52,16 +52,16 @@ OPERATIONS: Mapping[str, CollectiveKind] = MappingProxyType(
 """nccl-tests' operations by their names."""
 _BITS_PER_US = 8e6  # of a byte in a us
 _BINDS = 0.1
-"""What needs at least this share of the time alone is told; where nothing does, latency binds."""
+"""A resource that alone needs at least this share of the time is named. If no resource does, latency binds."""
 _TAKEN = 0.5
-"""Of the time: where a resource needs more, a link that hashes collide on among them, a slow host isn't told."""
+"""A fit of a host's overhead leaves out rows of which a resource needs a larger share of the time than this."""
 _AROUND = 1.1
-"""What a link has carried counts headers and acknowledgements, other lines count data: it must be so much busier."""
+"""A link as routed is named if it needs so many times as long as other lines: its counter includes headers."""
 _LONG_S = 20
-"""What takes at least so long is told before it is played."""
+"""A measurement that takes at least so long is announced."""
 _PARTED = ("all_gather", "reduce_scatter", "alltoall")
 _LINE_BYTES, _ELEMENT_BYTES = 16, 4
-"""What nccl-tests rounds a rank's part down to (src/all_gather.cu), and a float."""
+"""nccl-tests rounds a rank's part down to lines (src/all_gather.cu), other sizes to floats."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class BenchRow:
 
     @property
     def binds_text(self) -> str:
-        """What binds, with its share."""
+        """The resource that binds, with its share of the time."""
         return f"{self.binds} ({self.share:.0%} of the time)" if self.share >= _BINDS else self.binds
 
 

@@ -64,7 +64,7 @@ class Played:
 
     @property
     def variables(self) -> str:
-        """What makes NCCL choose the fastest; empty if it does."""
+        """The variables that make NCCL choose the fastest; empty if NCCL chooses it already."""
         best = None if self.found is None else self.found.faster
         if self.found is None or best is None:
             return ""
@@ -158,7 +158,7 @@ class _Machine:
         metadata = run.metadata
         npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
         groups = [tuple(npus[npu] for npu in group) for group in one.groups]
-        # Of an all-gather nccl-tests count what each has after it.
+        # nccl-tests count for an all-gather what each rank has after it.
         size = one.bytes * (len(groups[0]) if one.kind is CollectiveKind.ALL_GATHER else 1)
         self._one, self._network, self._seed = one, network, int(metadata["seed"])
         self._case = Case(size, groups[0], tuple(groups[1:]))

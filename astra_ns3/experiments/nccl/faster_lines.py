@@ -1,4 +1,4 @@
-"""What NCCL would choose for the collectives of a run's chain, were the network's lines twice as fast: plans alone."""
+"""Plans the collectives of a run's chain again for lines twice as fast, and names NCCL's new choices."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _words(changes: list[str]) -> tuple[str, ...]:
 
 
 def _anew(run: Records, network: AnyNetwork, one: Played) -> str:
-    """What NCCL would choose in place of what it chose; empty if that is the same."""
+    """Return the sentence that names NCCL's new choice and its old one; empty if they are the same."""
     now, then = (_choice(run, network, one, speed) for speed in (1, _SPEED))
     if now == then:
         return ""

@@ -42,11 +42,11 @@ class Machine:
     keys: Mapping[str, Json]
     backend: str
     unlike: tuple[str, ...] = ()
-    """What the network has otherwise than the server, each one line."""
+    """A line for each rate in which the network differs from the server."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is asked for and isn't done, and what of the network isn't as the server has it."""
+        """Settings that change nothing, and rates in which the network differs from the server."""
         return *self.table.warnings, *self.unlike
 
     @cached_property

@@ -35,7 +35,7 @@ from astra_ns3.report.explanation.parts import (
 from astra_ns3.report.explanation.run_tables import Tables
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
-# What it is to who waits for a free slot, what passed at the NPU that has it.
+# A sender that waits for a free slot waits for these parts at the receiver.
 _OF_SLOTS = {LATENCY: SLOT_LATENCY, COPYING: SLOT_COPYING, BUSY: SLOT_COPYING}
 _KINDS = {"compute": COMPUTE, "work": WORK, "step": STEP}
 

@@ -1,7 +1,7 @@
-"""What kernels of NCCL's channels did with the messages that came to an NPU, worked out from the tables of a run.
+"""Plays the kernels of NCCL's channels again, from the tables of a run.
 
-Nobody records a kernel. But what it does follows from when messages came, from the channel's costs and from the steps
-of its schedule, which are recorded: docs/nccl.md says by which rules. So each part of an NPU is played again here.
+A run doesn't record its kernels. A kernel's work follows from recorded tables: the arrivals of messages, the
+channel's costs and the steps of its schedule. docs/nccl.md has the rules.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Channels:
         return self._costs[unpack_instance(instance)[:2]]["start_ps"]
 
     def handled_at(self, instance: int, npu: int, began_ps: int, received: Numbers, time_ps: int) -> Sequence[Handled]:
-        """What a part had handled then, of what it ``received``, the rows of its messages; it ``began_ps``."""
+        """Return the messages, of the rows ``received``, that a part that began at ``began_ps`` had handled by then."""
         if (instance, npu) not in self._parts:
             self._parts[instance, npu] = self._played(instance, npu, began_ps, received)
         return self._parts[instance, npu].get(time_ps, ())
@@ -166,7 +166,7 @@ def _data_bytes(costs: Mapping[str, int], first: Numbers, count: Numbers, wire: 
 
 
 def _handled(arrivals: Sequence[Arrival], began_ps: int) -> list[Handled]:
-    """What happened in a lane to what came, in the order of its steps; the part began at ``began_ps``."""
+    """Yield how a lane handled its messages, in the order of its steps; the part began at ``began_ps``."""
     found: list[Handled] = []
     turn: Handled | None = None  # what was handled last of the steps before, and so when this one began
     last: Handled | None = None  # what was copied last of the steps before

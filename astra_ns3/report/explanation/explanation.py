@@ -37,7 +37,7 @@ class Communication:
 
 @dataclass(frozen=True)
 class ChannelTime:
-    """What NCCL's channels with a ``protocol`` have of the critical path: of a ``kind`` of :data:`KINDS`."""
+    """The time on the critical path that NCCL's channels with a ``protocol`` spend on a ``kind`` of :data:`KINDS`."""
 
     kind: str
     protocol: str
@@ -188,7 +188,7 @@ def _path(found: Explanation) -> str:
 
 
 def _kinds(found: Explanation) -> list[tuple[str, int]]:
-    """What the links of the chain that are no messages are called, and their time, the most first; by protocol."""
+    """Return names and times of the chain's links that are no messages, by protocol; the longest first."""
     by_protocol = {each.kind for each in found.channels}
     rows = [(f"{KINDS[each.kind]} ({each.protocol})", each.time_ps) for each in found.channels]
     rows += [(KINDS[kind], ps) for kind, ps in found.kinds.items() if ps and kind not in by_protocol]

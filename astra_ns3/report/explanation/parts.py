@@ -27,7 +27,7 @@ KERNEL, LATENCY, COPYING, BUSY, SIGNAL, SLOT_LATENCY, SLOT_COPYING = (
     "slot_latency",
     "slot_copying",
 )
-"""What passes in a channel of NCCL; :data:`CHANNEL` is all of it, where no table tells more."""
+"""Parts of the time in a channel of NCCL. :data:`CHANNEL` is the sum, for runs without the tables of channels."""
 
 
 @dataclass(frozen=True)

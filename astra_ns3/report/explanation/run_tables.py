@@ -278,7 +278,7 @@ class Tables:
         ]
 
     def handled_in_channel(self, instance: int, npu: int, time_ps: int) -> Sequence[Handled]:
-        """What a channel's kernel on an NPU had handled then; nothing where no table tells."""
+        """Return what a channel's kernel on an NPU had handled by then; nothing without the tables of channels."""
         phase = self.phase(instance, npu)
         if phase < 0 or not self.channels.tell(instance):
             return ()
