@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fuzz.fuzzer import Fuzzer
 
 CASES = 150
-MODEL_CASES = 40
+CASES_OF_A_KIND = 40
 SECONDS = 30
 SEED = 1
 
@@ -20,17 +22,10 @@ def test_mutated_inputs_end_with_a_documented_status_and_one_line(tmp_path: Path
     assert fuzzer.statuses[2] > 0
 
 
-def test_mutated_models_end_with_a_documented_status_and_one_line(tmp_path: Path) -> None:
-    fuzzer = Fuzzer(tmp_path, SEED, models=True)
-    fuzzer.play(MODEL_CASES, seconds=SECONDS)
-    assert fuzzer.failures == []
-    assert fuzzer.statuses[0] > 0
-    assert fuzzer.statuses[2] > 0
-
-
-def test_mutated_scenarios_end_with_a_documented_status_and_one_line(tmp_path: Path) -> None:
-    fuzzer = Fuzzer(tmp_path, SEED, scenarios=True)
-    fuzzer.play(MODEL_CASES, seconds=SECONDS)
+@pytest.mark.parametrize("what", ["models", "scenarios"])
+def test_mutated_files_of_a_kind_end_with_a_documented_status_and_one_line(what: str, tmp_path: Path) -> None:
+    fuzzer = Fuzzer(tmp_path, SEED, **{what: True})
+    fuzzer.play(CASES_OF_A_KIND, seconds=SECONDS)
     assert fuzzer.failures == []
     assert fuzzer.statuses[0] > 0
     assert fuzzer.statuses[2] > 0
