@@ -31,12 +31,13 @@ from astra_ns3.report.explanation.parts import (
     SLOT_COPYING,
     SLOT_LATENCY,
 )
+from astra_ns3.report.explanation.what_ifs import FASTER_LINES
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload
 
 BACKENDS = ("ns3", "flow", "analytical", "analytical-queues")
-LINK, SWITCH = {"rate": "400Gbps", "delay": "500ns"}, {"buffer": "64MiB", "pfc": {}}
+SWITCH = {"buffer": "64MiB", "pfc": {}}
 DATA = "DATA\n1\nonly -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 600000 0\n"
 MODEL = """kind: transformer
 name: small
@@ -48,16 +49,17 @@ compute: {device: H100, scale_up_efficiency: 1}
 PARTS = {"star": 1, "nodes": 4, "pcie": 4}
 
 
-def network(kind: str, npus: int = 8) -> NetworkConfig:
+def network(kind: str, npus: int = 8, speed: int = 1) -> NetworkConfig:
+    link = {"rate": f"{400 * speed}Gbps", "delay": "500ns"}
     if kind == "star":
-        topology: dict[str, Any] = {"kind": "single-switch", "npus": npus, "link": LINK, "switch": SWITCH}
+        topology: dict[str, Any] = {"kind": "single-switch", "npus": npus, "link": link, "switch": SWITCH}
     else:
         topology = {
             "kind": "hierarchical",
             "nodes": npus // 4,
             "npus_per_node": 4,
-            "scale_up": {"link": {"rate": "3600Gbps", "delay": "250ns"}, "switch": SWITCH},
-            "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
+            "scale_up": {"link": {"rate": f"{3600 * speed}Gbps", "delay": "250ns"}, "switch": SWITCH},
+            "scale_out": {"kind": "single-switch", "link": link, "switch": SWITCH},
         }
     if kind == "pcie":
         topology |= {"nics_per_node": 2, "shared_nics": "pcie"}
@@ -226,6 +228,7 @@ def explained_run(
     record: Sequence[str] = ("timeline", "flows"),
     jitter_ns: int = 0,
     backend: str = "flow",
+    speed: int = 1,
     **table: object,
 ) -> Any:
     """A run on two servers of four."""
@@ -233,7 +236,7 @@ def explained_run(
     return astra_ns3.run(
         workload=_text(text),
         system=parse_system(keys),
-        network=network("nodes"),
+        network=network("nodes", speed=speed),
         backend=backend,
         output=folder,
         record=record,
@@ -275,6 +278,19 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
     assert {name for _, name in times} == {"", protocol}
     if (algorithm, protocol) == ("Ring", "Simple"):
         assert min(times[kind, protocol] for kind in (SIGNAL, SLOT_LATENCY, SLOT_COPYING)) > 0
+
+
+@pytest.mark.parametrize("record", [(), ("timeline",), ("timeline", "flows"), ("timeline", "accounts")], ids="+".join)
+def test_faster_lines_promise_nothing_where_kernels_bind(record: tuple[str, ...], tmp_path: Path) -> None:
+    """Eight kernels copy 160 GB/s, so NICs that carry 200 are busy for most of the run."""
+    text, table = DATA.replace("600000", "200000000"), {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_CTAS": 8}
+    run = explained_run(tmp_path / "run", text, record, **table)
+    faster = explained_run(tmp_path / "faster", text, record, speed=2, **table)
+    assert run.metadata["floor"]["lines_ps"] > 0.5 * run.finish_ps
+    found_ps = run.finish_ps - faster.finish_ps
+    assert found_ps < 0.03 * run.finish_ps
+    said_ps = sum(each.time_ps for each in explain(run).what_ifs if each.change == FASTER_LINES)
+    assert said_ps < 0.03 * run.finish_ps
 
 
 @pytest.mark.parametrize("kind", ["ALLGATHER", "REDUCESCATTER", "ALLTOALL"])

@@ -82,7 +82,7 @@ def explain(
         dict(kinds.most_common()),
         communications,
         _by_protocol(segments),
-        _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, Lines.of(metadata, whole=whole), time_ps)),
+        _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
         _slowest(run, messages, rows, hops, segments, names, top),
@@ -95,6 +95,10 @@ def explain(
         remedy,
         metadata.get("floor"),
     )
+
+
+def _lines(run: Records, tables: Tables | None, whole: bool) -> Lines:
+    return Lines.of(run.metadata, whole=whole, kernels_known=tables is not None and tables.has_messages)
 
 
 def nccl_chose_by_lines(run: Records, segments: Sequence[Segment]) -> bool:

@@ -57,7 +57,7 @@ class Lines:
     time on any lines (0: not known). ``windows_grow``: a window is bandwidth times delay of
     its path, so it grows with the lines. ``own_part``: a transport has a part of its own in a message's time.
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
-    slow each other down, so a line's bytes take their time.
+    slow each other down, so a line's bytes take their time; False, too, where kernels may be slower and nobody knows.
     """
 
     least_ps: int
@@ -68,8 +68,11 @@ class Lines:
     shared: bool = True
 
     @classmethod
-    def of(cls, metadata: RunDocument, *, whole: bool) -> Lines:
-        """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``)."""
+    def of(cls, metadata: RunDocument, *, whole: bool, kernels_known: bool = True) -> Lines:
+        """Return the lines of a run; a part of a run, as one that was stopped, has no floor (``whole``).
+
+        ``kernels_known``: the chain tells kernels of NCCL's channels from messages.
+        """
         floor = metadata.get("floor") if whole and metadata["stopped"] is None else None
         in_force = metadata.get("in_force") or {}
         used = [kind for kind in TRANSPORTS if kind in in_force]
@@ -78,7 +81,8 @@ class Lines:
         if counts.get("out_of_order_packets"):
             losses = LOSSES_AND_IN_ORDER if counts.get("dropped_frames") or counts.get("lost_frames") else IN_ORDER
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
-        shared = abilities_of(metadata.get("backend")).shared_lines
+        plays_channels = "npus_per_server" in metadata
+        shared = abilities_of(metadata.get("backend")).shared_lines and (kernels_known or not plays_channels)
         return cls(least_ps, grow, has_own_part(metadata), losses, _chain_ps(metadata, floor), shared)
 
 
