@@ -283,7 +283,8 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
 @pytest.mark.parametrize("record", [(), ("timeline",), ("timeline", "flows"), ("timeline", "accounts")], ids="+".join)
 def test_faster_lines_promise_nothing_where_kernels_bind(record: tuple[str, ...], tmp_path: Path) -> None:
     """Eight kernels copy 160 GB/s, so NICs that carry 200 are busy for most of the run."""
-    text, table = DATA.replace("600000", "200000000"), {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_CTAS": 8}
+    text = DATA.replace("600000", "200000000")
+    table: dict[str, Any] = {"NCCL_ALGO": "Ring", "NCCL_PROTO": "Simple", "NCCL_MAX_CTAS": 8}
     run = explained_run(tmp_path / "run", text, record, **table)
     faster = explained_run(tmp_path / "faster", text, record, speed=2, **table)
     assert run.metadata["floor"]["lines_ps"] > 0.5 * run.finish_ps
