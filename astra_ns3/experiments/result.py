@@ -115,8 +115,8 @@ def _other_format(path: Path, file: Path, metadata: object, expected: str) -> st
         one = f"{path}/seed-{found.get('seed', 1)}"
         return f"{path}: holds the runs of several seeds, whose mean and deviation {file} has; name one, as {one}"
     if found.get("format") == SCENARIO_FORMAT:
-        names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["tenants"])
-        return f"{path}: holds the results of several tenants; name one of its folders: {names}"
+        names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["jobs"])
+        return f"{path}: holds the results of several jobs; name one of its folders: {names}"
     return f"{file}: was not written by this program: 'format' is not '{expected}'"
 
 
@@ -164,7 +164,7 @@ class Result:
         """Read the run that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
         metadata, files = saved(path, FORMAT)
-        if "tenant" not in metadata:
+        if "job" not in metadata:
             return cls(metadata, files, path)
         return cls(metadata, files, path, Result(*saved(path.parent, SCENARIO_FORMAT), path.parent))
 
@@ -281,7 +281,7 @@ class Result:
         network = self._network
         if network is None or self._files.has(name) or not network._files.has(name):
             return self._files
-        timed = name.endswith(".parquet") and self._metadata["tenant"]["start_ps"]
+        timed = name.endswith(".parquet") and self._metadata["job"]["start_ps"] != 0
         return self._files if timed else network._files
 
     def _microsecond_frame(self, name: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from astra_ns3.experiments.result import Files, Frame, Result, saved
-from astra_ns3.experiments.run_tables import TENANTS
+from astra_ns3.experiments.run_tables import JOBS
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
 from astra_ns3.network.run_document import RunDocument
 
@@ -20,7 +20,7 @@ class ScenarioResult(Result):
     ``result.tenants["a"].collectives``; their ranks and times are the tenant's own.
     """
 
-    tenants_table = Frame(TENANTS, "a row per tenant: its NPUs, and when it started and finished")
+    tenants_table = Frame(JOBS, "a row per tenant: its NPUs, and when it started and finished")
 
     def __init__(self, metadata: RunDocument, files: Files, folder: Path | None, tenants: Mapping[str, Result]) -> None:
         """``tenants``: the result of each, by its name."""
@@ -37,7 +37,7 @@ class ScenarioResult(Result):
         """Read the run with several tenants that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
         metadata, files = saved(path, SCENARIO_FORMAT)
-        names = [tenant["name"] for tenant in metadata["tenants"]]
+        names = [tenant["name"] for tenant in metadata["jobs"]]
         return cls(metadata, files, path, {name: Result.load(tenant_folder(path, name)) for name in names})
 
     @property

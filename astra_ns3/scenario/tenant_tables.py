@@ -96,16 +96,17 @@ class SplitTables(_Renamed):
 class NetworkTables:
     """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
-    ``tenants``: of each its name, its NPUs and its start. A tenant that has ended, by ``end_ps(tenant)``, gets no rows
-    of what its transports still do: alone, the run ends with the tenant.
+    ``tenants``: of each its name, its NPUs and its start, unless ``start_ps(tenant)`` says otherwise once it has
+    started. A tenant that has ended, by ``end_ps(tenant)``, gets no rows of what its transports still do: alone, the
+    run ends with the tenant.
     """
 
     def __init__(self, sink: TableSink, bits: TenantBits, tenants: Sequence[tuple[str, Sequence[int], int]]) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
+        self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant][2]
         self._sink = sink
         self._bits = bits
         self._own = [TenantTables(sink, name) for name, _, _ in tenants]
-        self._starts_ps = [start_ps for _, _, start_ps in tenants]
         self._rank_of, self._tenant_of = np.zeros((2, 1 + max(max(npus) for _, npus, _ in tenants)), dtype=np.int64)
         for tenant, (_, npus, _) in enumerate(tenants):
             self._rank_of[list(npus)] = np.arange(len(npus))
@@ -182,7 +183,7 @@ class NetworkTables:
         for tenant in np.unique(tenants[tenants != NOBODY]):
             own = {column: numbers[tenants == tenant] for column, numbers in found.items()}
             for moment in own.keys() & _MOMENTS:
-                own[moment] = own[moment] - self._starts_ps[tenant]
+                own[moment] = own[moment] - self.start_ps(tenant)
             self._own[tenant].write(name, list(own.values()))
 
 
