@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from astra_ns3.report.pictures.accessor import Plots
 
-_NAME_COLUMNS = ("layer name", "run name")
+_NAME_COLUMNS = ("job", "layer name", "run name")
 
 
 @dataclass(frozen=True)

@@ -59,12 +59,12 @@ class Destination:
             self.directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
         self.tables = None if self.directory is None else ParquetTables(self.directory)
 
-    def write_layers(self, roles: Sequence[RoleTimes]) -> None:
-        """Write layers.parquet; that it can't be written is noted, as of other tables."""
+    def write_layers(self, roles: Sequence[RoleTimes], job: str | None) -> None:
+        """Write layers.parquet, of a job if it is one of several; that it can't be written is noted, as of others."""
         assert self.directory is not None
         assert self.tables is not None
         try:
-            write_layers(self.directory / LAYERS.file, roles)
+            write_layers(self.directory / LAYERS.file, roles, job)
         except OSError as error:
             self.tables.failed(LAYERS.file, reason_of(error))
 
@@ -157,8 +157,11 @@ def save(
         *flow_tables(records.flows),
         *foreseen_tables(description.foreseen),
     ]
+    job = None if description.tenant is None else description.tenant["name"]
+    if job is not None:
+        tables = [table.of_job(job) for table in tables]
     if "layers" in request.record:
-        destination.write_layers(records.roles)
+        destination.write_layers(records.roles, job)
     document = run_document(request, description, played, records, course, watch, warnings)
     return destination.finish(document, tables)
 

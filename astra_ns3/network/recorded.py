@@ -79,6 +79,15 @@ def asked_record(word: str) -> str:
     return f"--record {word}, or record=['{word}'] in Python"
 
 
+JOB = Column("job", "int8", "", "name of the job, in a run of a scenario alone", labelled=True)
+"""The first column of each table of one of several jobs; its number is 0, which stands for the name."""
+
+
+def of_job(table: RecordedTable, name: str) -> RecordedTable:
+    """Return a table of the job ``name``: with the column :data:`JOB` in front."""
+    return replace(table, columns=(JOB, *table.columns)).labelled(JOB.name, {(0,): name})
+
+
 def _asked_observe(key: str) -> str:
     """Return what asks for a table of what is observed."""
     return f"observe.{key} in the network file"

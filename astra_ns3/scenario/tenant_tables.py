@@ -22,6 +22,7 @@ from astra_ns3.network.recorded import (
     Numbers,
     RecordedTable,
     TableSink,
+    of_job,
 )
 
 _BETWEEN = "/"
@@ -62,11 +63,20 @@ class _Renamed(ABC):
 
 
 class TenantTables(_Renamed):
-    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``."""
+    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``, which is a column
+    of each."""
 
     def __init__(self, sink: TableSink, name: str) -> None:
         self._sink = sink
         self._name = name
+
+    def open(self, table: RecordedTable) -> None:
+        """Rows of ``table`` will come."""
+        super().open(of_job(table, self._name))
+
+    def write(self, name: str, columns: Columns) -> None:
+        """Hand on rows."""
+        super().write(name, [np.zeros(len(columns[0]), dtype=np.int64), *columns])
 
     def close(self) -> None:
         """Whoever made ``sink`` closes it, for all tenants."""
