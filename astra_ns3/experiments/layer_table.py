@@ -37,7 +37,7 @@ LAYERS = RecordedTable(
 
 def write_layers(path: Path, roles: Sequence[RoleTimes], job: str | None = None) -> None:
     """Write the file; raises OSError. ``job``: its name, if it is one of several.
- pyarrow is loaded here, so the parent of a child that holds ns-3 calls it."""
+    pyarrow is loaded here, so the parent of a child that holds ns-3 calls it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

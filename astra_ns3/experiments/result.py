@@ -23,6 +23,7 @@ from astra_ns3.experiments.tables import as_given
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
+    ACCOUNT_SERVED,
     ACCOUNTS,
     CHANNEL_ROWS,
     CHANNELS,
@@ -227,6 +228,7 @@ class Result:
     experts = Frame(EXPERTS, "a row per layer whose experts aren't chosen alike")
     accounts = Frame(ACCOUNTS)
     account_hops = Frame(ACCOUNT_HOPS)
+    account_served = Frame(ACCOUNT_SERVED)
     layers = Frame(LAYERS)
     connections = Frame(CONNECTIONS)
     queues = Frame(QUEUES)

@@ -57,7 +57,7 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
-            tenants = (*_tenants(file), *tenants)
+            tenants = (*tenants_of_file(file), *tenants)
         if not tenants:
             what = "" if file is None else ", or a job of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
@@ -99,7 +99,7 @@ class ScenarioRequest(RunRequest):
         check_times(tuple(self.tenants))
 
 
-def _tenants(file: ScenarioFile) -> Iterable[Tenant]:
+def tenants_of_file(file: ScenarioFile) -> Iterable[Tenant]:
     """Return the jobs of a scenario's file as tenants."""
     for number, job in enumerate(file.config.jobs):
         yield _tenant(job, f"{file.document.where(('jobs', number))}: job '{job.name}'")

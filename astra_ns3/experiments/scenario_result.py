@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Files, Frame, Result, saved
 from astra_ns3.experiments.run_tables import JOBS
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
 from astra_ns3.network.run_document import RunDocument
+
+
+def result_in(folder: str | os.PathLike[str]) -> Result:
+    """Return the run that a folder holds, of one job or of several; raises InputError if it holds none."""
+    try:
+        return ScenarioResult.load(folder)
+    except InputError:
+        return Result.load(folder)
 
 
 class ScenarioResult(Result):
