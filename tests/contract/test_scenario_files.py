@@ -113,7 +113,7 @@ def test_two_jobs_without_a_shared_line_play_as_each_does_alone(files: Files, ba
     one = files.job("one", npus={"place": "rack", "count": 4}, seed=1)
     other = files.job("other", npus={"place": "rack", "count": 4}, seed=1, start="3000017ps", passes=2)
     together = files.play(network, [one, other], backend=backend, record=["flows"])
-    assert together.tenants["other"].metadata["tenant"]["npus"] == [4, 5, 6, 7]
+    assert together.tenants["other"].metadata["job"]["npus"] == [4, 5, 6, 7]
     for job in (one, {**other, "npus": [4, 5, 6, 7]}):
         alone = files.play(network, [job], backend=backend, record=["flows"]).tenants[job["name"]]
         shared = together.tenants[job["name"]]
@@ -269,3 +269,53 @@ def test_each_example_plays(path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) >= 3
+
+
+STARTS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
+
+
+@pytest.mark.parametrize(("backend", "transport"), STARTS)
+def test_jobs_that_follow_each_other_on_the_same_picosecond_play_as_each_does_alone(
+    files: Files, backend: str, transport: str
+) -> None:
+    network = star(6, transport)
+    alone = files.play(network, [files.job(npus=[0, 1], passes=3, seed=1)], backend=backend)
+    once = files.play(network, [files.job(npus=[0, 1], seed=1)], backend=backend).finish_ps
+    jobs = [
+        files.job("a", npus=[0, 1], passes=3, seed=1),
+        files.job("b", npus=[2, 3], seed=1, start={"after": "a", "passes": 1}),
+        files.job("c", npus=[4, 5], seed=1, passes="forever", start={"after": "a", "delay": "3ps"}, end="1ms"),
+    ]
+    found = {each["name"]: each for each in files.play(network, jobs, backend=backend).metadata["jobs"]}
+    assert found["a"]["finish_ps"] == alone.finish_ps
+    assert (found["b"]["start_ps"], found["b"]["finish_ps"]) == (once, once)
+    begun = alone.finish_ps + 3
+    assert (found["c"]["start_ps"], found["c"]["finish_ps"], found["c"]["ended_by"]) == (begun, 10**9 - begun, "time")
+    later = files.play(network, [files.job(npus=[0, 1], seed=1, passes=found["c"]["passes_done"])], backend=backend)
+    assert 0 <= 10**9 - begun - later.finish_ps < once
+
+
+def test_two_cores_start_jobs_on_the_same_picosecond_as_one(files: Files) -> None:
+    network = leaf_spine()
+    jobs = [
+        files.job("a", npus=[0, 4], passes=3, seed=1),
+        files.job("b", npus=[1, 5], seed=1, passes="forever", start={"after": "a", "passes": 1, "delay": "7ps"}),
+        files.job("c", npus=[2, 6], seed=1, start={"after": "a"}),
+    ]
+    one, two = (files.play(network, jobs, cores=cores).metadata["jobs"] for cores in (1, 2))
+    assert one == two
+
+
+def test_what_a_job_for_ever_keeps_does_not_grow_with_its_passes_but_for_its_table(files: Files) -> None:
+    micro = files.write("ring.txt", ring(1000))
+    network = star(4)
+
+    def kept(end: str) -> tuple[int, int]:
+        jobs = [files.job("noise", micro, npus=[0, 1], passes="forever", end=end)]
+        metadata = files.play(network, jobs, backend="analytical").metadata
+        return metadata["memory"]["peak_above_idle_bytes"], metadata["jobs"][0]["passes_done"]
+
+    (few, passes), (many, more) = kept("5ms"), kept("25ms")
+    assert more > 4 * passes > 2000
+    # 40 bytes of a row of collectives.csv here and there, and its text.
+    assert many - few < 1000 * (more - passes)

@@ -156,7 +156,7 @@ class _Machine:
 
     def __init__(self, run: Records, network: AnyNetwork, one: Played) -> None:
         metadata = run.metadata
-        npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
+        npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
         groups = [tuple(npus[npu] for npu in group) for group in one.groups]
         # nccl-tests count for an all-gather what each rank has after it.
         size = one.bytes * (len(groups[0]) if one.kind is CollectiveKind.ALL_GATHER else 1)

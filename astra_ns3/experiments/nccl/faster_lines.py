@@ -69,7 +69,7 @@ def _short(name: str) -> str:
 def _choice(run: Records, network: AnyNetwork, one: Played, speed: int) -> str:
     """The name of what NCCL chooses for the first group."""
     metadata = run.metadata
-    npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
+    npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
     keys: Mapping[str, Json] = metadata["system"].get("nccl") or {}
     table = validated(NcclConfig, Document("nccl", dict(keys)), {})
     written = parse_system({"collectives": "nccl"}).model_copy(update={"nccl": table})

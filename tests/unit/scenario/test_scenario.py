@@ -135,10 +135,8 @@ def test_tenants_that_do_not_go_together_are_refused_in_one_line(
 
 
 def test_a_run_ends_with_the_tenant_who_ends_last_in_simulated_time() -> None:
-    of_none: Any = None  # the plan isn't asked
-    scenario = Scenario(of_none, (Tenancy("a", (0, 2), 0, (2,), None), Tenancy("b", (5, 3), 100, (2,), None)))
-    assert scenario.finish_ps([50, 20]) == 120
-    assert scenario.finish_ps([500, 20]) == 500
+    result = play(tenant("a", [0, 1, 2, 3]), tenant("b", [4, 5, 6, 7], start_ps=7 * US))
+    assert result.finish_ps == 7 * US + result.tenants["b"].finish_ps > result.tenants["a"].finish_ps
 
 
 def test_the_ideal_of_a_tenant_is_that_of_its_npus() -> None:
@@ -163,7 +161,7 @@ def test_a_tenant_s_times_count_from_its_start_and_the_run_s_from_its_own() -> N
     assert result.tenants["late"].rows("npus.csv") == own.rows("npus.csv")
     assert result.tenants["late"].rows("EndToEnd.csv") == own.rows("EndToEnd.csv")
     assert result.finish_ps == 70 * US + own.finish_ps
-    assert [(row["tenant"], row["start_us"]) for row in result.rows("tenants.csv")] == [
+    assert [(row["job"], row["start_us"]) for row in result.rows("jobs.csv")] == [
         ("early", "0.000000"),
         ("late", "70.000000"),
     ]
@@ -227,14 +225,14 @@ def test_what_others_do_after_its_end_leaves_a_tenant_s_records_as_they_are() ->
 
 def test_a_tenant_s_network_speaks_in_ranks_and_a_stall_names_the_tenant() -> None:
     lost = FakeBackend(NPUS, lost=lambda schedule, row: schedule.sender[row] == 2)
-    with pytest.raises(SimulationStalled, match=r"^tenant 'a': .*NPU [0-3] ") as raised:
+    with pytest.raises(SimulationStalled, match=r"^job 'a': .*NPU [0-3] ") as raised:
         play(tenant("a", [4, 5, 6, 7]), backend=lost)
     assert all(f"NPU {npu}" not in str(raised.value) for npu in range(4, 8))
 
 
 def test_a_run_that_stalls_keeps_the_tables_of_who_had_ended() -> None:
     backend = FakeBackend(NPUS, lost=lambda schedule, row: schedule.ranks == 2)
-    with pytest.raises(SimulationStalled, match=r"^tenant 'b': ") as raised:
+    with pytest.raises(SimulationStalled, match=r"^job 'b': ") as raised:
         play(tenant("a", [0, 1, 2, 3]), tenant("b", [4, 5]), backend=backend)
     result = raised.value.result
     assert not result.complete
@@ -353,12 +351,19 @@ def test_results_are_saved_by_tenant_and_read_back(tmp_path: Path) -> None:
     saved = play(*tenants, output=tmp_path / "out")
     loaded = ScenarioResult.load(tmp_path / "out")
     assert (loaded.finish_ps, [*loaded.tenants]) == (saved.finish_ps, ["a", "b"])
-    assert loaded.metadata["tenants"][1]["npus"] == [4, 5, 6, 7]
-    of_b = Result.load(tmp_path / "out" / "tenant-b")
-    assert of_b.metadata["tenant"] == {"name": "b", "npus": [4, 5, 6, 7], "start_ps": US, "dimensions": [4]}
+    assert loaded.metadata["jobs"][1]["npus"] == [4, 5, 6, 7]
+    of_b = Result.load(tmp_path / "out" / "job-b")
+    assert of_b.metadata["job"] == {
+        "name": "b",
+        "npus": [4, 5, 6, 7],
+        "start_ps": US,
+        "dimensions": [4],
+        "passes_done": 1,
+        "ended_by": "programs",
+    }
     assert of_b.rows("npus.csv") == saved.tenants["b"].rows("npus.csv")
     assert of_b.rows("switch.csv") == loaded.rows("switch.csv")
-    with pytest.raises(InputError, match="holds the results of several tenants; name one of its folders: tenant-a"):
+    with pytest.raises(InputError, match="holds the results of several jobs; name one of its folders: job-a"):
         Result.load(tmp_path / "out")
     with pytest.raises(InputError, match="holds a run"):
         play(*tenants, output=tmp_path / "out")
