@@ -15,6 +15,7 @@ from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, option
 from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
+from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -70,15 +71,17 @@ class ScenarioRequest(RunRequest):
         return self.scenario.document.source if isinstance(self.scenario, ScenarioFile) else None
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """The network's events during the run."""
+    def course(self) -> Course:
+        """What happens to the network during the run."""
         file = self.scenario
         if not isinstance(file, ScenarioFile):
-            return ()
-        return tuple(
+            return Course(jobs=len(self.tenants))
+        events = tuple(
             Event(event, file.where(("events", number, event.target)))
             for number, event in enumerate(file.config.events)
         )
+        failures, recovery, jobs = file.config.failures, file.config.recovery, len(self.tenants)
+        return Course(events, failures, file.where(("failures",)), recovery, self.seed, jobs)
 
     @property
     def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:

@@ -49,12 +49,14 @@ class TenantDocument(TypedDict, total=False):
 class EventDocument(TypedDict, total=False):
     """A part of the network, by its ``name``, that is otherwise from a time on: those keys are there that change.
 
-    ``event``: its number in the scenario's file; ``link``, ``switch`` or ``npu``: the number of the part. ``end_ps``:
+    ``event``: its number in the scenario's file, after which those ``drawn`` by rates are counted; ``link``, ``switch``
+    or ``npu``: the number of the part. ``end_ps``:
     when all is as it was, None: never; ``every_ps`` and ``times``: how it comes again.
     """
 
     event: int
     name: str
+    drawn: bool
     link: int
     switch: int
     npu: int
@@ -66,6 +68,10 @@ class EventDocument(TypedDict, total=False):
     rate_bps: int
     delay_ps: int
     error_rate: float
+    storm: bool
+    ecn: dict[str, float]
+    still: bool
+    slower: float
 
 
 class RowDocument(TypedDict):

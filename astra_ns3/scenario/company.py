@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from astra_ns3.errors import SimulationStalled
+from astra_ns3.errors import BackendError, SimulationStalled
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import TenantBits
@@ -37,6 +37,7 @@ class Company:
         self._bits = bits
         self.heartbeat = on_heartbeat
         self._left = len(members)
+        self._failures: dict[int, str] = {}
         self._views: list[TenantNetwork] = []
         for member in members:
             if isinstance(member.network, TenantNetwork):
@@ -52,11 +53,23 @@ class Company:
         for view, member in zip(self._views, self.members, strict=True):
             view.start(member.driver.start)
         self._network.run(self, limits)
-        for member in self.members:
+        for number, member in enumerate(self.members):
+            if number in self._failures:
+                continue
             try:
                 member.driver.check_finished()
             except SimulationStalled as error:
                 raise SimulationStalled(f"tenant '{member.name}': {error}") from error
+        if self._failures:
+            failed = (f"job '{self.members[number].name}': {reason}" for number, reason in self._failures.items())
+            raise BackendError("; ".join(failed))
+
+    def transport_failed(self, npu: int, reason: str) -> None:
+        """From the network: a transport of an NPU gave up. Its job ends, and all others go on."""
+        for number, view in enumerate(self._views):
+            if view.has(npu) and view.end_ps is None:
+                self._failures[number] = reason
+                view.stop()
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""

@@ -165,7 +165,8 @@ FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
     {
         m_portOf.push_back(port);
         m_meter.AddLink(port->TellsLine() ? port : nullptr);
-        const double rate = port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0;
+        const double rate =
+            port->IsUp() && !port->IsSilent() ? BytesPerPs(port->GetRateBps()) : 0.0;
         if (m_rooms)
         {
             m_rooms->AddLink(port);
@@ -624,7 +625,8 @@ FlowMessageTransport::RoutesChanged()
         for (uint32_t link = 1; link < m_portOf.size(); ++link)
         {
             const FabricPort& port = *m_portOf[link];
-            const double rate = port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0;
+            const double rate =
+                port.IsUp() && !port.IsSilent() ? BytesPerPs(port.GetRateBps()) : 0.0;
             if (m_queued)
             {
                 m_queued->SetRate(link, rate);
