@@ -184,16 +184,18 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        slowed_by_events(
-            slowdown_on_device(checked_slowdown(options.compute_slowdown, len(tenancy.npus)), files.workload),
-            course.stretches,
-            tenancy.npus,
-            tenancy.start_ps,
-        ),
+        _slowdown(options, files, tenancy, course),
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
+
+
+def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Course) -> ComputeSlowdown | None:
+    """Return what makes a tenant's computations longer: its file, its model's device and events."""
+    given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
+    on_device = slowdown_on_device(given, files.workload)
+    return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
 def _read_files(

@@ -75,12 +75,12 @@ class ScenarioRequest(RunRequest):
         """What happens to the network during the run."""
         file = self.scenario
         if not isinstance(file, ScenarioFile):
-            return Course(jobs=len(self.tenants))
+            return Course(jobs=len(self.parts))
         events = tuple(
             Event(event, file.where(("events", number, event.target)))
             for number, event in enumerate(file.config.events)
         )
-        failures, recovery, jobs = file.config.failures, file.config.recovery, len(self.tenants)
+        failures, recovery, jobs = file.config.failures, file.config.recovery, len(self.parts)
         return Course(events, failures, file.where(("failures",)), recovery, self.seed, jobs)
 
     @property

@@ -12,6 +12,10 @@ _STANDS_STILL = 1e18
 """So many times as long takes what an NPU computes that stands still: a picosecond's worth in eleven days."""
 
 
+class OfEvent(Straggler):
+    """A straggler that an event makes, which nobody need be told of if it slows nothing."""
+
+
 @dataclass(frozen=True)
 class Stretch:
     """A time in which an NPU takes ``factor`` times as long for what it computes; ``still``: it does nothing else."""
@@ -45,7 +49,7 @@ def slowed_by_events(
     """Return what slows a job down, with events on its NPUs, by its ranks and from its start on."""
     ranks = {npu: rank for rank, npu in enumerate(npus)}
     own = [
-        Straggler.model_construct(
+        OfEvent.model_construct(
             npus=(ranks[each.npu],),
             factor=each.factor,
             from_ps=max(0, each.start_ps - start_ps),

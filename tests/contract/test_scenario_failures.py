@@ -30,9 +30,9 @@ class Recovering(Files):
         events: Sequence[Mapping[str, Any]] = (),
         **options: Any,
     ) -> ScenarioResult:
-        more = {key: options.pop(key) for key in ("recovery", "failures") if key in options}
+        more: dict[str, Any] = {key: options.pop(key) for key in ("recovery", "failures") if key in options}
         self.write("network.yaml", json.dumps(network))
-        document = {"network": "network.yaml", "jobs": jobs, "events": events, **more}
+        document: dict[str, Any] = {"network": "network.yaml", "jobs": jobs, "events": events, **more}
         self.write("scenario.yaml", json.dumps(document))
         return astra_ns3.run_scenario(scenario=self.folder / "scenario.yaml", **options)
 

@@ -32,12 +32,14 @@ from astra_ns3.config.core.model import (
     refuse_key,
     shown,
 )
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.scenario.keys import Seed
 from astra_ns3.config.topology.own import plain_values
 from astra_ns3.errors import InputError, required
 from astra_ns3.units import exact_time
 from astra_ns3.user_code import FORM, UserPart, check_user_file, user_part
 
+Plain = bool | int | float | str
 OWN = FORM
 """How messages call a policy of the user's own."""
 
@@ -61,7 +63,9 @@ class OwnPolicy(ConfigModel):
         AfterValidator(_own_kind),
         WithJsonSchema({"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$", "examples": [FORM]}),
     ]
-    parameters: Annotated[dict[str, object], BeforeValidator(plain_values)] = Field(default_factory=dict)
+    parameters: Annotated[dict[str, Plain | tuple[Plain, ...]], BeforeValidator(plain_values)] = Field(
+        default_factory=dict
+    )
     """Arguments by name; quantities become bits per second, picoseconds or bytes."""
 
     @property
@@ -110,7 +114,7 @@ class Converge(ConfigModel):
         refuse_key(local_ps is not None and local_ps > self.after_ps, "local-repair", words)
 
 
-def _kind(value: object) -> str | None:
+def _kind(value: Json | ConfigModel) -> str | None:
     kind = kind_of(value)
     return OWN if kind is not None and ".py:" in kind else kind
 

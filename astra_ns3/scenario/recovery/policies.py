@@ -8,8 +8,7 @@ pair of them, local repair and convergence. ``turn`` is a :class:`~astra_ns3.top
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from astra_ns3.config.scenario.recovery import AtOnce, LossOfSignal, OwnPolicy, RecoveryConfig
 from astra_ns3.errors import wrong
@@ -18,13 +17,11 @@ from astra_ns3.scenario.recovery.converge import converge
 from astra_ns3.scenario.recovery.hello import hello
 from astra_ns3.scenario.recovery.loss_of_signal import loss_of_signal
 from astra_ns3.topology.reactions import Known, LinkTurn, Reaction
-from astra_ns3.user_code import a_kind_of, load_pure_part
+from astra_ns3.user_code import UserFunction, a_kind_of, load_pure_part
 
-Policy = Callable[..., Any]  # each with the keys of its own kind
-
-DETECTIONS: Mapping[str, Policy] = {"loss-of-signal": loss_of_signal, "hello": hello}
+DETECTIONS: Mapping[str, UserFunction] = {"loss-of-signal": loss_of_signal, "hello": hello}
 """When the ends of a link notice a turn of it: from the turn, the policy's keys and the run's seed."""
-ROUTES: Mapping[str, Policy] = {"at-once": at_once, "converge": converge}
+ROUTES: Mapping[str, UserFunction] = {"at-once": at_once, "converge": converge}
 """When routes follow: from the turn, when it was noticed, and the policy's keys."""
 
 
@@ -50,18 +47,19 @@ def reaction_of(recovery: RecoveryConfig, seed: int) -> Reaction | None:
 
 def _own_detection(own: OwnPolicy, turn: LinkTurn) -> int:
     noticed_ps = load_pure_part(own.part, "policy")(turn, **own.parameters)
-    if not _is_time(noticed_ps) or noticed_ps < turn.time_ps:
+    if type(noticed_ps) is not int or noticed_ps < turn.time_ps:
         raise wrong(f"gave {noticed_ps!r}, expected picoseconds, {turn.time_ps} or later", str(own.part))
-    return int(noticed_ps)
+    return noticed_ps
 
 
 def _own_routes(own: OwnPolicy, turn: LinkTurn, noticed_ps: int) -> Known:
     found = load_pure_part(own.part, "policy")(turn, noticed_ps, **own.parameters)
-    if not isinstance(found, tuple) or len(found) != 2 or not all(map(_is_time, found)) or min(found) < noticed_ps:
+    if (
+        not isinstance(found, tuple)
+        or len(found) != 2
+        or any(type(each) is not int for each in found)
+        or min(found) < noticed_ps
+    ):
         what = repr(found) if isinstance(found, tuple) else a_kind_of(found)
         raise wrong(f"gave {what}, expected a pair of picoseconds, {noticed_ps} or later", str(own.part))
     return Known(noticed_ps, *found)
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -60,7 +60,8 @@ def test_a_device_does_not_fail_while_it_is_down() -> None:
 
 
 def test_failures_begin_within_their_time() -> None:
-    found = failures(link={"mtbf": "1ms", "repair": "1ms"}, **{"from": "20ms", "until": "30ms"})
+    keys: dict[str, Any] = {"link": {"mtbf": "1ms", "repair": "1ms"}, "from": "20ms", "until": "30ms"}
+    found = failures(**keys)
     assert found
     assert all(20 * MS <= event.at_ps < 30 * MS for event in found)
     assert [event.at_ps for event in found] == sorted(event.at_ps for event in found)

@@ -31,7 +31,7 @@ def known(turn: LinkTurn, seed: int = 1, folder: Path | None = None, **keys: Any
 
 def test_without_keys_all_is_known_at_once() -> None:
     assert reaction_of(read_scenario({}).config.recovery, 1) is None
-    words = {"detection": "loss-of-signal", "routes": {"kind": "at-once"}}
+    words: dict[str, Any] = {"detection": "loss-of-signal", "routes": {"kind": "at-once"}}
     assert reaction_of(read_scenario({"recovery": words}).config.recovery, 1) is None
 
 
