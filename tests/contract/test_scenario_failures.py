@@ -311,3 +311,20 @@ def test_a_job_whose_transport_gives_up_ends_and_the_others_go_on(
     assert found.tenants["lives"].complete
     alone = recovering.play(network, [jobs[1]])
     assert found.tenants["lives"].finish_ps == alone.tenants["lives"].finish_ps
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("transport", ["roce", "tcp"])
+def test_a_message_that_begins_while_no_way_leads_on_waits_for_one(
+    recovering: Recovering, backend: str, transport: str
+) -> None:
+    workload = recovering.write("ring.txt", ring(100_000))
+    jobs = [recovering.job("one", workload, npus=[0, 1], start="10us")]
+    keys: dict[str, Any] = {"reliability": RELIABILITY} if transport == "roce" else {"min_rto": "1ms"}
+    dead = [{"at": "5us", "nic": 1, "up": False, "for": "300us"}]
+    idle = recovering.play(star(2, transport, **keys), jobs, backend=backend)
+    found = recovering.play(star(2, transport, **keys), jobs, dead, backend=backend)
+    assert found.complete
+    assert found.finish_ps > 305 * US
+    if backend == "flow":
+        assert found.finish_ps - idle.finish_ps == pytest.approx(295 * US, abs=10 * US)

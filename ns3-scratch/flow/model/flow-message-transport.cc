@@ -251,6 +251,12 @@ FlowMessageTransport::FindWays(Queue& queue)
     if (forth.empty())
     {
         queue.forth = &*m_links.insert({{NOWHERE, 1.0}}).first;
+        if (queue.way == NO_WAY)
+        {
+            FabricPort* nic = PeekPointer(m_context.hosts[from]->GetPort(0));
+            queue.way = WayOf(queue, {{nic, 1.0}}); // all that is known before there is a way
+            queue.narrowestBps = nic->GetRateBps();
+        }
         return;
     }
     queue.way = WayOf(queue, forth);
@@ -283,6 +289,7 @@ FlowMessageTransport::OpenQueue(uint32_t pair, uint32_t number)
     queue.number = number;
     queue.arrivalPs = 0;
     queue.isNew = true;
+    queue.way = NO_WAY;
     FindWays(queue);
     return found;
 }
