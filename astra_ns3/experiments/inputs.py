@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import TypeVar
 
 from astra_ns3.collectives.schedule import Tell, silent
@@ -38,7 +37,9 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
-from astra_ns3.scenario.events import Event, changes_of, check_heeded
+from astra_ns3.scenario.course import NOTHING, Course
+from astra_ns3.scenario.events import Event, check_marks
+from astra_ns3.scenario.paces import slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
@@ -123,7 +124,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Sharing:
-    """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``events`` what happens.
+    """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``course`` what happens.
 
     ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``source``: the scenario's file,
     with whose name messages about it begin; None: there is none.
@@ -132,7 +133,7 @@ class Sharing:
     tenant: Tenant
     npus_on: Callable[[AnyNetwork], Sequence[int] | None]
     beside: Inputs | None
-    events: tuple[Event, ...] = ()
+    course: Course = NOTHING
     source: str | None = None
 
     @property
@@ -155,7 +156,7 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. ``sharing``: who plays on which NPUs,
     beside whom (None: the run has no others). Raises InputError, which names the file where there is one.
     """
-    beside, events = (None, ()) if sharing is None else (sharing.beside, sharing.events)
+    beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
@@ -169,7 +170,7 @@ def load_inputs(
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
     with _named(network, files.network, of_its_own=() if sharing is None else sharing.named):
-        plan, of_plan = _network(network_config, options, endpoint_model(system_config), beside, events)
+        plan, of_plan = _network(network_config, options, endpoint_model(system_config), beside, course)
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
@@ -184,11 +185,18 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        slowdown_on_device(checked_slowdown(options.compute_slowdown, len(tenancy.npus)), files.workload),
+        _slowdown(options, files, tenancy, course),
         options.backend_name,
-        events if beside is None else (),
+        course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
+
+
+def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Course) -> ComputeSlowdown | None:
+    """Return what makes a tenant's computations longer: its file, its model's device and events."""
+    given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
+    on_device = slowdown_on_device(given, files.workload)
+    return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
 def _read_files(
@@ -280,7 +288,7 @@ def _check_shares(
         "scale_up_efficiency 1",
         tenant.place,
     )
-    if beside is not None and endpoint_model(system) != beside.plan.endpoint:
+    if beside is not None and endpoint_model(system) != endpoint_model(beside.system):
         raise wrong(
             f"its system has another endpoint delay, reduction or rendezvous than that of '{beside.tenancy.name}', "
             "expected the same: NPUs are alike",
@@ -373,12 +381,13 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 
 
 def _network(
-    network: AnyNetwork, options: Options, endpoint: EndpointModel, beside: Inputs | None, events: Sequence[Event]
+    network: AnyNetwork, options: Options, endpoint: EndpointModel, beside: Inputs | None, course: Course
 ) -> tuple[AnyPlan, list[str]]:
     """Return the plan of a network, or that of another tenant on it, and what to warn of."""
     if beside is not None:
         return beside.plan, []
-    check_heeded(events, options.backend_name, abilities_of(options.backend).heeds)
+    course.check_heeded(options.backend_name, abilities_of(options.backend).heeds)
+    endpoint = course.endpoint(endpoint, network.npus)
     if isinstance(network, AnalyticalNetwork):
         refuse(
             bool(abilities_of(options.backend).needs_packets),
@@ -386,8 +395,9 @@ def _network(
             "file with 'topology: {kind: file, path: ..., switch: {buffer: ...}}', which makes it one of packets",
         )
         return plan_network(network, endpoint), []
-    plan = plan_network(network, endpoint, partial(changes_of, events) if events else ())
+    plan = plan_network(network, endpoint, course.changes if course else (), course.reaction)
     graph = plan.graph
+    check_marks(course.given, graph)
     refuse(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
     )

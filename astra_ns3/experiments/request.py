@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # help and Tab do without them
     from astra_ns3.config.network.file import AnyNetwork
     from astra_ns3.config.system import SystemConfig
     from astra_ns3.experiments.progress import ProgressSink
-    from astra_ns3.scenario.events import Event
+    from astra_ns3.scenario.course import Course
     from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 RECORDED = ("flows", "accounts", "layers", "timeline", "nodes")
@@ -194,9 +194,11 @@ class RunRequest(Options):
         return None
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """The network's events during the run."""
-        return ()
+    def course(self) -> Course:
+        """What happens to the network during the run."""
+        from astra_ns3.scenario.course import NOTHING
+
+        return NOTHING
 
     @property
     def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:

@@ -16,6 +16,7 @@ from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, option
 from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
+from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event
 from astra_ns3.scenario.tenant import After, FilePath, Tenant
 from astra_ns3.scenario.times import check_times
@@ -72,15 +73,17 @@ class ScenarioRequest(RunRequest):
         return self.scenario.document.source if isinstance(self.scenario, ScenarioFile) else None
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """The network's events during the run."""
+    def course(self) -> Course:
+        """What happens to the network during the run."""
         file = self.scenario
         if not isinstance(file, ScenarioFile):
-            return ()
-        return tuple(
+            return Course(jobs=len(self.parts))
+        events = tuple(
             Event(event, file.where(("events", number, event.target)))
             for number, event in enumerate(file.config.events)
         )
+        failures, recovery, jobs = file.config.failures, file.config.recovery, len(self.parts)
+        return Course(events, failures, file.where(("failures",)), recovery, self.seed, jobs)
 
     @property
     def parts(self) -> tuple[tuple[Tenant | None, RunRequest], ...]:

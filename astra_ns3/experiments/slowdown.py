@@ -10,6 +10,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import wrong
 from astra_ns3.network.records import NpuRecord, RunRecords
+from astra_ns3.scenario.paces import OfEvent
 from astra_ns3.units import format_time
 
 
@@ -40,6 +41,8 @@ def slowdown_warnings(slowdown: ComputeSlowdown | None, records: RunRecords) -> 
 
 def _idle(stragglers: tuple[Straggler, ...], npus: tuple[NpuRecord, ...]) -> Iterator[str]:
     for number, straggler in enumerate(stragglers):
+        if isinstance(straggler, OfEvent):
+            continue
         own = npus if straggler.npus is None else [npus[npu] for npu in straggler.npus]
         last_ps = max(npu.finish_ps for npu in own)
         words = f"compute_slowdown: stragglers.{number} slowed nothing: "

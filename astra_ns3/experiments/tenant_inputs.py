@@ -30,7 +30,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
     for number, (tenant, part) in enumerate(request.parts):
         first = found[0] if found else None
         npus_on, source = partial(berths.of, number), request.scenario_source
-        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.events, source)
+        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.course, source)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
@@ -39,7 +39,8 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
     scenario = scenario_of(found)
     if scenario.changes:
         jobs = {each.name: each.npus for each in scenario.tenants}
-        check_not_cut(request.events, scenario.plan.graph, scenario.changes, jobs)
+        graph = scenario.plan.graph
+        check_not_cut(request.course.events(graph), graph, scenario.changes, jobs)
     return tuple(found)
 
 

@@ -18,6 +18,15 @@ from astra_ns3.network.limits import Limits as Limits
 
 
 @dataclass(frozen=True)
+class Still:
+    """A time in which an NPU stands still; what it is to do then it does at ``end_ps``."""
+
+    npu: int
+    start_ps: int
+    end_ps: int
+
+
+@dataclass(frozen=True)
 class EndpointModel:
     """The time that an NPU spends on a message besides the network.
 
@@ -27,11 +36,17 @@ class EndpointModel:
 
     With ``rendezvous_bytes`` above 0 a receiver invites each message by one of that size, sent when it is ready to
     receive, and the message leaves when the invitation has arrived (ASTRA-sim's rendezvous protocol: 8192 bytes).
+
+    ``tells_failures``: a transport that gives up is told of to a listener that has a ``transport_failed(npu, reason)``,
+    and ends the run otherwise. ``stills``: in order of time, when which NPU neither begins a part of a phase nor
+    handles what it receives.
     """
 
     delay_ps: int = 0
     reduction_bytes_per_ns: int = 500_000
     rendezvous_bytes: int = 0
+    stills: tuple[Still, ...] = ()
+    tells_failures: bool = False
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class BackendCosts:
     seconds_per_message: float
 
 
+_OF_NPUS = frozenset({"still", "slower"})
 PACKETS, BY_FORMULA = BackendCosts(15e-6, 0.65e-6), BackendCosts(5.5e-6, 0.45e-6)
 
 
@@ -51,8 +52,9 @@ class Abilities:
     went. ``fills``: without packets, tables of ports and messages that it fills all the same, and keys of ``observe``
     that it heeds. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance
     has a say in which paths flows take. ``shared_lines``: messages on one line slow each other down. ``ideal``: what
-    messages take alone; None where nobody knows. ``heeds``: what of a link may change while it plays, by the names in
-    :class:`~astra_ns3.topology.changes.State`. ``words``: how messages travel, for people who choose a backend.
+    messages take alone; None where nobody knows. ``heeds``: what may change while it plays, by the names in
+    :class:`~astra_ns3.topology.changes.State`; of an NPU ``still`` and ``slower``. ``words``: how messages travel, for
+    people who choose a backend.
     """
 
     packets: bool = True
@@ -64,7 +66,7 @@ class Abilities:
     shared_lines: bool = True
     ideal: Callable[[AnyPlan, Compatibility], Ideal | None] = _unknown
     costs: BackendCosts = PACKETS
-    heeds: frozenset[str] = frozenset({"up", "rate_bps", "delay_ps", "error_rate"})
+    heeds: frozenset[str] = frozenset({*_OF_NPUS, "up", "rate_bps", "delay_ps", "error_rate", "storm", "ecn"})
     words: str = ""
 
 
@@ -97,7 +99,7 @@ _ANALYTICAL = Abilities(
     shared_lines=False,
     ideal=_of_grid(False),
     costs=BY_FORMULA,
-    heeds=frozenset(),
+    heeds=_OF_NPUS,
     words="messages never meet",
 )
 
@@ -110,7 +112,7 @@ ABILITIES: Mapping[str, Abilities] = {
         drawn_paths=True,
         ideal=_of_packets,
         costs=BackendCosts(5.5e-6, 3e-6),
-        heeds=frozenset({"up", "rate_bps", "delay_ps"}),
+        heeds=frozenset({*_OF_NPUS, "up", "rate_bps", "delay_ps"}),
         words="flows share the links of the graph",
     ),
     "analytical": _ANALYTICAL,

@@ -24,6 +24,7 @@ from astra_ns3.topology.changes import Change, Epoch, epochs
 from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
+from astra_ns3.topology.reactions import Reaction
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 from astra_ns3.transport.lossless import largest_wire_bytes
 from astra_ns3.transport.marking import with_marking
@@ -40,7 +41,7 @@ class NetworkPlan:
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
     ``changes``: what changes and when; the graph is that before all of them, tables and numbers are those of the first
     epoch. ``endpoint``: what NPUs spend on messages. ``outline``: that of all. ``transports``: by kind, each with
-    the outline of what it travels over.
+    the outline of what it travels over. ``reaction``: when turns of links are known; None: everywhere at once.
     """
 
     config: NetworkConfig
@@ -52,6 +53,7 @@ class NetworkPlan:
     endpoint: EndpointModel
     outline: NetworkOutline
     transports: Mapping[str, Transport]
+    reaction: Reaction | None = None
 
     @property
     def transport_of_dimensions(self) -> tuple[tuple[int, str], ...]:
@@ -83,7 +85,8 @@ class NetworkPlan:
 
     def epochs(self) -> Iterator[Epoch]:
         """The network between its changes, worked out one after the other; see :func:`topology.changes.epochs`."""
-        return epochs(self.graph, self.changes, weighted=self.config.topology.routing.weighted)
+        weighted = self.config.topology.routing.weighted
+        return epochs(self.graph, self.changes, weighted=weighted, reaction=self.reaction)
 
     @cached_property
     def ways_differ(self) -> bool:
@@ -129,13 +132,21 @@ Changes = Sequence[Change] | Callable[[Graph], Sequence[Change]]
 
 @overload
 def plan_network(
-    config: NetworkConfig, endpoint: EndpointModel | None = None, changes: Changes = ()
+    config: NetworkConfig,
+    endpoint: EndpointModel | None = None,
+    changes: Changes = (),
+    reaction: Reaction | None = None,
 ) -> NetworkPlan: ...
 @overload
 def plan_network(config: AnalyticalNetwork, endpoint: EndpointModel | None = None) -> AnalyticalPlan: ...
 @overload
 def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None) -> AnyPlan: ...
-def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, changes: Changes = ()) -> AnyPlan:
+def plan_network(
+    config: AnyNetwork,
+    endpoint: EndpointModel | None = None,
+    changes: Changes = (),
+    reaction: Reaction | None = None,
+) -> AnyPlan:
     """Build the graph, find the routes, fill in what the file left open; by default NPUs spend nothing on messages.
 
     Raises InputError if the topology, a number or a change is impossible.
@@ -148,7 +159,9 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         changes = changes(graph)
     weighted = config.topology.routing.weighted
     tables = (
-        next(epochs(graph, changes, weighted=weighted)).tables  # of the first epoch, with the groups of all
+        next(
+            epochs(graph, changes, weighted=weighted, reaction=reaction)
+        ).tables  # of the first epoch, with the groups of all
         if changes
         else shortest_paths(graph, weighted=weighted)
     )
@@ -170,6 +183,7 @@ def plan_network(config: AnyNetwork, endpoint: EndpointModel | None = None, chan
         endpoint=endpoint or EndpointModel(),
         outline=outline,
         transports=transports,
+        reaction=reaction,
     )
 
 

@@ -29,6 +29,7 @@ PORT_COUNTERS = (
     "pause_frames",
     "cut_frames",
     "down_frames",
+    "silent_frames",
 )
 """What is counted at each port, in the table's order; results.md says what they are."""
 

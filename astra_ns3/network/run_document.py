@@ -36,7 +36,7 @@ class TenantDocument(TypedDict, total=False):
 
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
-    ``passes``: None: for ever. ``ended_by``: its programs, all others or a time; None: nothing did.
+    ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
     """
 
     name: str
@@ -59,12 +59,14 @@ class TenantDocument(TypedDict, total=False):
 class EventDocument(TypedDict, total=False):
     """A part of the network, by its ``name``, that is otherwise from a time on: those keys are there that change.
 
-    ``event``: its number in the scenario's file; ``link``, ``switch`` or ``npu``: the number of the part. ``end_ps``:
+    ``event``: its number in the scenario's file, after which those ``drawn`` by rates are counted; ``link``, ``switch``
+    or ``npu``: the number of the part. ``end_ps``:
     when all is as it was, None: never; ``every_ps`` and ``times``: how it comes again.
     """
 
     event: int
     name: str
+    drawn: bool
     link: int
     switch: int
     npu: int
@@ -76,6 +78,10 @@ class EventDocument(TypedDict, total=False):
     rate_bps: int
     delay_ps: int
     error_rate: float
+    storm: bool
+    ecn: dict[str, float]
+    still: bool
+    slower: float
 
 
 class RowDocument(TypedDict):

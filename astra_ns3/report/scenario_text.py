@@ -77,6 +77,16 @@ def state_text(event: EventDocument) -> str:
         words.append(f"delay {exact_time(event['delay_ps'])}")
     if "error_rate" in event:
         words.append(f"loses {event['error_rate']:g} of frames")
+    if "storm" in event:
+        words.append("storm of pauses" if event["storm"] else "no storm of pauses")
+    if "ecn" in event:
+        ecn = event["ecn"]
+        limits = f"{format_bytes(int(ecn['kmin_bytes']))} to {format_bytes(int(ecn['kmax_bytes']))}"
+        words.append(f"marks from {limits}, up to {ecn['pmax']:g}")
+    if "still" in event:
+        words.append("stands still")
+    if "slower" in event:
+        words.append(f"computes {event['slower']:g} times as long")
     return ", ".join(words)
 
 
@@ -163,7 +173,7 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     return f"{table(rows)}\n{aligned(whole)}"
 
 
-_ENDED_BY = {"others": "by others", "time": "by its end"}
+_ENDED_BY = {"others": "by others", "time": "by its end", "transport": "by its transport, which gave up,"}
 
 
 def _line(job: TenantDocument) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from astra_ns3.config.core.forever import FOREVER
-from astra_ns3.errors import SimulationStalled
+from astra_ns3.errors import BackendError, SimulationStalled
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import TenantBits
@@ -41,6 +41,7 @@ class Company:
         self._network = network
         self._bits = bits
         self.heartbeat = on_heartbeat
+        self._failures: dict[int, str] = {}
         self._views: list[TenantNetwork] = []
         entries = []
         for member in members:
@@ -64,9 +65,19 @@ class Company:
                 member.driver.check_finished()
             except SimulationStalled as error:
                 raise SimulationStalled(f"job '{member.name}': {error}") from error
+        if self._failures:
+            failed = (f"job '{self.members[number].name}': {reason}" for number, reason in self._failures.items())
+            raise BackendError("; ".join(failed))
         if self._timetable.stranded is not None:
             name, other = self._timetable.stranded
             raise SimulationStalled(f"job '{name}': waits for passes of job '{other}', which ended before")
+
+    def transport_failed(self, npu: int, reason: str) -> None:
+        """From the network: a transport of an NPU gave up. Its job ends, and all others go on."""
+        for number, view in enumerate(self._views):
+            if view.has(npu) and view.end_ps is None:
+                self._failures[number] = reason
+                self._timetable.fail(number)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""

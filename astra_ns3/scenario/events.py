@@ -9,28 +9,31 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from astra_ns3.config.scenario.file import EventConfig
 from astra_ns3.config.scenario.keys import rate_of
+from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.errors import located, nearest, of_npus, refuse, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.network.run_document import EventDocument
 from astra_ns3.scenario.placement import is_outside
-from astra_ns3.topology.changes import Change, LinkTarget, NpuTarget, State, SwitchTarget, Target, after_changes
+from astra_ns3.topology.changes import BUILT, Change, LinkTarget, NpuTarget, State, SwitchTarget, Target, after_changes
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.ports import resolve_port
+from astra_ns3.topology.route_differences import marking_of
 from astra_ns3.units import exact_time
 
 _NUMBERED = re.compile(r"(host|switch|npu) ?([0-9]{1,9})", re.ASCII)
 
 # The quantity that a key of an event changes.
-_QUANTITIES = {"up": "up", "rate": "rate_bps", "delay": "delay_ps", "error-rate": "error_rate"}
+_QUANTITIES = {"rate": "rate_bps", "delay": "delay_ps", "error-rate": "error_rate"}
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event as a file has it, and where it stands there."""
+    """An event as a file has it, and where it stands there; ``drawn``: it comes of the rates there."""
 
     config: EventConfig
     where: str
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,21 +56,25 @@ def happenings(events: Sequence[Event], graph: Graph) -> Iterator[Happening]:
         for start_ps in config.starts_ps:
             end_ps = None if config.for_ps is None else start_ps + config.for_ps
             for target in targets:
-                for state in _states(config, target, graph):
-                    yield Happening(number, start_ps, end_ps, target, state)
+                with located(event.where):
+                    states = list(_states(config, target, graph))
+                yield from (Happening(number, start_ps, end_ps, target, state) for state in states)
 
 
 def event_documents(events: Sequence[Event], graph: Graph) -> list[EventDocument]:
     """Return what each event does to each part that it is of, as plain data."""
     return [
-        _document(number, event.config, target, graph)
+        _document(number, event, target, graph)
         for number, event in enumerate(events)
         for target in _targets(event.config, graph)
     ]
 
 
-def _document(number: int, config: EventConfig, target: Target, graph: Graph) -> EventDocument:
+def _document(number: int, event: Event, target: Target, graph: Graph) -> EventDocument:
+    config = event.config
     found: EventDocument = {"event": number, "name": words_of(target, graph)}
+    if event.drawn:
+        found["drawn"] = True
     match target:
         case LinkTarget(link):
             found["link"] = link
@@ -80,15 +87,28 @@ def _document(number: int, config: EventConfig, target: Target, graph: Graph) ->
     if config.every_ps is not None and config.times is not None:
         found |= {"every_ps": config.every_ps, "times": config.times}
     for state in _states(config, target, graph):
-        if state.up is not None:
-            found["up"] = state.up
-        if state.rate_bps is not None:
-            found["rate_bps"] = state.rate_bps
-        if state.delay_ps is not None:
-            found["delay_ps"] = state.delay_ps
-        if state.error_rate is not None:
-            found["error_rate"] = state.error_rate
+        _add_state(found, state)
+    if config.still:
+        found["still"] = True
+    if config.slower is not None:
+        found["slower"] = config.slower
     return found
+
+
+def _add_state(found: EventDocument, state: State) -> None:
+    if state.up is not None:
+        found["up"] = state.up
+    if state.rate_bps is not None:
+        found["rate_bps"] = state.rate_bps
+    if state.delay_ps is not None:
+        found["delay_ps"] = state.delay_ps
+    if state.error_rate is not None:
+        found["error_rate"] = state.error_rate
+    if state.storm is not None:
+        found["storm"] = state.storm
+    if isinstance(state.ecn, EcnConfig):
+        ecn = state.ecn
+        found["ecn"] = {"kmin_bytes": ecn.kmin_bytes, "kmax_bytes": ecn.kmax_bytes, "pmax": ecn.pmax}
 
 
 def changes_of(events: Sequence[Event], graph: Graph) -> tuple[Change, ...]:
@@ -146,6 +166,8 @@ def _check_agree(own: Sequence[Happening], events: Sequence[Event]) -> None:
 
 def _built(target: Target, name: str, graph: Graph) -> State:
     """Return what a quantity of a part is before all changes."""
+    if isinstance(target, SwitchTarget) and name == "ecn":
+        return State(ecn=BUILT)
     if not isinstance(target, LinkTarget):
         return State(up=True)
     link = graph.links[target.link]
@@ -154,6 +176,7 @@ def _built(target: Target, name: str, graph: Graph) -> State:
         "rate_bps": State(rate_bps=link.rate_bps),
         "delay_ps": State(delay_ps=link.delay_ps),
         "error_rate": State(error_rate=link.error_rate),
+        "storm": State(storm=False),
     }[name]
 
 
@@ -161,14 +184,26 @@ def _states(config: EventConfig, target: Target, graph: Graph) -> Iterator[State
     """Yield each quantity that an event changes of one part."""
     if config.up is not None:
         yield State(up=config.up)
+    if config.ecn is not None:
+        yield State(ecn=config.ecn)
     if not isinstance(target, LinkTarget):
         return
+    if config.storm is not None:
+        _check_stoppable(target.link, graph)
+        yield State(storm=config.storm)
     if config.rate is not None:
         yield State(rate_bps=rate_of(config.rate, graph.links[target.link].rate_bps))
     if config.delay_ps is not None:
         yield State(delay_ps=config.delay_ps)
     if config.error_rate is not None:
         yield State(error_rate=config.error_rate)
+
+
+def _check_stoppable(number: int, graph: Graph) -> None:
+    """Raise InputError for a link whose host can't stop the switch at its other end."""
+    far = max(graph.links[number].a, graph.links[number].b)
+    words = f"no pause stops {name_of(far, graph)}, expected a switch with pfc"
+    refuse(far < graph.hosts or graph.switch_configs[far - graph.hosts].pfc is None, words)
 
 
 def _targets(config: EventConfig, graph: Graph) -> Sequence[Target]:
@@ -273,10 +308,22 @@ def check_heeded(events: Sequence[Event], backend: str, heeds: Collection[str]) 
     """Raise InputError for an event that a backend knows nothing of; ``heeds``: what may change there."""
     for event in events:
         for key, value in event.config.states.items():
-            quantity = _QUANTITIES[key]
+            quantity = _QUANTITIES.get(key, key)
             if value is not None and quantity not in heeds:
                 able = " or ".join(name for name, each in ABILITIES.items() if quantity in each.heeds)
                 raise wrong(f"'{key}' changes nothing on the backend {backend}, expected {able}", event.where)
+
+
+def check_marks(events: Sequence[Event], graph: Graph) -> None:
+    """Raise InputError for an event that changes how a switch marks that marks nothing; ``graph``: that of the plan."""
+    for event in events:
+        if event.config.ecn is None:
+            continue
+        for target in _targets(event.config, graph):
+            assert isinstance(target, SwitchTarget)
+            marks = marking_of(graph, target.switch)
+            if not marks:
+                raise wrong(f"{words_of(target, graph)} marks nothing, expected a switch with ecn", event.where)
 
 
 def check_not_cut(

@@ -97,6 +97,10 @@ class TenantNetwork(NetworkBackend):
         """The simulated time at which the tenant has stopped; None: it goes on."""
         return None if self._stopped_ps is None else self.start_ps + self._stopped_ps
 
+    def has(self, npu: int) -> bool:
+        """Whether an NPU of the network is the tenant's."""
+        return npu in self._rank
+
     def stop(self) -> None:
         """Take the tenant's end down; the network goes on for the others."""
         if self._stopped_ps is None:

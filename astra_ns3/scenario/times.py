@@ -10,8 +10,8 @@ from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant import After, Tenant
 
-PROGRAMS, OTHERS, TIME = "programs", "others", "time"
-"""What ended a job: the end of its programs, that of all others, or a time of the file."""
+PROGRAMS, OTHERS, TIME, TRANSPORT = "programs", "others", "time", "transport"
+"""What ended a job: the end of its programs, that of all others, a time of the file, or a transport that gave up."""
 
 
 class Times(NamedTuple):

@@ -7,7 +7,7 @@ from functools import partial
 
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Course, Times
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Course, Times
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,10 @@ class Timetable:
             Course(entry.view.start_ps if entry.view.started else None, ended_by, passes)
             for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
         )
+
+    def fail(self, number: int) -> None:
+        """End a tenant whose transport has given up."""
+        self._halt(number, TRANSPORT)
 
     @property
     def stranded(self) -> tuple[str, str] | None:

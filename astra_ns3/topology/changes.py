@@ -5,23 +5,30 @@ those of any network; since all epochs have the same groups of hosts, the tables
 entries, and only these are handed over (``route_differences.py``). A description only; nothing here knows a simulator.
 
 A link carries something while it is up itself, and both its ends are. A switch is down with all its links, a host with
-the last of its NPUs, and the switch inside a host that forwards with the host.
+the last of its NPUs, and the switch inside a host that forwards with the host. All of that is known everywhere at
+once, unless a reaction says when (``reactions.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
+from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass, fields, replace
 from astra_ns3.topology.distances import Groups, common_groups, distances_to_groups, host_groups, unreachable_hosts
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.reactions import Reaction, Stage, stages, without_links
 from astra_ns3.topology.routes import RouteTables, tables_by_groups
 from astra_ns3.units import exact_time
 
+BUILT: Literal["built"] = "built"
+"""As before all changes."""
 _Ways = tuple[tuple[bool, int], ...]
 # A link that flaps brings the same routes again and again; of so many states they are kept.
 _KEPT = 4
+_NONE = frozenset[int]()
 MOST_NAMED = 8
 """So many pairs of hosts without a way are named; all are counted."""
 
@@ -61,15 +68,18 @@ Target = LinkTarget | SwitchTarget | NpuTarget
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What changes; None stays as it is. Only a link has a rate, a one-way delay and an error rate.
+    """What changes; None stays as it is. Only a link has a rate, a one-way delay, an error rate and a storm of pauses.
 
-    ``error_rate``: probability that a frame that leaves from then on is lost.
+    ``error_rate``: probability that a frame that leaves from then on is lost. ``storm``: the host at an end of the link
+    has the switch at the other stop all lossless priorities. ``ecn``: how all ports of a switch mark; BUILT: as before.
     """
 
     up: bool | None = None
     rate_bps: int | None = None
     delay_ps: int | None = None
     error_rate: float | None = None
+    storm: bool | None = None
+    ecn: EcnConfig | Literal["built"] | None = None
 
     def named(self) -> dict[str, object]:
         """What changes, by its name."""
@@ -107,8 +117,8 @@ class Severed:
 class Epoch:
     """A time in which nothing changes: from ``start_ps`` to the next epoch.
 
-    ``graph``: the network with its links as they are then; ``tables``: its routes, with the same groups of hosts in all
-    epochs; what can't be reached has no ports.
+    ``graph``: the network with its links as they are then, or as their ends take them; ``tables``: its routes, with the
+    same groups of hosts in all epochs; what can't be reached has no ports. ``severed``: who has no way by these routes.
     """
 
     start_ps: int
@@ -117,15 +127,18 @@ class Epoch:
     severed: Severed
 
 
-def epochs(graph: Graph, changes: Sequence[Change], *, weighted: bool = False) -> Iterator[Epoch]:
+def epochs(
+    graph: Graph, changes: Sequence[Change], *, weighted: bool = False, reaction: Reaction | None = None
+) -> Iterator[Epoch]:
     """The epochs of a network, in order, the first from time 0 on; of their tables only a few need to be kept.
 
-    ``weighted`` as for :func:`astra_ns3.topology.routes.shortest_paths`. Pairs of hosts without a way are named in the
+    ``weighted`` as for :func:`astra_ns3.topology.routes.shortest_paths`. ``reaction``: when turns of links are known;
+    None: at once. Pairs of hosts without a way are named in the
     epoch, and no error. Raises InputError, before the first epoch, if a change names what doesn't exist or can't be, or
     if two contradict each other.
     """
     check_changes(graph, changes)
-    return _epochs(graph, _states(graph, changes), weighted)
+    return _epochs(list(stages(graph, _states(graph, changes), reaction)), weighted)
 
 
 def after_changes(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[list[int], list[int]]]:
@@ -167,9 +180,10 @@ def _check_state(change: Change) -> None:
     asked = state.named()
     if not asked:
         raise wrong(f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
-    if not isinstance(change.target, LinkTarget) and set(asked) != {"up"}:
-        named = ", ".join(name for name in asked if name != "up")
-        raise wrong(f"{named} is of links only, expected up", str(change))
+    able = {"up", "ecn"} if isinstance(change.target, SwitchTarget) else {"up"}
+    if not isinstance(change.target, LinkTarget) and not set(asked) <= able:
+        named = ", ".join(name for name in asked if name not in able)
+        raise wrong(f"{named} is of links only, expected {' or '.join(sorted(able, reverse=True))}", str(change))
     if state.rate_bps is not None and state.rate_bps <= 0:
         raise wrong(f"rate_bps is {state.rate_bps}, expected above 0 (or up: false)", str(change))
     if state.delay_ps is not None and state.delay_ps < 0:
@@ -197,8 +211,9 @@ class _Present:
     """Which parts are up, and what links are like, after some changes."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+        self._graph = self._built = graph
         self._links = list(graph.links)
+        self._switches = list(graph.switch_configs)
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
         first_inside = graph.nodes - len(graph.forwarders)
         self._inside = {host: first_inside + index for index, host in enumerate(graph.forwarders)}
@@ -211,9 +226,22 @@ class _Present:
         up = asked.pop("up", None)
         if up is not None:
             (self._down.discard if up else self._down.add)(change.target)
-        if isinstance(change.target, LinkTarget) and asked:
+        storm, ecn = asked.pop("storm", None), asked.pop("ecn", None)
+        if isinstance(change.target, LinkTarget):
             number = change.target.link
-            self._links[number] = replace(self._links[number], **asked)  # type: ignore[arg-type]
+            if storm is not None:
+                asked["storm"] = self._stoppable(self._links[number]) if storm else 0
+            if asked:
+                self._links[number] = replace(self._links[number], **asked)  # type: ignore[arg-type]
+        elif isinstance(change.target, SwitchTarget) and ecn is not None:
+            number = change.target.switch
+            built = self._built.switch_configs[number]
+            self._switches[number] = built if ecn == BUILT else built.model_copy(update={"ecn": ecn})
+
+    def _stoppable(self, link: Link) -> int:
+        """Return the priorities that a host may have the switch at the other end of its link stop, a bit each."""
+        far = self._graph.switch_configs[max(link.a, link.b) - self._graph.hosts]
+        return 0 if far.pfc is None else sum(1 << priority for priority in far.pfc.priorities)
 
     def graph(self) -> Graph:
         """The network as it is; links that are as before stay the same objects."""
@@ -222,9 +250,10 @@ class _Present:
             up = LinkTarget(number) not in self._down and link.a not in down_nodes and link.b not in down_nodes
             if up != link.up:
                 self._links[number] = replace(link, up=up)
-        if all(link is before for link, before in zip(self._links, self._graph.links, strict=True)):
-            return self._graph
-        self._graph = replace(self._graph, links=tuple(self._links))
+        if any(link is not before for link, before in zip(self._links, self._graph.links, strict=True)):
+            self._graph = replace(self._graph, links=tuple(self._links))
+        if any(now is not was for now, was in zip(self._switches, self._graph.switch_configs, strict=True)):
+            self._graph = replace(self._graph, switch_configs=tuple(self._switches))
         return self._graph
 
     def _down_nodes(self) -> set[int]:
@@ -235,21 +264,23 @@ class _Present:
         return nodes
 
 
-def _epochs(graph: Graph, states: Sequence[tuple[int, Graph]], weighted: bool) -> Iterator[Epoch]:
-    grouped = common_groups(_groups(states))
-    before: Epoch | None = None
-    known: dict[_Ways, tuple[RouteTables, Severed]] = {}
-    for (start_ps, present), groups in zip(states, grouped, strict=True):
-        if before is not None and _same_routes(before.graph.links, present.links, weighted):
-            before = Epoch(start_ps, present, before.tables, before.severed)
+def _epochs(passed: Sequence[Stage], weighted: bool) -> Iterator[Epoch]:
+    grouped = common_groups(_groups([stage.routed for stage in passed]))
+    before: tuple[Stage, Epoch] | None = None
+    known: dict[tuple[_Ways, frozenset[int]], tuple[RouteTables, Severed]] = {}
+    for stage, groups in zip(passed, grouped, strict=True):
+        if before is not None and _same_routes(before[0], stage, weighted):
+            epoch = Epoch(stage.start_ps, stage.graph, before[1].tables, before[1].severed)
         else:
-            ways = tuple((link.up, link.rate_bps if weighted else 0) for link in present.links)
-            if ways not in known:
+            ways = tuple((link.up, link.rate_bps if weighted else 0) for link in stage.routed.links)
+            if (ways, stage.repaired) not in known:
                 if len(known) == _KEPT:
                     del known[next(iter(known))]
-                known[ways] = _routes(present, groups, weighted)
-            before = Epoch(start_ps, present, *known[ways])
-        yield before
+                tables, severed = known.get((ways, _NONE)) or _routes(stage.routed, groups, weighted)
+                known[ways, stage.repaired] = without_links(tables, stage.routed, stage.repaired), severed
+            epoch = Epoch(stage.start_ps, stage.graph, *known[ways, stage.repaired])
+        before = stage, epoch
+        yield epoch
 
 
 def _routes(present: Graph, groups: Groups, weighted: bool) -> tuple[RouteTables, Severed]:
@@ -258,11 +289,11 @@ def _routes(present: Graph, groups: Groups, weighted: bool) -> tuple[RouteTables
     return tables, _severed(unreachable_hosts(present, groups, distances))
 
 
-def _groups(states: Sequence[tuple[int, Graph]]) -> list[Groups]:
+def _groups(states: Sequence[Graph]) -> list[Groups]:
     """The groups of each state; worked out once for states whose hosts hang alike."""
     found: list[Groups] = []
     before: Graph | None = None
-    for _, graph in states:
+    for graph in states:
         same = before is not None and all(
             link is old or link.up == old.up or min(link.a, link.b) >= graph.hosts
             for link, old in zip(graph.links, before.links, strict=True)
@@ -272,11 +303,11 @@ def _groups(states: Sequence[tuple[int, Graph]]) -> list[Groups]:
     return found
 
 
-def _same_routes(before: Sequence[Link], after: Sequence[Link], weighted: bool) -> bool:
+def _same_routes(before: Stage, after: Stage, weighted: bool) -> bool:
     """Whether no shortest path can be another one: rates matter only to weights."""
-    return all(
+    return before.repaired == after.repaired and all(
         old is new or (old.up == new.up and (not weighted or old.rate_bps == new.rate_bps))
-        for old, new in zip(before, after, strict=True)
+        for old, new in zip(before.routed.links, after.routed.links, strict=True)
     )
 
 

@@ -29,7 +29,8 @@ class Link:
 
     ``error_rate`` is the probability that a frame is lost on it, ``kind`` the class of links that it belongs to, such
     as ``scale-up`` or ``core``, ``cost`` what a shortest path counts for it. A link that isn't ``up`` is on no path
-    (``changes.py``).
+    (``changes.py``). One that is ``silent`` loses all that it is sent, and its ends don't know (``reactions.py``).
+    ``storm``: bit p is set if the host at its end has the switch there stop priority p for ever.
     """
 
     a: int
@@ -40,6 +41,8 @@ class Link:
     kind: str = "link"
     cost: int = 1
     up: bool = True
+    silent: bool = False
+    storm: int = 0
 
     def check(self, number: int) -> None:
         """Raise InputError, which names the link's number, for a field that is of another kind than said."""

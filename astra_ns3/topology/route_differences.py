@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.changes import Epoch
 from astra_ns3.topology.graph import Graph
@@ -25,9 +26,22 @@ class LinkDifference:
 
     links: _Numbers
     up: _Numbers
+    silent: _Numbers
     rates_bps: npt.NDArray[np.int64]
     delays_ps: npt.NDArray[np.int64]
     error_rates: npt.NDArray[np.float64]
+    storms: _Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class MarkingDifference:
+    """Ports of switches that mark otherwise from then on, by node and number there; all arrays ``(such ports,)``."""
+
+    nodes: _Numbers
+    ports: _Numbers
+    kmin_bytes: npt.NDArray[np.int64]
+    kmax_bytes: npt.NDArray[np.int64]
+    pmax: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +69,7 @@ class EpochDifference:
     time_ps: int
     links: LinkDifference
     routes: tuple[NodeDifference, ...]
+    markings: MarkingDifference
 
 
 def epoch_difference(before: Epoch, after: Epoch) -> EpochDifference:
@@ -63,6 +78,37 @@ def epoch_difference(before: Epoch, after: Epoch) -> EpochDifference:
         after.start_ps,
         link_difference(before.graph, after.graph),
         route_differences(before.tables, after.tables),
+        marking_difference(before.graph, after.graph),
+    )
+
+
+def marking_of(graph: Graph, switch: int) -> dict[int, EcnConfig]:
+    """How the ports of a switch mark, by their numbers there; a link's rate of now decides where rates do."""
+    config = graph.switch_configs[switch]
+    found = {}
+    for place, port in enumerate(graph.ports[graph.hosts + switch]):
+        entries = {getattr(each, "rate_bps", 0): each for each in config.marking}
+        ecn = entries.get(0, entries.get(graph.links[port.link].rate_bps))
+        if ecn is not None:
+            found[place] = ecn
+    return found
+
+
+def marking_difference(before: Graph, after: Graph) -> MarkingDifference:
+    """The ports of switches whose marking is not as it was."""
+    found = []
+    for number, (old, new) in enumerate(zip(before.switch_configs, after.switch_configs, strict=True)):
+        if old is not new:
+            found += [
+                (after.hosts + number, place, ecn.kmin_bytes, ecn.kmax_bytes, ecn.pmax)
+                for place, ecn in marking_of(after, number).items()
+            ]
+    return MarkingDifference(
+        np.array([one[0] for one in found], dtype=np.uint32),
+        np.array([one[1] for one in found], dtype=np.uint32),
+        np.array([one[2] for one in found], dtype=np.int64),
+        np.array([one[3] for one in found], dtype=np.int64),
+        np.array([one[4] for one in found], dtype=np.float64),
     )
 
 
@@ -74,9 +120,11 @@ def link_difference(before: Graph, after: Graph) -> LinkDifference:
     return LinkDifference(
         np.array([number for number, _ in changed], dtype=np.uint32),
         np.array([link.up for _, link in changed], dtype=np.uint32),
+        np.array([link.silent for _, link in changed], dtype=np.uint32),
         np.array([link.rate_bps for _, link in changed], dtype=np.int64),
         np.array([link.delay_ps for _, link in changed], dtype=np.int64),
         np.array([link.error_rate for _, link in changed], dtype=np.float64),
+        np.array([link.storm for _, link in changed], dtype=np.uint32),
     )
 
 

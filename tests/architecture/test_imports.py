@@ -30,7 +30,7 @@ FLOORS = {
     "config.graph_workload": 3,
     "config.flow_list": 3,
     "config.training_plan": 3,
-    "config.scenario": 3,
+    "config.scenario": 4,
     "config.model": 4,
     "config.compute_slowdown": 3,
     "config.nccl": 3,

@@ -12,7 +12,7 @@ import click
 
 from astra_ns3.errors import InputError
 from soak.case import Case, case_of
-from soak.cases import random_case
+from soak.cases import SCENARIOS, random_case
 from soak.child import play_in_child, warm_up
 from soak.fixed import FIXED, LARGE
 from soak.play import REFUSED, Outcome
@@ -30,23 +30,31 @@ _TOLD_EVERY = 50
 @click.option("--first", default=1, help="The first seed.")
 @click.option("--seeds", default=1000, help="How many.")
 @click.option("--seed", type=int, help="This one alone, with its whole configuration and outcome.")
+@click.option("--scenarios", default=SCENARIOS, help="The share of scenarios among random cases.")
 @click.option("--fixed/--no-fixed", default=True, help="Play the fixed cases too.")
 @click.option("--large", is_flag=True, help="Only the large cases: 128 hosts, minutes long each.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the counts there, as JSON.")
 @click.option("--case", "path", type=click.Path(exists=True, path_type=Path), help="A case from a file, as printed.")
 def main(
-    first: int, seeds: int, seed: int | None, fixed: bool, large: bool, report: Path | None, path: Path | None
+    first: int,
+    seeds: int,
+    seed: int | None,
+    scenarios: float,
+    fixed: bool,
+    large: bool,
+    report: Path | None,
+    path: Path | None,
 ) -> None:
     """Play random cases of every feature and audit each. Exit status 1 if one of them ends as it must not."""
     warm_up()
     if path is not None or seed is not None:
-        case = case_of(path.read_text(encoding="utf-8")) if path is not None else random_case(int(seed or 0))
+        case = case_of(path.read_text(encoding="utf-8")) if path is not None else random_case(int(seed or 0), scenarios)
         click.echo(case.document())
         sys.exit(_tell(case, *_played(case)))
     summary = Summary()
     cases: Iterable[Case] = LARGE
     if not large:
-        cases = itertools.chain(FIXED if fixed else (), _random_cases(range(first, first + seeds), summary))
+        cases = itertools.chain(FIXED if fixed else (), _random_cases(range(first, first + seeds), summary, scenarios))
     for number, case in enumerate(cases):
         outcome, found = _played(case)
         summary.add(traits_of(case), outcome, faulty=bool(found))
@@ -68,11 +76,11 @@ def main(
     sys.exit(1 if summary.faulty or few else 0)
 
 
-def _random_cases(seeds: Iterable[int], summary: Summary) -> Iterator[Case]:
+def _random_cases(seeds: Iterable[int], summary: Summary, scenarios: float) -> Iterator[Case]:
     """The cases of these seeds; one that is no valid input is a fault."""
     for seed in seeds:
         try:
-            yield random_case(seed)
+            yield random_case(seed, scenarios)
         except InputError as error:
             summary.add(REFUSED_TRAITS, Outcome(REFUSED, str(error)), faulty=True)
             click.echo(f"seed {seed}: FAULT refused: {error}")

@@ -39,6 +39,8 @@ class Auditor:
     drain_ps: int = 0
     rested: bool = True
     """Whether all could be asked to rest after the run's end: no pair lost its acknowledgements any more."""
+    changes: bool = False
+    """Whether links fail or change meanwhile."""
     error: str = ""
     """Of the run, told before its end is audited."""
 
@@ -54,7 +56,7 @@ class Auditor:
         """Read the books in the middle of the run."""
         if len(self.problems) < _ENOUGH:
             books = read_books(context)
-            self.problems += [f"at {books.time_ps} ps: {problem}" for problem in problems_at_any_time(books)]
+            self.problems += [f"at {books.time_ps} ps: {problem}" for problem in self._now(books)]
 
     def _ended(self, context: Any) -> None:
         try:
@@ -63,6 +65,9 @@ class Auditor:
             self.problems.append("the audit failed: " + traceback.format_exc())
         self.audited = True
 
+    def _now(self, books: Books) -> list[str]:
+        return problems_at_any_time(books, changes=self.changes)
+
     def _audit(self, context: Any) -> None:
         # The driver has gone: nothing that still happens concerns it.
         vars(context._call.__self__)["_call"] = _nothing
@@ -70,13 +75,13 @@ class Auditor:
         self.pauses = sum(port.pauses for port in books.ports)
         self.lost = sum(port.lost for port in books.ports)
         self.dropped = sum(port.dropped for port in books.ports)
-        self.problems += problems_at_any_time(books)
+        self.problems += self._now(books)
         if "deadlock" in self.error:
             self.problems += _still_stuck(context, self.error)
-            self.problems += problems_at_any_time(read_books(context))
+            self.problems += self._now(read_books(context))
         elif not self.error:
             rested = self._drain(context)
-            self.problems += problems_at_any_time(rested)
+            self.problems += self._now(rested)
             if sum(port.dropped for port in rested.ports) == self.dropped:
                 self.problems += problems_at_rest(rested)
             else:

@@ -16,7 +16,8 @@ PRIORITIES = 8
 class PortBook:
     """One direction of a link: counters of its port, what waits there and what travels. Frames, unless said otherwise.
 
-    ``sent`` to ``pause_frames`` are counted, the others are found. ``peer``: the node at the far end, ``link``: the
+    ``sent`` to ``pause_frames`` are counted, the others are found. ``cut``: sent and lost to a link that was down,
+    ``down``: not sent for that reason. ``peer``: the node at the far end, ``link``: the
     number of the link, ``paused``: a bit for each priority that is stopped, ``pauses``: how often one was.
     """
 
@@ -29,6 +30,8 @@ class PortBook:
     sent_bytes: int
     arrived: int
     lost: int
+    cut: int
+    down: int
     dropped: int
     pause_frames: int
     waiting: int
@@ -132,6 +135,8 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
         sent_bytes=int(counters.sentBytes),
         arrived=int(port.GetArrivedFrames()),
         lost=int(counters.lostFrames),
+        cut=int(counters.cutFrames) + int(counters.silentFrames),
+        down=int(counters.downFrames),
         dropped=int(counters.droppedFrames),
         pause_frames=int(counters.pauseFrames),
         waiting=int(contents.waitingFrames),

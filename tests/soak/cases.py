@@ -20,6 +20,7 @@ from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
 from soak.jobs import draw_collective, draw_flows, draw_workload, with_nccl, written_as_files
+from soak.scenarios import draw_scenario
 from soak.switches import draw_buffers, draw_heads, draw_switches
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
@@ -29,9 +30,19 @@ IN_ORDER = ("ecmp", "pinned")
 Drawn = dict[str, Any]
 
 
-def random_case(seed: int) -> Case:
+SCENARIOS = 0.15
+"""The share of cases that play a scenario on their network."""
+
+
+def random_case(seed: int, scenarios: float = SCENARIOS) -> Case:
     """The case of a seed."""
-    return replace(_random_case(seed), cores=Draw(f"cores {seed}").pick(1, 2, 3))
+    case = replace(_random_case(seed), cores=Draw(f"cores {seed}").pick(1, 2, 3))
+    if case.network and Draw(f"is a scenario {seed}").chance(scenarios):
+        config, graph = _built(dict(case.network), dict(case.files))
+        if graph.links:
+            job = draw_scenario(seed, config, graph, 30_000_000)
+            return replace(case, job=job, record=(), name=f"{case.name}, a scenario")
+    return case
 
 
 def _random_case(seed: int) -> Case:

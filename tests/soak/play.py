@@ -29,6 +29,8 @@ from soak.auditor import Auditor
 from soak.case import CONFIG_FILE, Case, network_of, write_files
 from soak.explained import problems_of_explanation
 from soak.requests import request_of
+from soak.scenarios import KIND as SCENARIO
+from soak.scenarios import play_scenario
 
 LOOKS = 25
 FINISHED, DEADLOCK, GAVE_UP, REFUSED, STALLED, FAILED = (
@@ -131,7 +133,7 @@ def _end_of(error: AstraNs3Error) -> str:
 
 def _numbers(finish_ps: int, statistics: Mapping[str, Any]) -> dict[str, int]:
     found = {name: value for name, value in statistics.items() if isinstance(value, int)}
-    return {"finish_ps": finish_ps, **found}
+    return {"finish_ps": finish_ps, "packets": 0, **found}
 
 
 def _play_run(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
@@ -258,7 +260,18 @@ def _play_launches(case: Case, folder: Path, auditor: Auditor, launches: Callabl
         backend.close()
 
 
-_JOBS = {"workload": _play_run, "collective": _play_collectives, "flows": _play_flows}
+def _play_scenario(case: Case, folder: Path, auditor: Auditor) -> dict[str, int]:
+    auditor.changes = True
+    with _told_of_errors(auditor):
+        return _numbers(*play_scenario(case, folder, auditor))
+
+
+_JOBS = {
+    "workload": _play_run,
+    "collective": _play_collectives,
+    "flows": _play_flows,
+    SCENARIO: _play_scenario,
+}
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from support.transports import transport_of
@@ -21,6 +21,7 @@ from astra_ns3.transport.lossless import port_headroom_bytes
 from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.roce.parameters import roce_frames
 from soak.case import Case, network_of, write_files
+from soak.scenarios import KIND as SCENARIO
 
 _IN_ORDER = ("ecmp", "pinned")
 Channel = tuple[int, int]
@@ -56,7 +57,10 @@ REFUSED = Traits("refused", "?", "?", "?", "?", False, False, False, False, Fals
 def traits_of(case: Case) -> Traits:
     """Look at a case's network without playing it."""
     try:
-        return _traits_of(case)
+        found = _traits_of(case)
+        if case.job.get("kind") == SCENARIO:  # whatever fails, and new routes may close circles
+            return replace(found, data_safe=False, all_safe=False, in_order=False, has_circle=True)
+        return found
     except InputError:
         return REFUSED
 

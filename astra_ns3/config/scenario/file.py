@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import chain
 from math import prod
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Lt, MinLen
+from annotated_types import Ge, Le, Lt, MinLen
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
@@ -34,14 +35,25 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO, told_apart
+from astra_ns3.config.scenario.failures import FailuresConfig
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
+from astra_ns3.config.scenario.recovery import RecoveryConfig
 from astra_ns3.config.scenario.times import Passes, StartTime
+from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 
 FilePath = str | os.PathLike[str]
 TARGETS = ("link", "switch", "npu", "nic")
 """Keys that name the target of an event; an event has one of them."""
+STATES: Mapping[str, tuple[str, ...]] = {
+    "link": ("up", "rate", "delay", "error-rate"),
+    "nic": ("up", "rate", "delay", "error-rate", "storm"),
+    "switch": ("up", "ecn"),
+    "npu": ("up", "still", "slower"),
+}
+"""What an event may change, by its target."""
+_FIELDS = {"delay": "delay_ps", "error-rate": "error_rate"}
 DRAWN = ("random", "fragmented")
 """Placements that a seed decides."""
 MOST_EVENTS = 100_000
@@ -130,6 +142,14 @@ class EventConfig(ConfigModel):
     rate: RateOrShare | None = None
     delay_ps: TimePs | None = Field(alias="delay", default=None)
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = Field(alias="error-rate", default=None)
+    ecn: EcnConfig | None = None
+    """Of all ports of a switch that mark."""
+    storm: OnOff | None = None
+    """A NIC has its switch stop every lossless priority."""
+    still: OnOff | None = None
+    """An NPU neither computes nor begins messages."""
+    slower: Annotated[float, Ge(0.001), Le(1e6)] | None = None
+    """What an NPU computes takes so many times as long."""
 
     @model_validator(mode="after")
     @checked
@@ -142,14 +162,19 @@ class EventConfig(ConfigModel):
         (target,) = targets
         if not states:
             raise key_error(target, f"nothing changes, expected one of {', '.join(self.states)}")
-        if target in ("switch", "npu") and states != ["up"]:
-            other = next(key for key in states if key != "up")
-            raise key_error(other, f"is of a link or a nic, expected up of a {target}")
+        for key in states:
+            takers = [name for name, keys in STATES.items() if key in keys]
+            able = " or ".join(STATES[target])
+            refuse_key(target not in takers, key, f"is of a {' or a '.join(takers)}, expected {able} of a {target}")
+        refuse_key(
+            bool(self.still) and self.for_ps is None, "still", "has no end, expected for: TIME beside it, or up: false"
+        )
+        refuse_key(self.still is False, "still", "an NPU that moves needs no event, expected true")
 
     @property
-    def states(self) -> Mapping[str, bool | int | float | str | None]:
+    def states(self) -> Mapping[str, bool | int | float | str | EcnConfig | None]:
         """Return what it may change, by the key."""
-        return {"up": self.up, "rate": self.rate, "delay": self.delay_ps, "error-rate": self.error_rate}
+        return {key: getattr(self, _FIELDS.get(key, key)) for key in dict.fromkeys(chain(*STATES.values()))}
 
     @property
     def target(self) -> str:
@@ -182,6 +207,8 @@ class ScenarioConfig(ConfigModel):
     """None: whoever runs it names one."""
     jobs: tuple[JobConfig, ...] = ()
     events: tuple[EventConfig, ...] = ()
+    failures: FailuresConfig | None = None
+    recovery: RecoveryConfig = RecoveryConfig()
 
     @model_validator(mode="after")
     @checked

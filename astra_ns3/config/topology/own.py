@@ -61,7 +61,7 @@ def _own_kind(value: str) -> str:
     return value
 
 
-def _plain(values: object) -> object:
+def plain_values(values: object) -> object:
     """Quantities in base units, lists as tuples; all else as it is."""
     if isinstance(values, Mapping):
         return {str(name): _plain_value(str(name), value) for name, value in values.items()}
@@ -89,7 +89,7 @@ class OwnTopology(TopologyBase):
     """A graph that a function of the user's gives, ``FILE.py:name``, called once with the parameters."""
 
     kind: Annotated[str, AfterValidator(as_value_error(_own_kind)), _KIND]
-    parameters: Annotated[dict[str, object], BeforeValidator(_plain), _PARAMETERS] = Field(default_factory=dict)
+    parameters: Annotated[dict[str, object], BeforeValidator(plain_values), _PARAMETERS] = Field(default_factory=dict)
     """The function's arguments by name; quantities become bits per second, picoseconds or bytes."""
     _graph: BuiltGraph | None = PrivateAttr(default=None)
 

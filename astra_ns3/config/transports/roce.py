@@ -70,6 +70,8 @@ class Reliability(ConfigModel):
     """A gap that is still open after so long is reported again when more packets come; 0: one NACK for each gap."""
     retries: Number = 7
     """Timeouts in a row without progress after which the run fails; 0: never."""
+    new_path_after: Number = 0
+    """Timeouts in a row after which data takes another of the equal paths, by a new source port; 0: never."""
     reordering_packets: Number = 0
     """With selective-repeat: how far behind a packet may come before it counts as lost."""
     go_back_0_chunk_bytes: Bytes = Field(alias="go_back_0_chunk", default=4000)

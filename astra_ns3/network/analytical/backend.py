@@ -83,7 +83,7 @@ def checked_grid(plan: AnyPlan, *, queues: bool) -> NpuGrid:
 def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:
     npus = grid.network.npus
     description.add("network", {"hosts": npus, "hostOfNpu": np.arange(npus, dtype=np.uint32)})
-    description.add("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
+    description.endpoint(endpoint)
     kind = "queues" if model.queues else "formula"
     description.add("dimension", {"npus": npus, "transport": kind})
     description.transport(kind, {**_grid(grid.network.grid), "truncate": model.truncate})

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.door.library import load
 from astra_ns3.network.door.session import Session
 
@@ -33,6 +34,19 @@ class Description:
         pieces, or an element of a list, which is new each time.
         """
         self._words += [group, *(word for name, value in values.items() for word in (name, *self._told(value))), ""]
+
+    def endpoint(self, endpoint: EndpointModel) -> None:
+        """Say what NPUs spend on messages, and when they stand still."""
+        stills = endpoint.stills
+        values: dict[str, NativeValue] = {
+            "delayPs": endpoint.delay_ps,
+            "reductionBytesPerNs": endpoint.reduction_bytes_per_ns,
+            "tellsFailures": endpoint.tells_failures,
+            "stillNpus": np.array([each.npu for each in stills], dtype=np.uint32),
+            "stillBeginsPs": np.array([each.start_ps for each in stills], dtype=np.int64),
+            "stillEndsPs": np.array([each.end_ps for each in stills], dtype=np.int64),
+        }
+        self.add("endpoint", values)
 
     def transport(self, kind: str, values: Mapping[str, NativeValue]) -> None:
         """Say what a transport is made from, by the names that it reads; it refuses what it lacks or doesn't know."""

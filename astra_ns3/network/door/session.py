@@ -25,6 +25,7 @@ class Statistics(Protocol):
     busyPairs: int
     framesUnderWay: int
     pauseStorms: int
+    unroutedFrames: int
     counterNames: str
     counters: View
     portCounterNames: str

@@ -12,7 +12,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import FrameType
 
@@ -35,6 +35,7 @@ from astra_ns3.network.door.session import Session, Statistics, close_session, n
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.ports import node_name
 from astra_ns3.units import format_time
 
 _LOG = logging.getLogger(__name__)
@@ -43,6 +44,13 @@ _Numbers = npt.NDArray[np.int64]
 
 
 # Told of every run with packets, also where no transport counts them.
+_TRANSPORT_FAILED = 1 << 63
+"""In the token of a timer, as in ``astra-ns3-session.h``."""
+_FAILURE_COUNTERS = {
+    "silent_frames": "were lost on links that were down before their ends noticed",
+    "down_frames": "met a link that was known to be down",
+}
+"""What ports count of links that fail, and what it is."""
 _USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
 # What ports count without packets, too.
 _SENT = ("sent_frames", "sent_bytes")
@@ -261,7 +269,22 @@ class SessionBackend:
         if storms > 0:
             longest = str(self._session.DescribeLongestPause())
             found.append(f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}")
-        return found
+        return [*found, *self._lost_to_failures()]
+
+    def _lost_to_failures(self) -> Iterator[str]:
+        """Yield what frames were lost to links that failed, and where most of them."""
+        native = self._session.GetStatistics(False)
+        names, numbers = _port_counters(native), _port_numbers(native)
+        if not self.counts_packets or not len(numbers):
+            return
+        for name, words in _FAILURE_COUNTERS.items():
+            lost = numbers[:, names.index(name)]
+            if lost.any():
+                node, _, peer = self._port_ends[int(lost.argmax())].tolist()
+                where = f"{node_name(self._graph, node)} towards {node_name(self._graph, peer)}"
+                yield f"{lost.sum():,} frames {words}, most of them ({lost.max():,}) at {where}"
+        if native.unroutedFrames:
+            yield f"{int(native.unroutedFrames):,} frames came where no way led on"
 
     def switch_table(self) -> PortRows:
         """One row per port, NICs included: what it sent, dropped and marked, and its longest queue."""
@@ -333,7 +356,20 @@ class SessionBackend:
 
     def timer_due(self, token: int, time_ps: int) -> None:
         """A timer of :meth:`call_later` is due."""
-        self._call(self._timers.pop(token), time_ps)
+        self._call(self._due(token), time_ps)
+
+    def _due(self, token: int) -> Callable[[int], None]:
+        """What a timer calls: that of :meth:`call_later`, or that a transport of an NPU has given up."""
+        if token < _TRANSPORT_FAILED:
+            return self._timers.pop(token)
+        return partial(self._transport_failed, token - _TRANSPORT_FAILED)
+
+    def _transport_failed(self, npu: int, time_ps: int) -> None:
+        failed = getattr(self._listener, "transport_failed", None)
+        reason = f"{self._session.GetFailure()} (at {format_time(time_ps)})"
+        if failed is None:
+            raise BackendError(reason)
+        failed(npu, reason)
 
     def several_due(self, address: int, count: int, time_ps: int) -> None:
         """Phases are done and timers due at one moment."""
@@ -346,7 +382,7 @@ class SessionBackend:
         for index, npu in enumerate(npus):
             if npu < 0:
                 self._play_phases(npus[begin:index], numbers[begin:index], time_ps, phases_done)
-                self._timers.pop(numbers[index])(time_ps)
+                self._due(numbers[index])(time_ps)
                 begin = index + 1
         self._play_phases(npus[begin:], numbers[begin:], time_ps, phases_done)
 
@@ -454,6 +490,8 @@ def _of_packets(native: Statistics, counted: Counter[str]) -> dict[str, int]:
         "pauses": sums["pauses"],
         "paused_ps": sums["paused_ps"],
         "pause_storms": int(native.pauseStorms),
+        **{name: sums[name] for name in ("cut_frames", *_FAILURE_COUNTERS) if sums[name]},
+        **({"unrouted_frames": int(native.unroutedFrames)} if native.unroutedFrames else {}),
         **usual,
     }
 

@@ -57,8 +57,7 @@ def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, s
     routing = config.topology.routing
     murmur = any(each.port_of_message for each in transports)
     _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur)
-    endpoint = plan.endpoint
-    description.add("endpoint", {"delayPs": endpoint.delay_ps, "reductionBytesPerNs": endpoint.reduction_bytes_per_ns})
+    description.endpoint(plan.endpoint)
     description.add("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
 
 
@@ -174,14 +173,22 @@ def _describe_changes(description: Description, plan: NetworkPlan) -> None:
         links, found = different.links, _Tables()
         for of in different.routes:
             found.add(of.node, of.groups, of.sets, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
-        if len(links.links) or different.routes:
+        marked = different.markings
+        if len(links.links) or different.routes or len(marked.nodes):
             values: dict[str, NativeValue] = {
                 "timePs": different.time_ps,
                 "links": links.links,
                 "up": links.up,
+                "silent": links.silent,
                 "ratesBps": links.rates_bps,
                 "delaysPs": links.delays_ps,
                 "errorRates": links.error_rates,
+                "storms": links.storms,
+                "markedNodes": marked.nodes,
+                "markedPorts": marked.ports,
+                "kminBytes": marked.kmin_bytes,
+                "kmaxBytes": marked.kmax_bytes,
+                "pmax": marked.pmax,
             }
             description.add("change", {**values, **found.values()})
 

@@ -64,6 +64,7 @@ class RoceParameters(RoceFrames):
     reliability: str
     timeout_ps: int
     retries: int
+    new_path_after: int
     nack_interval_ps: int
     reordering_packets: int
     chunk_bytes: int
@@ -135,6 +136,7 @@ def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> Roce
         reliability=reliability.kind,
         timeout_ps=reliability.timeout_in_use_ps,
         retries=reliability.retries,
+        new_path_after=_new_path_after(transport),
         nack_interval_ps=reliability.nack_interval_ps,
         reordering_packets=reliability.reordering_packets,
         chunk_bytes=reliability.go_back_0_chunk_bytes,
@@ -177,6 +179,15 @@ def _in_force(transport: RoceTransport, line: Line) -> InForce:
         return in_force(transport.congestion_control, line)
     except ValueError as error:
         raise wrong(str(error)) from error
+
+
+def _new_path_after(transport: RoceTransport) -> int:
+    after = transport.reliability.new_path_after
+    words = (
+        "reliability.new_path_after draws source ports, which ecmp: per-message-port counts up; expected one of them"
+    )
+    refuse(after > 0 and transport.ecmp == "per-message-port", words)
+    return after
 
 
 def _window(transport: RoceTransport) -> int | str:

@@ -29,6 +29,9 @@ struct Due
     uint32_t isTimer{}; //!< 1 for a timer
 };
 
+/// In the token of a timer: a transport of this NPU has given up, and Session::GetFailure says why.
+constexpr uint64_t TRANSPORT_FAILED = uint64_t{1} << 63;
+
 /// What a simulation calls back; implemented in Python. What it throws comes out of Session::Run.
 class SessionListener
 {

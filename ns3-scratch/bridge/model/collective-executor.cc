@@ -56,6 +56,7 @@ CollectiveExecutor::Install(const NetworkDescription& description,
                             FabricNetwork& fabric,
                             MessageTransport& transport)
 {
+    m_tellsFailures = description.endpoint.tellsFailures;
     const EndpointCosts costs{description.endpoint.delayPs,
                               description.endpoint.reductionBytesPerNs};
     for (const uint32_t host : description.hostOfNpu)
@@ -65,6 +66,12 @@ CollectiveExecutor::Install(const NetworkDescription& description,
         application->Configure(npu, costs, &transport, this);
         fabric.GetNode(host)->AddApplication(application);
         m_applications.push_back(application);
+    }
+    for (uint64_t place = 0; place < description.endpoint.stillNpus.count; ++place)
+    {
+        m_applications.at(description.endpoint.stillNpus[place])
+            ->StandStill(description.endpoint.stillBeginsPs[place],
+                         description.endpoint.stillEndsPs[place]);
     }
     m_deliveredBytes.resize(m_applications.size());
 }
@@ -83,9 +90,21 @@ CollectiveExecutor::BytesArrived(uint32_t npu, int64_t bytes)
 }
 
 void
-CollectiveExecutor::TransportFailed(const char* reason)
+CollectiveExecutor::TransportFailed(uint32_t npu, const char* reason)
 {
-    m_simulation.Fail(reason);
+    if (!m_tellsFailures)
+    {
+        m_simulation.Fail(reason);
+        return;
+    }
+    m_failure = reason;
+    Tell({TRANSPORT_FAILED | npu, 0, 1});
+}
+
+const std::string&
+CollectiveExecutor::GetFailure() const
+{
+    return m_failure;
 }
 
 MessageAccountant*

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace astra_ns3
@@ -38,10 +39,12 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
 
     void MessageArrived(const ns3::CollectiveMessage& message) override;
     void BytesArrived(uint32_t npu, int64_t bytes) override;
-    void TransportFailed(const char* reason) override;
+    void TransportFailed(uint32_t npu, const char* reason) override;
     ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
 
+    /// \return why a transport gave up last, if that is told of
+    const std::string& GetFailure() const;
     /// \return an NPU's application
     const ns3::CollectiveApplication& GetApplication(uint32_t npu) const;
 
@@ -87,6 +90,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
 
     SessionListener& m_listener; //!< told of phases and timers
     Simulation& m_simulation;    //!< stopped when a transport fails
+    bool m_tellsFailures{false}; //!< unless that is told of
+    std::string m_failure;       //!< why one gave up last
     Recorder& m_recorder;        //!< told of messages
     std::vector<ns3::Ptr<ns3::CollectiveApplication>> m_applications;        //!< by NPU
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number

@@ -67,9 +67,27 @@ ChangedLinks(const ChangeDescription& change)
                          change.up[place] != 0,
                          static_cast<uint64_t>(change.ratesBps[place]),
                          change.delaysPs[place],
-                         change.errorRates[place]});
+                         change.errorRates[place],
+                         change.silent[place] != 0,
+                         static_cast<uint8_t>(change.storms[place])});
     }
     return links;
+}
+
+/// \return the switches that mark otherwise
+std::vector<FabricMarkingState>
+ChangedMarkings(const ChangeDescription& change)
+{
+    std::vector<FabricMarkingState> markings;
+    for (uint64_t place = 0; place < change.markedNodes.count; ++place)
+    {
+        markings.push_back({change.markedNodes[place],
+                            change.markedPorts[place],
+                            static_cast<uint64_t>(change.kminBytes[place]),
+                            static_cast<uint64_t>(change.kmaxBytes[place]),
+                            change.pmax[place]});
+    }
+    return markings;
 }
 
 /// \return the tables that differ
@@ -103,7 +121,8 @@ ScheduleChanges(const NetworkDescription& description, const FabricNetwork& fabr
     fabric.AddTo(*changes);
     for (const ChangeDescription& change : description.changes)
     {
-        changes->Schedule({change.timePs, ChangedLinks(change), ChangedTables(change)});
+        changes->Schedule(
+            {change.timePs, ChangedLinks(change), ChangedTables(change), ChangedMarkings(change)});
     }
     return changes;
 }

@@ -118,6 +118,7 @@ FabricNetwork::SetUpSwitchPort(const SwitchParameters& parameters, FabricPort& p
         const FabricPortPlace& place = port.GetPlace();
         marker->SetDraws(FabricDraws(FabricDrawsFor::MARKS, place.node, place.port));
         port.SetMarker(marker);
+        m_markers.emplace_back(Ptr<FabricPort>(&port), marker);
     }
     if (!parameters.quantumBytes.empty())
     {
@@ -242,6 +243,25 @@ FabricNetwork::AddTo(FabricChanges& changes) const
     {
         changes.AddSwitch(fabricSwitch);
     }
+    for (const auto& [port, marker] : m_markers)
+    {
+        changes.AddMarker(port, marker);
+    }
+}
+
+uint64_t
+FabricNetwork::CountUnroutedFrames() const
+{
+    uint64_t frames = 0;
+    for (const auto& fabricSwitch : m_switches)
+    {
+        frames += fabricSwitch->GetUnroutedFrames();
+    }
+    for (const auto& device : m_devices)
+    {
+        frames += device ? device->GetUnroutedPackets() : 0;
+    }
+    return frames;
 }
 
 void

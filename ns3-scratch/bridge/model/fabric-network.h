@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace astra_ns3
@@ -108,6 +109,8 @@ class FabricNetwork
     std::vector<ns3::Ptr<ns3::Node>> GetHosts() const;
     /// \return the NICs of all hosts
     const std::vector<ns3::Ptr<ns3::FabricNetDevice>>& GetDevices() const;
+    /// \return frames that a switch, or a host with several ports, dropped as no way led on
+    uint64_t CountUnroutedFrames() const;
     /// \return whether any switch stops neighbours
     bool HasPfc() const;
     /// \return number of ports of a node
@@ -166,10 +169,12 @@ class FabricNetwork
     std::shared_ptr<const ns3::FabricHostGroups> m_groups;                 //!< group of each host
     std::shared_ptr<const ns3::FabricHostGroups> m_singles; //!< each host its own group
     std::shared_ptr<ns3::FabricPins> m_pins{std::make_shared<ns3::FabricPins>()}; //!< pinned paths
-    std::vector<uint32_t> m_names;            //!< number of each node elsewhere
-    RoutingParameters m_routing;              //!< choice between equal paths
-    uint32_t m_hosts{0};                      //!< number of hosts
-    uint64_t m_nicBufferBytes{0};             //!< buffer of a NIC
+    std::vector<uint32_t> m_names; //!< number of each node elsewhere
+    RoutingParameters m_routing;   //!< choice between equal paths
+    uint32_t m_hosts{0};           //!< number of hosts
+    uint64_t m_nicBufferBytes{0};  //!< buffer of a NIC
+    std::vector<std::pair<ns3::Ptr<ns3::FabricPort>, ns3::Ptr<ns3::FabricEcnMarker>>>
+        m_markers;                            //!< of all ports that mark
     int64_t m_roundingPs{0};                  //!< of transmission times
     std::vector<MarkingParameters> m_marking; //!< of switches without marking of their own
 };

@@ -162,14 +162,21 @@ ForEachField(READER& field, RoutesDescription& routes)
 /// What is different in a network from a time on: see ns3::FabricChange.
 struct ChangeDescription
 {
-    int64_t timePs{0};   //!< when
-    Numbers links;       //!< number of each link that differs
-    Numbers up;          //!< 1 if it carries anything
-    Quantities ratesBps; //!< rate of each
-    Quantities delaysPs; //!< delay of each
-    Reals errorRates;    //!< error rate of each
-    Numbers numbers;     //!< arrays, one after the other
-    Numbers offsets;     //!< where each array begins, and where the last ends
+    int64_t timePs{0};    //!< when
+    Numbers links;        //!< number of each link that differs
+    Numbers up;           //!< 1 if it is up
+    Numbers silent;       //!< 1 if it is up and carries nothing
+    Quantities ratesBps;  //!< rate of each
+    Quantities delaysPs;  //!< delay of each
+    Reals errorRates;     //!< error rate of each
+    Numbers storms;       //!< priorities that the host of each has its switch stop, a bit each
+    Numbers markedNodes;  //!< node of each port that marks otherwise
+    Numbers markedPorts;  //!< its number there
+    Quantities kminBytes; //!< nothing is marked up to this, of each
+    Quantities kmaxBytes; //!< all is marked above this, of each
+    Reals pmax;           //!< probability just below, of each
+    Numbers numbers;      //!< arrays, one after the other
+    Numbers offsets;      //!< where each array begins, and where the last ends
     Numbers tables; //!< seven numbers a table that differs: a node, then six arrays: groups, the
                     //!< set of each, where each set begins, the ports of the sets, hosts of groups
                     //!< without a set, the port of each
@@ -183,9 +190,16 @@ ForEachField(READER& field, ChangeDescription& change)
     field("timePs", change.timePs);
     field("links", change.links);
     field("up", change.up);
+    field("silent", change.silent);
     field("ratesBps", change.ratesBps);
     field("delaysPs", change.delaysPs);
     field("errorRates", change.errorRates);
+    field("storms", change.storms);
+    field("markedNodes", change.markedNodes);
+    field("markedPorts", change.markedPorts);
+    field("kminBytes", change.kminBytes);
+    field("kmaxBytes", change.kmaxBytes);
+    field("pmax", change.pmax);
     field("numbers", change.numbers);
     field("offsets", change.offsets);
     field("tables", change.tables);
@@ -230,6 +244,10 @@ struct EndpointParameters
 {
     int64_t delayPs{0};                    //!< before the first sends, after each reception
     uint64_t reductionBytesPerNs{500'000}; //!< speed of its memory
+    Numbers stillNpus;                     //!< NPUs that stand still for a while, in order of time
+    Quantities stillBeginsPs;              //!< when each begins to
+    Quantities stillEndsPs;                //!< when each goes on
+    bool tellsFailures{false}; //!< a transport that gives up is told of, else it ends the run
 };
 
 /// Read all fields by their names. \param field what reads them
@@ -239,6 +257,10 @@ ForEachField(READER& field, EndpointParameters& endpoint)
 {
     field("delayPs", endpoint.delayPs);
     field("reductionBytesPerNs", endpoint.reductionBytesPerNs);
+    field("stillNpus", endpoint.stillNpus);
+    field("stillBeginsPs", endpoint.stillBeginsPs);
+    field("stillEndsPs", endpoint.stillEndsPs);
+    field("tellsFailures", endpoint.tellsFailures);
 }
 
 /// NPUs along a dimension, and what carries messages between those that differ in it.

@@ -234,6 +234,8 @@ PortCounters()
         {"cut_frames", [](const PortState& port) -> int64_t { return port.counters.cutFrames; }},
         {"queue_bytes", [](const PortState& port) -> int64_t { return port.queueBytes; }},
         {"down_frames", [](const PortState& port) -> int64_t { return port.counters.downFrames; }},
+        {"silent_frames",
+         [](const PortState& port) -> int64_t { return port.counters.silentFrames; }},
     };
 }
 

@@ -39,6 +39,7 @@ ForEachParameter(PART& part, ns3::RoceParameters& parameters)
     part("reliability", parameters.reliability, ROCE_RELIABILITIES);
     part("timeout_ps", parameters.timeoutPs);
     part("retries", parameters.retries);
+    part("new_path_after", parameters.newPathAfter);
     part("nack_interval_ps", parameters.nackIntervalPs);
     part("reordering_packets", parameters.reorderingPackets);
     part("chunk_bytes", parameters.chunkBytes);

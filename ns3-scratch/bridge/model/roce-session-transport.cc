@@ -181,6 +181,7 @@ RoceSessionTransport::GetCounters() const
     return {{"queue_pairs", roce.queuePairs},
             {"nacks", roce.nacks},
             {"cnps", roce.cnps},
+            {"new_paths", roce.newPaths},
             {"out_of_order_packets", roce.outOfOrderPackets}};
 }
 

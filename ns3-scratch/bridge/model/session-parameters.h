@@ -41,6 +41,7 @@ struct SessionStatistics
     uint64_t timeouts{0};        //!< retransmission timeouts
     uint64_t busyPairs{0};       //!< what joins two NPUs, with a message that is not quite done
     uint64_t framesUnderWay{0};  //!< frames in the network, of transports that count them
+    uint64_t unroutedFrames{0};  //!< frames for which a node had no way
     uint64_t pauseStorms{0};     //!< times the watchdog found a port stopped for too long
     const char* counterNames{nullptr};     //!< what transports count by names of their own
     const int64_t* counters{nullptr};      //!< the number of each

@@ -361,7 +361,8 @@ Session::GetNowPs() const
 const char*
 Session::GetFailure() const
 {
-    return m_parts->simulation->GetFailure().c_str();
+    const std::string& failure = m_parts->simulation->GetFailure();
+    return (failure.empty() ? m_parts->executor->GetFailure() : failure).c_str();
 }
 
 uint32_t
@@ -387,6 +388,7 @@ Session::GetStatistics(bool exact)
     statistics.messages = m_parts->executor->GetMessages();
     statistics.deliveredBytes = m_parts->executor->GetDeliveredBytes();
     statistics.packets = m_parts->fabric->GetReceivedPackets();
+    statistics.unroutedFrames = m_parts->fabric->CountUnroutedFrames();
     statistics.pauseStorms = m_parts->watchdog ? m_parts->watchdog->GetStorms() : 0;
     m_parts->router->AddTo(statistics);
     const auto counted = m_parts->router->GetCounters();

@@ -30,7 +30,9 @@ class CaseDraw
     /// \return the case
     NetworkCase Make()
     {
-        m_cutsThrough = m_case.number >= FIRST_CASE_WITH_CUT_THROUGH;
+        const bool flaps = m_case.number >= FIRST_CASE_WITH_SILENCE;
+        m_cutsThrough =
+            m_case.number >= FIRST_CASE_WITH_CUT_THROUGH && (!flaps || m_case.number % 2 == 1);
         // Where all is a multiple of one time, heads and departures coincide all the time.
         const uint32_t family = m_case.number % (m_cutsThrough ? 4 : 8);
         m_tied = family >= 5;
@@ -44,6 +46,7 @@ class CaseDraw
         m_lossless = Chance(10) ? 0xff : m_lossless;
         m_errorRate = !m_equal && Chance(25) ? 0.004 : 0.0;
         DrawNodes();
+        m_tenants = flaps && m_case.hosts % 2 == 0 && Chance(60) ? 2 : 1;
         DrawLinks();
         SizeBuffers();
         m_case.routing.kind = Below(ROUTE_BY_PIN + 1);
@@ -55,7 +58,7 @@ class CaseDraw
         DrawFrames();
         if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!m_cutsThrough || m_case.number % 2 == 1))
         {
-            DrawChanges();
+            DrawChanges(flaps);
         }
         m_case.limitPs = 300 * MICROSECOND_PS + 12'347;
         return m_case;
@@ -279,7 +282,11 @@ class CaseDraw
     {
         const uint32_t sender = Below(m_case.hosts);
         uint32_t receiver = Chance(50) ? Below(2) : Below(m_case.hosts);
-        receiver = receiver == sender ? (sender + 1) % m_case.hosts : receiver;
+        if ((receiver - sender) % m_tenants != 0)
+        {
+            receiver = (receiver + 1) % m_case.hosts; // the sender's tenant has every other host
+        }
+        receiver = receiver == sender ? (sender + m_tenants) % m_case.hosts : receiver;
         return {sender, receiver};
     }
 
@@ -325,6 +332,7 @@ class CaseDraw
     {
         std::map<uint32_t, bool> nodes;         //!< that go down or come up
         std::map<uint32_t, bool> links;         //!< the same
+        std::map<uint32_t, bool> carry;         //!< that carry nothing, or carry frames again
         std::map<uint32_t, CaseLinkState> like; //!< links with other numbers
         bool reroutes{false};                   //!< tables follow
     };
@@ -355,6 +363,47 @@ class CaseDraw
         }
     }
 
+    /// Links that flap, one or all of a node: silent until they are noticed, unless they are up
+    /// again before; tables follow later, or never.
+    void DrawFlaps(std::map<int64_t, Happening>& happenings)
+    {
+        std::vector<uint32_t> links{Below(Links())};
+        if (Chance(30))
+        {
+            const uint32_t node = m_case.links[links[0]].nodeA;
+            links.clear();
+            for (uint32_t link = 0; link < Links(); ++link)
+            {
+                const CaseLink& ends = m_case.links[link];
+                if (ends.nodeA == node || ends.nodeB == node)
+                {
+                    links.push_back(link);
+                }
+            }
+        }
+        const int64_t everyPs = Between(50, 500) * 80'000;
+        const int64_t downPs = everyPs / 80'000 * Between(1, 9) / 10 * 80'000 + 80'000;
+        const int64_t noticedPs = Chance(20) ? 0 : Between(0, everyPs / 80'000) * 80'000;
+        const int64_t converged = Chance(30) ? 0 : Below(5 * MICROSECOND_PS) / 80'000 * 80'000;
+        int64_t timePs = DrawChangePs(0);
+        for (uint32_t left = 1 + Below(5); left > 0; --left, timePs += everyPs + 80'000)
+        {
+            for (const uint32_t link : links)
+            {
+                happenings[timePs].carry[link] = false;
+                if (noticedPs < downPs)
+                {
+                    happenings[timePs + noticedPs].links[link] = false;
+                    happenings[timePs + noticedPs].carry[link] = true;
+                }
+                happenings[timePs + downPs].links[link] = true;
+                happenings[timePs + downPs].carry[link] = true;
+            }
+            happenings[timePs + noticedPs + converged].reroutes |= Chance(80);
+            happenings[timePs + downPs + converged].reroutes |= Chance(80);
+        }
+    }
+
     void DrawOtherNumbers(std::map<int64_t, Happening>& happenings)
     {
         const uint32_t link = Below(Links());
@@ -363,7 +412,8 @@ class CaseDraw
                             true,
                             parameters.rateBps,
                             parameters.delayPs,
-                            parameters.errorRate};
+                            parameters.errorRate,
+                            false};
         if (Chance(50))
         {
             state.rateBps =
@@ -381,20 +431,25 @@ class CaseDraw
         happenings[DrawChangePs(0)].like.insert_or_assign(link, state);
     }
 
-    void DrawChanges()
+    void DrawChanges(bool flaps)
     {
         std::map<int64_t, Happening> happenings;
+        for (uint32_t left = flaps ? 1 + Below(3) : 0; left > 0; --left)
+        {
+            DrawFlaps(happenings);
+        }
         for (uint32_t left = 1 + Below(6); left > 0; --left)
         {
             Chance(60) ? DrawOutage(happenings) : DrawOtherNumbers(happenings);
         }
         std::set<uint32_t> downNodes;
         std::set<uint32_t> downLinks;
+        std::set<uint32_t> silentLinks;
         std::vector<CaseLinkState> states;
         for (uint32_t link = 0; link < Links(); ++link)
         {
             const LinkParameters& of = m_case.links[link].parameters;
-            states.push_back({link, true, of.rateBps, of.delayPs, of.errorRate});
+            states.push_back({link, true, of.rateBps, of.delayPs, of.errorRate, false});
         }
         const auto note = [](std::set<uint32_t>& down, const std::map<uint32_t, bool>& changed) {
             for (const auto& [number, up] : changed)
@@ -406,6 +461,7 @@ class CaseDraw
         {
             note(downNodes, happening.nodes);
             note(downLinks, happening.links);
+            note(silentLinks, happening.carry);
             CaseChange change{timePs, {}, happening.reroutes};
             for (CaseLinkState& state : states)
             {
@@ -415,7 +471,9 @@ class CaseDraw
                 state = found == happening.like.end() ? state : found->second;
                 state.up = !downLinks.contains(state.link) && !downNodes.contains(link.nodeA) &&
                            !downNodes.contains(link.nodeB);
-                if (state.up != before.up || found != happening.like.end())
+                state.silent = state.up && silentLinks.contains(state.link);
+                if (state.up != before.up || state.silent != before.silent ||
+                    found != happening.like.end())
                 {
                     change.links.push_back(state);
                 }
@@ -441,6 +499,7 @@ class CaseDraw
     uint32_t m_frameBytes{0};   //!< in a buffer
     uint32_t m_lossless{0};     //!< bit p: priority p loses nothing
     double m_errorRate{0.0};    //!< of all links
+    uint32_t m_tenants{1};      //!< so many share the network, each with every so-many-th host
 };
 } // namespace
 

@@ -63,6 +63,7 @@ struct CaseLinkState
     uint64_t rateBps; //!< rate
     int64_t delayPs;  //!< delay
     double errorRate; //!< probability that a frame is lost
+    bool silent;      //!< it is up and carries nothing; the tables lead over it
 };
 
 /// What changes in a network at one time.
@@ -77,6 +78,9 @@ struct CaseChange
 constexpr uint32_t FIRST_CASE_WITH_CHANGES = 800;
 /// From this number on switches cut through, and half of the cases change.
 constexpr uint32_t FIRST_CASE_WITH_CUT_THROUGH = 1'600;
+/// From this number on links also go silent, flap, and are noticed late; half of the cases cut
+/// through.
+constexpr uint32_t FIRST_CASE_WITH_SILENCE = 2'400;
 
 /// A network and all that is asked of it.
 struct NetworkCase

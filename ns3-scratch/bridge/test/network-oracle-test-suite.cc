@@ -28,11 +28,12 @@ using namespace astra_ns3::test;
 namespace
 {
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
-constexpr uint32_t CASES = 2'400;
+constexpr uint32_t CASES = 3'200;
 constexpr uint32_t CASES_AT_ONCE = 200;
-constexpr uint32_t LOSS_COUNTER = 7;  // place of the losses among a port's counters
-constexpr uint32_t CUT_COUNTER = 11;  // of what was on a link that went down
-constexpr uint32_t DOWN_COUNTER = 12; // of what waited for it
+constexpr uint32_t LOSS_COUNTER = 7;    // place of the losses among a port's counters
+constexpr uint32_t CUT_COUNTER = 11;    // of what was on a link that went down
+constexpr uint32_t DOWN_COUNTER = 12;   // of what waited for it
+constexpr uint32_t SILENT_COUNTER = 14; // of what was lost before anybody noticed
 
 /// What happened in the cases that were compared, up to where they were.
 struct Tally
@@ -50,6 +51,8 @@ struct Tally
     uint64_t changedToEnd{0};    //!< cases with changes without a tie
     uint64_t cuts{0};            //!< packets cut, of cases compared to the end
     uint64_t downs{0};           //!< packets that found a link down, of the same
+    uint64_t silences{0};        //!< packets lost on links not known to be down, of the same
+    uint64_t flapsToEnd{0};      //!< cases with links that flap, without a tie
     uint64_t cutThroughs{0};     //!< frames sent on of which the head had come
     uint64_t cutThroughToEnd{0}; //!< cases with switches that cut through, without a tie
 
@@ -69,6 +72,8 @@ struct Tally
         changedToEnd += other.changedToEnd;
         cuts += other.cuts;
         downs += other.downs;
+        silences += other.silences;
+        flapsToEnd += other.flapsToEnd;
         cutThroughs += other.cutThroughs;
         cutThroughToEnd += other.cutThroughToEnd;
     }
@@ -273,6 +278,7 @@ Count(const std::vector<LogRow>& rows)
         tally.losses += counter == LOSS_COUNTER ? row.value : 0;
         tally.cuts += counter == CUT_COUNTER ? row.value : 0;
         tally.downs += counter == DOWN_COUNTER ? row.value : 0;
+        tally.silences += counter == SILENT_COUNTER ? row.value : 0;
     }
     return tally;
 }
@@ -331,6 +337,7 @@ class SameNetworkAsPlainPorts : public TestCase
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
         tally.cutThroughToEnd = number >= FIRST_CASE_WITH_CUT_THROUGH ? tally.toTheEnd : 0;
+        tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE ? tally.toTheEnd : 0;
         tally.changedToEnd = networkCase.changes.empty() ? 0 : tally.toTheEnd;
         tally.propagations = PausePropagates(networkCase, wanted) ? 1 : 0;
         GetTotal() += tally;
@@ -365,6 +372,8 @@ class MuchWasCompared : public TestCase
         AtLeast(total.changedToEnd, 600, "cases with changes compared to the end");
         AtLeast(total.cuts, 6'600, "frames cut");
         AtLeast(total.downs, 6'600, "frames that found a link down");
+        AtLeast(total.silences, 5'000, "frames that found a link silent");
+        AtLeast(total.flapsToEnd, 300, "cases with links that flap compared to the end");
         AtLeast(total.cutThroughs, 200'000, "frames cut through");
         AtLeast(total.cutThroughToEnd, 500, "cases with cut-through compared to the end");
     }

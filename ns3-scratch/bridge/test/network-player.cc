@@ -264,7 +264,7 @@ class NetworkPlayer : public MessageListener,
         }
     }
 
-    void TransportFailed(const char*) override
+    void TransportFailed(uint32_t, const char*) override
     {
         Simulator::Stop();
     }
@@ -441,7 +441,7 @@ class NetworkPlayer : public MessageListener,
             {
                 m_up[link.link] = link.up;
                 scheduled.links.push_back(
-                    {link.link, link.up, link.rateBps, link.delayPs, link.errorRate});
+                    {link.link, link.up, link.rateBps, link.delayPs, link.errorRate, link.silent});
             }
             if (change.reroutes)
             {
@@ -640,7 +640,8 @@ class NetworkPlayer : public MessageListener,
                                counters.pauseFrames,
                                counters.cutFrames,
                                counters.downFrames,
-                               counters.downBytes})
+                               counters.downBytes,
+                               counters.silentFrames})
         {
             Log(node, port, LogKind::COUNTER, m_case.limitPs, value);
         }

@@ -120,6 +120,24 @@ CollectiveApplication::Configure(uint32_t npu,
 }
 
 void
+CollectiveApplication::StandStill(int64_t beginPs, int64_t endPs)
+{
+    m_stills.emplace_back(beginPs, endPs);
+}
+
+int64_t
+CollectiveApplication::AwakeDelayPs(int64_t delayPs) const
+{
+    const int64_t nowPs = m_stills.empty() ? 0 : FabricNowPs();
+    int64_t timePs = nowPs + delayPs;
+    for (const auto& [beginPs, endPs] : m_stills)
+    {
+        timePs = beginPs <= timePs && timePs < endPs ? endPs : timePs;
+    }
+    return timePs - nowPs;
+}
+
+void
 CollectiveApplication::DoDispose()
 {
     m_phases.clear();
@@ -159,7 +177,7 @@ CollectiveApplication::Launch(uint64_t instance,
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
     const auto* channel = phase.group->channel.get();
-    GetClock().Schedule(channel ? channel->startPs : EndpointDelayPs(phase),
+    GetClock().Schedule(AwakeDelayPs(channel ? channel->startPs : EndpointDelayPs(phase)),
                         "an NPU",
                         MakeEvent(&CollectiveApplication::Start, this, instance));
     HandleEarly(instance, phase);
@@ -257,7 +275,9 @@ CollectiveApplication::ChannelDelayPs(Phase& phase,
 void
 CollectiveApplication::HandledLater(int64_t delayPs, uint64_t instance, uint32_t lane)
 {
-    GetClock().Schedule(delayPs, "a reduction", new HandledEvent(*this, instance, lane));
+    GetClock().Schedule(AwakeDelayPs(delayPs),
+                        "a reduction",
+                        new HandledEvent(*this, instance, lane));
 }
 
 FabricClock

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ns3
@@ -109,6 +110,9 @@ class CollectiveApplication : public Application
                    const EndpointCosts& costs,
                    MessageTransport* transport,
                    PhaseListener* listener);
+    /// Neither begin a part of a phase nor handle a reception for a while, which comes after those
+    /// told of before. \param beginPs from when on \param endPs until when
+    void StandStill(int64_t beginPs, int64_t endPs);
     /**
      * Begin this NPU's part of a phase now.
      * \param instance names the phase on all its members
@@ -224,6 +228,9 @@ class CollectiveApplication : public Application
     static int64_t ChannelDelayPs(Phase& phase,
                                   const Early& arrived,
                                   const CollectiveSchedule::Reception& reception);
+    /// \param delayPs after which something is to be done \return when it is, as the NPU may stand
+    /// still then
+    int64_t AwakeDelayPs(int64_t delayPs) const;
     /// Have a reception handled after a while.
     void HandledLater(int64_t delayPs, uint64_t instance, uint32_t lane);
     /// A reception is handled: go on.
@@ -247,10 +254,11 @@ class CollectiveApplication : public Application
     /// \return the same for one of them
     static uint32_t CountAwaited(const Phase& phase);
 
-    uint32_t m_npu{0};                            //!< number of this NPU
-    EndpointCosts m_costs;                        //!< what a message costs here
-    MessageTransport* m_transport{nullptr};       //!< carries messages
-    PhaseListener* m_listener{nullptr};           //!< is told of finished phases
+    uint32_t m_npu{0};                                 //!< number of this NPU
+    EndpointCosts m_costs;                             //!< what a message costs here
+    std::vector<std::pair<int64_t, int64_t>> m_stills; //!< when it stands still, in order
+    MessageTransport* m_transport{nullptr};            //!< carries messages
+    PhaseListener* m_listener{nullptr};                //!< is told of finished phases
     std::unordered_map<uint64_t, Phase> m_phases; //!< launched and not done, or with early messages
     uint64_t m_sentBytes{0};                      //!< bytes handed to the transport
     uint64_t m_sentMessages{0};                   //!< messages handed to the transport

@@ -4,7 +4,9 @@
 #include "fabric-delay.h"
 
 #include "ns3/data-rate.h"
+#include "ns3/double.h"
 #include "ns3/simulator.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -47,7 +49,7 @@ FabricChanges::~FabricChanges()
 void
 FabricChanges::AddLink(Ptr<FabricPort> forth, Ptr<FabricPort> back)
 {
-    m_links.push_back({forth, back});
+    m_links.push_back({forth, back, 0});
 }
 
 void
@@ -60,6 +62,12 @@ void
 FabricChanges::AddSwitch(Ptr<FabricSwitch> fabricSwitch)
 {
     m_nodes.emplace_back(fabricSwitch);
+}
+
+void
+FabricChanges::AddMarker(Ptr<FabricPort> port, Ptr<FabricEcnMarker> marker)
+{
+    m_markers.push_back({port, marker});
 }
 
 void
@@ -82,6 +90,12 @@ FabricChanges::Check(const FabricChange& change) const
     for (const FabricRoutesDifference& routes : change.routes)
     {
         CheckRoutes(routes);
+    }
+    for (const FabricMarkingState& state : change.markings)
+    {
+        Require(state.node < m_nodes.size() && state.kminBytes <= state.kmaxBytes &&
+                    state.pmax >= 0.0 && state.pmax <= 1.0,
+                "node " + std::to_string(state.node) + " with thresholds that no switch has");
     }
 }
 
@@ -147,6 +161,11 @@ FabricChanges::Apply(const FabricChange& change)
             m_links[state.link].forth->GoUp();
             m_links[state.link].back->GoUp();
         }
+        ChangeStorm(state);
+    }
+    for (const FabricMarkingState& state : change.markings)
+    {
+        ChangeMarking(state);
     }
 }
 
@@ -183,9 +202,48 @@ FabricChanges::ChangeLine(const FabricLinkState& state, FabricPort& port)
     {
         port.SetAttribute("Delay", TimeValue(TimeStep(state.delayPs)));
     }
-    if (state.errorRate != port.GetErrorRate())
+    const bool wasSilent = port.IsSilent();
+    if (state.silent && !wasSilent)
+    {
+        port.BeginSilence();
+    }
+    else if (!state.silent && state.errorRate != port.GetErrorRate())
     {
         port.SetErrorRate(state.errorRate);
+    }
+    if (wasSilent && !state.silent && port.IsUp())
+    {
+        port.RenewPauses();
+    }
+}
+
+void
+FabricChanges::ChangeStorm(const FabricLinkState& state)
+{
+    Link& link = m_links[state.link];
+    const uint8_t before = std::exchange(link.storm, state.storm);
+    // A link that is up again knows nothing of the pauses before, so it is told again.
+    if ((before | state.storm) == 0 || !state.up || state.silent)
+    {
+        return;
+    }
+    const bool hostFirst = dynamic_cast<FabricSwitch*>(link.forth->GetReceiver()) != nullptr;
+    (hostFirst ? link.forth : link.back)->SendPause(state.storm);
+}
+
+void
+FabricChanges::ChangeMarking(const FabricMarkingState& state)
+{
+    for (const Marker& each : m_markers)
+    {
+        const FabricPortPlace& place = each.port->GetPlace();
+        if (place.node == state.node && place.port == state.port)
+        {
+            each.port->Settle(FabricNowPs());
+            each.marker->SetAttribute("Kmin", UintegerValue(state.kminBytes));
+            each.marker->SetAttribute("Kmax", UintegerValue(state.kmaxBytes));
+            each.marker->SetAttribute("Pmax", DoubleValue(state.pmax));
+        }
     }
 }
 

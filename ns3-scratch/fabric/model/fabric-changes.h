@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "fabric-ecn-marker.h"
 #include "fabric-net-device.h"
 #include "fabric-port.h"
 #include "fabric-switch.h"
@@ -32,6 +33,18 @@ struct FabricLinkState
     uint64_t rateBps{0};   //!< rate of its lines
     int64_t delayPs{0};    //!< propagation delay
     double errorRate{0.0}; //!< probability that a frame is lost
+    bool silent{false};    //!< it is up, and loses all that it is sent
+    uint8_t storm{0};      //!< bit p is set: the host at its end has the switch stop priority p
+};
+
+/// When a port of a switch marks packets from a time on, if it marks any.
+struct FabricMarkingState
+{
+    uint32_t node{0};      //!< number of the switch's node
+    uint32_t port{0};      //!< number of its port
+    uint64_t kminBytes{0}; //!< nothing is marked up to this queue
+    uint64_t kmaxBytes{0}; //!< all is marked above this queue
+    double pmax{1.0};      //!< probability of a mark just below
 };
 
 /// What is different in a node's table from a time on: see FabricRoutes::ChangeGroups and SetLocal.
@@ -52,6 +65,7 @@ struct FabricChange
     int64_t timePs{0};                          //!< when
     std::vector<FabricLinkState> links;         //!< links that change
     std::vector<FabricRoutesDifference> routes; //!< tables that change
+    std::vector<FabricMarkingState> markings;   //!< switches that mark otherwise
 };
 
 /**
@@ -60,7 +74,8 @@ struct FabricChange
  *
  * At one time this is the order: what is due to depart departs; links go down, all at once, and
  * what was in their ports and on them is lost, link by link; rates, delays and error rates change,
- * then the tables; listeners hear of it; links come up.
+ * and links become silent or carry frames again, then the tables; listeners hear of it; links come
+ * up.
  */
 class FabricChanges
 {
@@ -76,6 +91,8 @@ class FabricChanges
     void AddHost(Ptr<FabricNetDevice> device);
     /// \param fabricSwitch a new node
     void AddSwitch(Ptr<FabricSwitch> fabricSwitch);
+    /// \param port a port of a switch \param marker marks there
+    void AddMarker(Ptr<FabricPort> port, Ptr<FabricEcnMarker> marker);
     /// \param listener hears of all changes from now on, after those added before; it must outlive
     /// the simulation
     void AddListener(FabricRoutesListener* listener);
@@ -95,6 +112,14 @@ class FabricChanges
     {
         Ptr<FabricPort> forth; //!< one
         Ptr<FabricPort> back;  //!< the other
+        uint8_t storm{0};      //!< priorities that its host stops for ever
+    };
+
+    /// A marker and where it is.
+    struct Marker
+    {
+        Ptr<FabricPort> port;        //!< its port
+        Ptr<FabricEcnMarker> marker; //!< marks there
     };
 
     using Node = std::variant<Ptr<FabricNetDevice>, Ptr<FabricSwitch>>;
@@ -105,13 +130,18 @@ class FabricChanges
     void CheckRoutes(const FabricRoutesDifference& routes) const;
     /// Take down all links that go down, and lose what is in them.
     void TakeDown(const std::vector<FabricLinkState>& links);
-    /// Change rate, delay and error rate of a direction.
+    /// Change rate, delay, error rate and silence of a direction.
     void ChangeLine(const FabricLinkState& state, FabricPort& port);
+    /// Have the host at the end of a link stop priorities of the switch, or let them go on.
+    void ChangeStorm(const FabricLinkState& state);
+    /// Change when a port marks.
+    void ChangeMarking(const FabricMarkingState& state);
     /// Change a table.
     void ChangeRoutes(const FabricRoutesDifference& routes);
 
     std::vector<Link> m_links;                      //!< by number
     std::vector<Node> m_nodes;                      //!< by number
+    std::vector<Marker> m_markers;                  //!< of all switches
     std::vector<FabricRoutesListener*> m_listeners; //!< in the order in which they hear
     std::vector<EventId> m_events;                  //!< what is scheduled
 };

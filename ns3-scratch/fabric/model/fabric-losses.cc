@@ -59,6 +59,14 @@ FabricLosses::IsLost(const FabricFrame& frame)
 }
 
 void
+FabricLosses::BeginSilence()
+{
+    m_earlier.reset();
+    m_rate = SILENCE;
+    m_silence = true; // also a frame of which only the head has arrived
+}
+
+void
 FabricLosses::Forget()
 {
     m_earlier.reset();
@@ -67,7 +75,8 @@ FabricLosses::Forget()
 bool
 FabricLosses::Draw(const FabricFrame& frame, double rate)
 {
-    return rate > 0.0 && !frame.isPause && m_draws.Next() < rate;
+    m_silence = rate >= SILENCE;
+    return m_silence || (rate > 0.0 && !frame.isPause && m_draws.Next() < rate);
 }
 
 } // namespace ns3

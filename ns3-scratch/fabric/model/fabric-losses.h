@@ -18,6 +18,9 @@ struct FabricFrame;
 class FabricLosses
 {
   public:
+    /// The "probability" of a line that carries nothing at all, pause frames neither.
+    static constexpr double SILENCE = 2.0;
+
     /// \param draws where losses are drawn from
     void SetDraws(const FabricDraws& draws);
     /**
@@ -31,6 +34,15 @@ class FabricLosses
     bool MayLose() const;
     /// \param frame the frame that arrives next \return whether it is lost; to be asked once
     bool IsLost(const FabricFrame& frame);
+    /// All that is on the way and all that leaves from now on is lost.
+    void BeginSilence();
+
+    /// \return whether the frame that was drawn for last is lost to silence
+    bool WasSilence() const
+    {
+        return m_silence;
+    }
+
     /// Nothing is on the way any more.
     void Forget();
     /// \param frame a frame \param rate with which it left \return whether it is lost, as drawn now
@@ -45,6 +57,7 @@ class FabricLosses
     };
 
     double m_rate{0.0};                             //!< of what leaves from now on
+    bool m_silence{false};                          //!< the last was lost to silence
     std::unique_ptr<std::deque<Earlier>> m_earlier; //!< of what left before, oldest first; or none
     FabricDraws m_draws;                            //!< draws the losses
 };

@@ -47,7 +47,7 @@ FabricPort::LoseContents()
     m_idle = true;
     while (!m_wire.IsEmpty())
     {
-        m_counters.cutFrames++;
+        (IsSilent() ? m_counters.silentFrames : m_counters.cutFrames)++;
         Lose(m_wire.PopFront(), nowPs);
     }
     for (uint32_t queue = FabricQueues::QUEUES; queue-- > 0;)
@@ -101,6 +101,36 @@ FabricPort::GoUp()
     }
     PlayDepartures(nowPs);
     SetEvents(nowPs);
+}
+
+void
+FabricPort::BeginSilence()
+{
+    SettleIfUsed();
+    m_wire.Collect();
+    if (m_wire.HasHeadArrived())
+    {
+        m_wire.SetHead(true, true);
+    }
+    m_losses.BeginSilence();
+    m_losesFrames = true;
+}
+
+void
+FabricPort::RenewPauses()
+{
+    SetPaused(0);
+    if (FabricSharedBuffer* memory = m_admission.GetMemory())
+    {
+        memory->LinkWentDown(this);
+        memory->LinkCameUp(this);
+    }
+}
+
+void
+FabricPort::CountLoss()
+{
+    (m_losses.WasSilence() ? m_counters.silentFrames : m_counters.lostFrames)++;
 }
 
 bool

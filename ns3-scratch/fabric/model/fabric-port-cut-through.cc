@@ -53,7 +53,7 @@ FabricPort::ArriveInParts()
     TakeOffLink(nowPs);
     if (lost)
     {
-        m_counters.lostFrames++;
+        CountLoss();
         Lose(frame, nowPs);
         return;
     }

@@ -414,7 +414,8 @@ FabricPort::GetPausedPs(int64_t nowPs) const
 uint64_t
 FabricPort::GetArrivedFrames() const
 {
-    return m_sent.frames - m_wire.GetSize() - m_counters.lostFrames - m_counters.cutFrames;
+    return m_sent.frames - m_wire.GetSize() - m_counters.lostFrames - m_counters.cutFrames -
+           m_counters.silentFrames;
 }
 
 FabricPortCounters

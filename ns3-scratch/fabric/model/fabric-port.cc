@@ -448,7 +448,7 @@ FabricPort::Arrive()
     FabricFrame* frame = TakeOffLink(nowPs);
     if (m_losesFrames && IsLost(*frame))
     {
-        m_counters.lostFrames++;
+        CountLoss();
         Lose(frame, nowPs);
         return;
     }

@@ -100,6 +100,7 @@ struct FabricPortCounters
     uint64_t cutFrames{0};         //!< frames sent that were lost since the link went down
     uint64_t downFrames{0};        //!< frames that waited then, or came while the link was down
     uint64_t downBytes{0};         //!< bytes of these, as in a buffer
+    uint64_t silentFrames{0};      //!< frames lost on a link that neither end knew to be down
 };
 
 /// Where a port is, for who records it.
@@ -177,6 +178,19 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void SetErrorRate(double probability);
     /// \return probability with which frames that leave now are lost
     double GetErrorRate() const;
+    /// The link carries nothing from now on, and neither end knows: what is on it is lost too. An
+    /// error rate ends that.
+    void BeginSilence();
+
+    /// \return whether the link carries nothing and its ends don't know
+    bool IsSilent() const
+    {
+        return GetErrorRate() >= FabricLosses::SILENCE;
+    }
+
+    /// Forget pauses that were told across a link that was silent meanwhile, and tell those in
+    /// force anew.
+    void RenewPauses();
     /// \param averagingPs write the line's utilisation, averaged so, into frames that ask for it
     void MeasureUtilisation(int64_t averagingPs);
 
@@ -516,6 +530,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void SettleIfUsed();
     /// \return whether a frame that arrives is lost
     bool IsLost(const FabricFrame& frame);
+    /// Count the frame that was drawn for last as lost.
+    void CountLoss();
     /// The line can take a frame from now on.
     void FreeLine(int64_t nowPs);
     /// Stop these priorities and no others.

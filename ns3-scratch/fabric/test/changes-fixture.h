@@ -280,7 +280,8 @@ class ChangingNetwork
                 waitingBytes += contents.waitingBytes;
                 inside += contents.waitingFrames + contents.wireFrames - contents.wirePauses;
                 if (counters.sentFrames != port->GetArrivedFrames() + counters.lostFrames +
-                                               counters.cutFrames + contents.wireFrames)
+                                               counters.cutFrames + counters.silentFrames +
+                                               contents.wireFrames)
                 {
                     wrong << port->GetName() << ": sent is not arrived, lost, cut or on its way; ";
                 }

@@ -165,7 +165,8 @@ FlowMessageTransport::LinkOf(FabricPort* port, bool isFirst)
     {
         m_portOf.push_back(port);
         m_meter.AddLink(port->TellsLine() ? port : nullptr);
-        const double rate = port->IsUp() ? BytesPerPs(port->GetRateBps()) : 0.0;
+        const double rate =
+            port->IsUp() && !port->IsSilent() ? BytesPerPs(port->GetRateBps()) : 0.0;
         if (m_rooms)
         {
             m_rooms->AddLink(port);
@@ -250,6 +251,12 @@ FlowMessageTransport::FindWays(Queue& queue)
     if (forth.empty())
     {
         queue.forth = &*m_links.insert({{NOWHERE, 1.0}}).first;
+        if (queue.way == NO_WAY)
+        {
+            FabricPort* nic = PeekPointer(m_context.hosts[from]->GetPort(0));
+            queue.way = WayOf(queue, {{nic, 1.0}}); // all that is known before there is a way
+            queue.narrowestBps = nic->GetRateBps();
+        }
         return;
     }
     queue.way = WayOf(queue, forth);
@@ -282,6 +289,7 @@ FlowMessageTransport::OpenQueue(uint32_t pair, uint32_t number)
     queue.number = number;
     queue.arrivalPs = 0;
     queue.isNew = true;
+    queue.way = NO_WAY;
     FindWays(queue);
     return found;
 }
@@ -624,7 +632,8 @@ FlowMessageTransport::RoutesChanged()
         for (uint32_t link = 1; link < m_portOf.size(); ++link)
         {
             const FabricPort& port = *m_portOf[link];
-            const double rate = port.IsUp() ? BytesPerPs(port.GetRateBps()) : 0.0;
+            const double rate =
+                port.IsUp() && !port.IsSilent() ? BytesPerPs(port.GetRateBps()) : 0.0;
             if (m_queued)
             {
                 m_queued->SetRate(link, rate);

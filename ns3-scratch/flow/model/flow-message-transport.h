@@ -98,6 +98,8 @@ class FlowMessageTransport : public MessageTransport,
         int64_t answerPs{0};    //!< what the last acknowledgement adds to a message; 0: nothing
     };
 
+    static constexpr uint32_t NO_WAY = ~0U; //!< in the place of a way's number: none is known yet
+
     /// One of the queue pairs of two NPUs.
     struct Queue
     {
@@ -105,7 +107,7 @@ class FlowMessageTransport : public MessageTransport,
         const std::vector<FlowUse>* back{nullptr};  //!< links of its acknowledgements
         uint32_t pair{0};                           //!< number of its NPUs
         uint32_t number{0};                         //!< of the queue pair among theirs
-        uint32_t way{0};                            //!< number of its way
+        uint32_t way{NO_WAY};                       //!< number of its way
         uint32_t flow{FlowShares::NONE};            //!< of its first message, if it is under way
         uint64_t narrowestBps{0};                   //!< rate that its bytes have alone, at most
         int64_t arrivalPs{0};                       //!< of the last message

@@ -27,6 +27,7 @@ struct alignas(64) RoceStatistics
     uint64_t dataPackets{0};          //!< data packets sent
     uint64_t retransmittedPackets{0}; //!< those of them sent before
     uint64_t retransmittedBytes{0};   //!< their payload
+    uint64_t newPaths{0};             //!< times that data took a new path after timeouts
     uint64_t nacks{0};                //!< negative acknowledgements sent
     uint64_t cnps{0};                 //!< congestion notifications that reached their sender
     uint64_t timeouts{0};             //!< times a sender saw no progress for too long
@@ -127,6 +128,7 @@ struct RoceContext
             sum.dataPackets += each.dataPackets;
             sum.retransmittedPackets += each.retransmittedPackets;
             sum.retransmittedBytes += each.retransmittedBytes;
+            sum.newPaths += each.newPaths;
             sum.nacks += each.nacks;
             sum.cnps += each.cnps;
             sum.timeouts += each.timeouts;

@@ -24,7 +24,6 @@ struct RoceFlowHashes
     {
         constexpr uint32_t FIRST_PORT = 10'000;    // source port of a pair's first message
         constexpr uint32_t DESTINATION_PORT = 100; // of every message
-        constexpr uint32_t ANSWER = 0x9e3779b9;    // answers take paths of their own
         if (portOfMessage)
         {
             const uint32_t port = (FIRST_PORT + number) & 0xffff;
@@ -34,7 +33,21 @@ struct RoceFlowHashes
         }
         const uint32_t ends = FabricMixHash(FabricMixHash(sender) ^ receiver);
         data = FabricMixHash(ends ^ number);
-        answer = FabricMixHash(data ^ ANSWER);
+        answer = AnswerTo(data);
+    }
+
+    /// \param data hash of data \return that of its answers, which take ways of their own
+    static uint32_t AnswerTo(uint32_t data)
+    {
+        constexpr uint32_t ANSWER = 0x9e3779b9;
+        return FabricMixHash(data ^ ANSWER);
+    }
+
+    /// \param data hash of data \return that of data that leaves by another source port
+    static uint32_t Redrawn(uint32_t data)
+    {
+        constexpr uint32_t DRAW = 0x85ebca6b;
+        return FabricMixHash(data ^ DRAW);
     }
 };
 

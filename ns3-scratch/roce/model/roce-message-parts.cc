@@ -54,9 +54,9 @@ RoceMessageParts::BytesArrived(uint32_t npu, int64_t bytes)
 }
 
 void
-RoceMessageParts::TransportFailed(const char* reason)
+RoceMessageParts::TransportFailed(uint32_t npu, const char* reason)
 {
-    m_listener.TransportFailed(reason);
+    m_listener.TransportFailed(npu, reason);
 }
 
 MessageAccountant*

@@ -2,6 +2,7 @@
 #include "roce-queue-pair.h"
 
 #include "fabric-lane.h"
+#include "roce-flow-hashes.h"
 #include "roce-packet.h"
 
 #include <algorithm>
@@ -213,7 +214,9 @@ RoceQueuePair::SendAnswer(FabricFrame* frame)
     Address(*frame, parameters.ackBytes + parameters.ackTelemetryBytes, parameters.ackPriority);
     frame->source = m_address.receiverHost;
     frame->destination = m_address.senderHost;
-    frame->flowHash = m_address.answerHash;
+    // Only the sender's thread knows what it has drawn, but the packet tells.
+    frame->flowHash = parameters.newPathAfter > 0 ? RoceFlowHashes::AnswerTo(frame->flowHash)
+                                                  : m_address.answerHash;
     frame->ecn = FabricEcn::NOT_CAPABLE;
     frame->collects = false;
     m_address.receiverPort->Enqueue(frame);
@@ -396,6 +399,12 @@ RoceQueuePair::Acknowledged(uint64_t position)
 }
 
 void
+RoceQueuePair::DrawPath()
+{
+    m_address.dataHash = RoceFlowHashes::Redrawn(m_address.dataHash);
+}
+
+void
 RoceQueuePair::GiveUp(uint32_t timeouts)
 {
     std::ostringstream text;
@@ -407,7 +416,7 @@ RoceQueuePair::GiveUp(uint32_t timeouts)
     text << "from NPU " << m_address.senderNpu << " to NPU " << m_address.receiverNpu
          << " gave up after " << timeouts
          << " timeouts in a row; raise transport.reliability.retries or timeout, or lower the loss";
-    m_context.listener->TransportFailed(text.str().c_str());
+    m_context.listener->TransportFailed(m_address.senderNpu, text.str().c_str());
 }
 
 } // namespace ns3

@@ -165,6 +165,8 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     void Delivered(RoceMessage& message, const FabricTrail* trail);
     /// \param position everything below it is acknowledged
     void Acknowledged(uint64_t position);
+    /// Have data take another of the equal ways, and its answers too.
+    void DrawPath();
     /// \param timeouts in a row, too many
     void GiveUp(uint32_t timeouts);
 

@@ -361,6 +361,12 @@ RoceQueueSender::TimedOut(int64_t nowPs)
         m_pair.GiveUp(m_timeouts);
         return;
     }
+    const uint32_t newPathAfter = m_context.parameters.newPathAfter;
+    if (newPathAfter > 0 && m_timeouts % newPathAfter == 0)
+    {
+        m_pair.DrawPath();
+        m_context.Count().newPaths++;
+    }
     if (m_recovery)
     {
         AccountLoss(nowPs);

@@ -208,7 +208,7 @@ TcpConnection::Fail(const std::string& what)
     }
     const std::string reason = "the TCP connection from NPU " + std::to_string(m_sender) +
                                " to NPU " + std::to_string(m_receiver) + " " + what;
-    m_listener.TransportFailed(reason.c_str());
+    m_listener.TransportFailed(m_sender, reason.c_str());
 }
 
 bool

@@ -535,9 +535,9 @@ CHANGE = Recipe(
         ),
         "ns3-scratch/bridge/model/network-description.h": (
             (
-                "    Reals errorRates;    //!< error rate of each\n",
-                "    Reals errorRates;    //!< error rate of each\n"
-                "    Numbers repeats;     //!< sendings of each frame\n",
+                "    Reals errorRates;     //!< error rate of each\n",
+                "    Reals errorRates;     //!< error rate of each\n"
+                "    Numbers repeats;      //!< sendings of each frame\n",
             ),
             (
                 '    field("errorRates",',
@@ -546,8 +546,8 @@ CHANGE = Recipe(
         ),
         "ns3-scratch/bridge/model/fabric-builder.cc": (
             (
-                "                         change.errorRates[place]});",
-                "                         change.errorRates[place],\n                         change.repeats[place]});",
+                "                         change.errorRates[place],\n",
+                "                         change.errorRates[place],\n                         change.repeats[place],\n",
             ),
         ),
         "ns3-scratch/fabric/model/fabric-changes.h": (
@@ -559,10 +559,10 @@ CHANGE = Recipe(
         ),
         "ns3-scratch/fabric/model/fabric-changes.cc": (
             (
-                "    if (state.errorRate != port.GetErrorRate())",
+                "    const bool wasSilent = port.IsSilent();\n",
                 "    if (state.repeats > 1)\n    {\n"
                 '        port.SetAttribute("DataRate", DataRateValue(DataRate(state.rateBps / state.repeats)));\n'
-                "    }\n    if (state.errorRate != port.GetErrorRate())",
+                "    }\n    const bool wasSilent = port.IsSilent();\n",
             ),
         ),
     },

@@ -814,6 +814,58 @@ assert place(rule, Places(((0, 1), (2, 3)), ((0, 1),)), {0, 1, 3}, 1) == (3, 1)
 """,
 )
 
+RECOVERY = Recipe(
+    row="policy of detection or recovery",
+    files={
+        "astra_ns3/scenario/recovery/slow_eyes.py": '''"""Detection by slow eyes: a second late."""
+
+from __future__ import annotations
+
+from astra_ns3.config.scenario.recovery import SlowEyes
+from astra_ns3.topology.reactions import LinkTurn
+
+
+def slow_eyes(turn: LinkTurn, _config: SlowEyes, _seed: int) -> int:
+    """Return when the ends of a link notice a turn of it, in ps."""
+    return turn.time_ps + 10**12
+'''
+    },
+    lines={
+        "astra_ns3/config/scenario/recovery.py": (
+            (
+                "class AtOnce(",
+                '''class SlowEyes(ConfigModel):
+    """Both ends notice a second late."""
+
+    kind: Literal["slow-eyes"]
+
+
+class AtOnce(''',
+            ),
+            (
+                '| Annotated[Hello, Tag("hello")]',
+                '| Annotated[Hello, Tag("hello")] | Annotated[SlowEyes, Tag("slow-eyes")]',
+            ),
+        ),
+        "astra_ns3/scenario/recovery/policies.py": (
+            (
+                "from astra_ns3.scenario.recovery.loss_of_signal",
+                "from astra_ns3.scenario.recovery.slow_eyes import slow_eyes\n"
+                "from astra_ns3.scenario.recovery.loss_of_signal",
+            ),
+            ('"hello": hello}', '"hello": hello, "slow-eyes": slow_eyes}'),
+        ),
+    },
+    check="""
+from astra_ns3.config.scenario.file import read_scenario
+from astra_ns3.scenario.recovery.policies import reaction_of
+from astra_ns3.topology.reactions import LinkTurn
+
+reaction = reaction_of(read_scenario({"recovery": {"detection": "slow-eyes"}}).config.recovery, 1)
+assert reaction(LinkTurn(0, 5, False)).converged_ps == 10**12 + 5
+""",
+)
+
 RECIPES = (
     ALGORITHM,
     WORKLOAD_KIND,
@@ -835,4 +887,5 @@ RECIPES = (
     RESULT_TABLE,
     PICTURE,
     PLACEMENT,
+    RECOVERY,
 )

@@ -67,6 +67,7 @@ def test_an_npu_that_has_not_finished_has_no_finish() -> None:
 
 def test_switch_table_has_the_counters_in_a_fixed_order() -> None:
     port: dict[str, str | int | None] = {
+        "silent_frames": 16,
         "down_frames": 15,
         "cut_frames": 14,
         "pause_frames": 13,
@@ -84,8 +85,8 @@ def test_switch_table_has_the_counters_in_a_fixed_order() -> None:
     }
     assert switch_table([port]).text().splitlines() == [
         "port,link_to,sent_frames,sent_bytes,dropped_frames,dropped_bytes,marked_frames,highest_queue_bytes,"
-        "lost_frames,pauses,paused_ps,pause_frames,cut_frames,down_frames",
-        "switch0:1,host1,4,5,6,7,8,9,10,11,12,13,14,15",
+        "lost_frames,pauses,paused_ps,pause_frames,cut_frames,down_frames,silent_frames",
+        "switch0:1,host1,4,5,6,7,8,9,10,11,12,13,14,15,16",
     ]
 
 

@@ -187,7 +187,14 @@ def test_every_key_and_placement_of_a_scenario_is_documented() -> None:
     schema = scenario_file.json_schema()
     keys = {key.rpartition(".")[2] for key in schema_keys(schema, schema)}
     assert len(keys) > 20
-    assert mentions("docs/scenario.md", sorted({*keys, *PLACEMENTS})) == []
+    left = mentions("docs/scenario.md", sorted({*keys, *PLACEMENTS}))
+    assert mentions("docs/failures.md", left) == []
+
+
+def test_the_failures_shown_are_an_example() -> None:
+    (shown,) = re.findall(r"```yaml\n(network.*?)```", text_of("docs/failures.md"), re.DOTALL)
+    assert (ROOT / "inputs" / "scenarios" / "black-hole.yaml").read_text(encoding="utf-8").endswith(shown)
+    assert (ROOT / "docs" / "images" / "failures.png").stat().st_size < 80_000
 
 
 def test_the_scenario_shown_is_an_example() -> None:

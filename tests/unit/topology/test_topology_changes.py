@@ -9,21 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.cheapest_paths import UNREACHABLE, connected_graphs, costs_to, ports_on_cheapest_paths
+from support.leaf_spine import leaf_spine
 
 from astra_ns3.errors import InputError
 from astra_ns3.topology.changes import Change, Epoch, LinkTarget, NpuTarget, State, SwitchTarget, Target, epochs
-from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.route_differences import NodeDifference, epoch_difference
 from astra_ns3.topology.routes import LOCAL, RouteTables, shortest_paths
 
 DOWN, UP = State(up=False), State(up=True)
 Table = dict[int, dict[int, tuple[int, ...]]]
-
-
-def leaf_spine() -> Graph:
-    """Hosts 0 and 1 on leaf 4, hosts 2 and 3 on leaf 5, spines 6 and 7; links 0 to 3 go to hosts."""
-    pairs = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)]
-    return Graph(4, 4, tuple(Link(a, b, 10**11, 500_000) for a, b in pairs), (0, 1, 2, 3), (10**9,) * 4)
 
 
 def played(graph: Graph, *changes: Change) -> list[Epoch]:

@@ -466,9 +466,10 @@ FabricPort::Arrive()
         return;
     }
     FabricFrame* frame = m_wire.PopFront();
+    const bool silent = g_errorRates.at(frame) >= FabricLosses::SILENCE;
     if (Forget(frame, m_losses))
     {
-        m_counters.lostFrames++;
+        (silent ? m_counters.silentFrames : m_counters.lostFrames)++;
         Lose(frame, NowPs());
         return;
     }
@@ -510,6 +511,37 @@ FabricPort::Lose(FabricFrame* frame, int64_t timePs)
     FabricFramePool::Give(frame);
 }
 
+// Each frame on the link is lost, whatever was drawn for it.
+void
+FabricPort::BeginSilence()
+{
+    Wake();
+    for (uint32_t place = 0; place < m_wire.GetSize(); ++place)
+    {
+        const FabricFrame* frame = &m_wire.Get(place);
+        g_errorRates.at(frame) = FabricLosses::SILENCE;
+        if (g_losses.contains(frame))
+        {
+            g_losses[frame] = true;
+        }
+    }
+    m_losses.BeginSilence();
+}
+
+// Both ends take it that nothing was said before, and say what holds.
+void
+FabricPort::RenewPauses()
+{
+    Wake();
+    StopPriorities(0, NowPs());
+    SetEvents(NowPs());
+    if (m_admission.GetMemory())
+    {
+        m_admission.GetMemory()->LinkWentDown(this);
+        m_admission.GetMemory()->LinkCameUp(this);
+    }
+}
+
 void
 FabricPort::SettleMemory()
 {
@@ -535,8 +567,9 @@ void
 FabricPort::LoseContents()
 {
     Demand(m_line.GetFreePs() == DOWN, m_name + " loses what it has while it is up");
-    for (; !m_wire.IsEmpty(); m_counters.cutFrames++)
+    while (!m_wire.IsEmpty())
     {
+        (IsSilent() ? m_counters.silentFrames : m_counters.cutFrames)++;
         g_errorRates.erase(m_wire.Front());
         g_headsPs.erase(m_wire.Front());
         g_losses.erase(m_wire.Front());

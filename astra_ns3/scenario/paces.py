@@ -1,0 +1,65 @@
+"""Events that slow NPUs down or have them stand still, as slowdowns of the jobs that have these NPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler
+from astra_ns3.frozen import dataclass
+from astra_ns3.scenario.events import Event
+
+_STANDS_STILL = 1e18
+"""So many times as long takes what an NPU computes that stands still: a picosecond's worth in eleven days."""
+
+
+class OfEvent(Straggler):
+    """A straggler that an event makes, which nobody need be told of if it slows nothing."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A time in which an NPU takes ``factor`` times as long for what it computes; ``still``: it does nothing else."""
+
+    npu: int
+    start_ps: int
+    end_ps: int | None
+    factor: float
+    still: bool
+
+
+def stretches(events: Sequence[Event]) -> list[Stretch]:
+    """Return when which NPU is slow or stands still, in the order of time."""
+    return sorted(_stretches(events), key=lambda each: (each.start_ps, each.npu))
+
+
+def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
+    for event in events:
+        config = event.config
+        for factor, still in ((config.slower, False), (_STANDS_STILL if config.still else None, True)):
+            if factor is None or config.npu is None:
+                continue
+            for start_ps in config.starts_ps:
+                end_ps = None if config.for_ps is None else start_ps + config.for_ps
+                yield Stretch(config.npu, start_ps, end_ps, factor, still)
+
+
+def slowed_by_events(
+    slowdown: ComputeSlowdown | None, found: Sequence[Stretch], npus: Sequence[int], start_ps: int
+) -> ComputeSlowdown | None:
+    """Return what slows a job down, with events on its NPUs, by its ranks and from its start on."""
+    ranks = {npu: rank for rank, npu in enumerate(npus)}
+    own = [
+        OfEvent.model_construct(
+            npus=(ranks[each.npu],),
+            factor=each.factor,
+            from_ps=max(0, each.start_ps - start_ps),
+            until_ps=None if each.end_ps is None else each.end_ps - start_ps,
+        )
+        for each in found
+        if each.npu in ranks and (each.end_ps is None or each.end_ps > start_ps)
+    ]
+    if not own:
+        return slowdown
+    if slowdown is None:
+        return ComputeSlowdown.model_construct(stragglers=tuple(own))
+    return slowdown.model_copy(update={"stragglers": (*slowdown.stragglers, *own)})

@@ -1,0 +1,172 @@
+"""Random scenarios: jobs that share a network, what happens in it meanwhile, and how it comes to know of that.
+
+A job of kind ``scenario`` has ``system``, which all its ``jobs`` share, and the keys of a scenario's file. Links and
+switches have numbers, so that they are those of any topology; whatever fails comes back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.errors import BackendError
+from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.topology.graph import Graph
+from soak.auditor import Auditor
+from soak.case import Case, network_of
+from soak.draw import Draw
+from soak.jobs import Drawn
+
+WORDS = ("ALLREDUCE", "ALLTOALL", "ALLGATHER", "REDUCESCATTER")
+ON_PACKETS_ALONE = ("storm", "ecn", "error-rate")
+KIND = "scenario"
+_MOST_JOBS = 3
+_LEAST_NPUS = 2
+
+
+def draw_scenario(seed: int, config: NetworkConfig, graph: Graph, budget_bytes: int) -> Drawn:
+    """A scenario on a network."""
+    draw = Draw(f"scenario {seed}")
+    backend = draw.weighted({"ns3": 4, "flow": 1})
+    jobs = _jobs(draw, config.npus, budget_bytes)
+    made: Drawn = {
+        "kind": KIND,
+        "backend": backend,
+        "system": _system(draw),
+        "jobs": jobs,
+        "events": [_event(draw, config.npus, graph, backend) for _ in range(draw.randint(0, 6))],
+        "recovery": _recovery(draw),
+    }
+    if draw.chance(0.4):
+        made["failures"] = _failures(draw, graph)
+    return made
+
+
+def _jobs(draw: Draw, npus: int, budget_bytes: int) -> list[Drawn]:
+    order = draw.sample(range(npus), npus)
+    count = draw.randint(1, max(1, min(_MOST_JOBS, npus // _LEAST_NPUS)))
+    if npus < _LEAST_NPUS:
+        return [{"name": "job 0", "npus": order, "text": _micro(draw, budget_bytes)}]
+    size = npus // count
+    return [
+        {
+            "name": f"job {number}",
+            "npus": order[number * size : (number + 1) * size],
+            "text": _micro(draw, budget_bytes // count // size),
+            "passes": draw.randint(1, 3),
+            "start": f"{draw.randint(0, 40)}us",
+        }
+        for number in range(count)
+    ]
+
+
+def _micro(draw: Draw, most_bytes: int) -> str:
+    size = draw.between(10_000, max(20_000, most_bytes))
+    compute_ns = draw.pick(0, 0, draw.between(100, 30_000))
+    return f"MICRO\n1\none -1 {compute_ns} NONE 0 0 NONE 0 0 {draw.pick(*WORDS)} {size} 0\n"
+
+
+def _system(draw: Draw) -> Drawn:
+    kinds = ("all-reduce", "reduce-scatter", "all-gather")
+    return {
+        "scheduling-policy": draw.pick("LIFO", "FIFO"),
+        "endpoint-delay": draw.pick(0, 10),
+        "preferred-dataset-splits": draw.pick(1, 4),
+        "active-chunks-per-dimension": draw.pick(1, 4),
+        **{f"{kind}-implementation": [draw.pick("ring", "direct")] for kind in kinds},
+        "all-to-all-implementation": ["direct"],
+        "collective-optimization": "baseline",
+    }
+
+
+def _event(draw: Draw, npus: int, graph: Graph, backend: str) -> Drawn:
+    length = draw.between(1, 300)
+    made: Drawn = {"at": f"{draw.randint(0, 100_000)}ns", "for": f"{length}us"}
+    if draw.chance(0.4):
+        made |= {"every": f"{length + draw.randint(1, 200)}us", "times": draw.randint(2, 6)}
+    targets: list[Drawn] = [{"npu": draw.randrange(npus)}, {"nic": draw.randrange(npus)}]
+    targets.append({"link": draw.randrange(len(graph.links))})
+    if graph.switches:
+        targets.append({"switch": draw.randrange(graph.switches)})
+    target = draw.pick(*targets)
+    states: list[Drawn] = [{"up": False}]
+    if "npu" in target:
+        states += [{"still": True}, {"slower": draw.pick(0.5, 2, 10)}]
+    if "link" in target or "nic" in target:
+        states += [
+            {"rate": f"{draw.randint(5, 150)}%"},
+            {"delay": f"{draw.between(1, 20_000)}ns"},
+            {"error-rate": 0.01},
+        ]
+    if "nic" in target and _stops(graph, target["nic"]):
+        states.append({"storm": True})
+    found = draw.pick(*states)
+    if backend != "ns3" and any(key in found for key in ON_PACKETS_ALONE):
+        found = {"up": False}
+    return {**made, **target, **found}
+
+
+def _stops(graph: Graph, npu: int) -> bool:
+    """Whether all links of an NPU lead to switches that a pause stops."""
+    peers = [port.peer - graph.hosts for port in graph.ports[graph.npu_host[npu]]]
+    return all(peer >= 0 and graph.switch_configs[peer].pfc is not None for peer in peers)
+
+
+def _recovery(draw: Draw) -> Drawn:
+    made: Drawn = {}
+    if draw.chance(0.6):
+        made["detection"] = {"kind": "hello", "interval": f"{draw.between(1, 60)}us", "multiplier": draw.randint(1, 4)}
+    if draw.chance(0.6):
+        after = draw.between(1, 200)
+        made["routes"] = {"kind": "converge", "after": f"{after}us"}
+        made["routes"] |= draw.some(0.6, **{"local-repair": f"{draw.randint(0, after)}us"})
+    return made
+
+
+def _failures(draw: Draw, graph: Graph) -> Drawn:
+    kinds = ["npu"] if not graph.switches else ["npu", "link", "nic"]
+    made: Drawn = {"until": f"{draw.between(50, 1000)}us"}
+    for kind in kinds:
+        repair: Any = draw.pick(f"{draw.between(1, 100)}us", {"mean": f"{draw.between(1, 100)}us"})
+        made |= draw.some(0.6, **{kind: {"mtbf": f"{draw.between(500, 50_000)}us", "repair": repair}})
+    return made if len(made) > 1 else {**made, "npu": {"mtbf": "5ms", "repair": "10us"}}
+
+
+def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict[str, Any]]:
+    """Play it; return when it finished, and its statistics."""
+    job = case.job
+    (folder / "system.json").write_text(json.dumps(job["system"]), encoding="utf-8")
+    document = {key: job[key] for key in ("events", "recovery", "failures") if key in job}
+    document["jobs"] = list(_written(job["jobs"], folder))
+    on_packets = job["backend"] == "ns3"
+    request = ScenarioRequest(
+        scenario=document,
+        network=network_of(case, folder),
+        seed=case.seed,
+        backend=job["backend"],
+        on_built=auditor.on_built if on_packets else None,
+        cores=case.cores if on_packets else 1,
+    )
+    outcome = execute(request)
+    auditor.audited |= not on_packets
+    if outcome.error is not None:
+        raise outcome.error
+    left = [name for name, tenant in outcome.result.tenants.items() if not tenant.complete]  # type: ignore[attr-defined]
+    if left:
+        raise BackendError(f"{', '.join(left)} never ended, and nobody says why")
+    return outcome.result.finish_ps, dict(outcome.result.metadata["statistics"])
+
+
+def _written(jobs: Sequence[Drawn], folder: Path) -> list[Drawn]:
+    found = []
+    for number, job in enumerate(jobs):
+        workload = folder / f"job-{number}.txt"
+        workload.write_text(job["text"], encoding="utf-8")
+        own = {key: value for key, value in job.items() if key != "text"}
+        own |= {"workload": str(workload), "system": str(folder / "system.json"), "dimensions": [len(job["npus"])]}
+        found.append(own)
+    return found
