@@ -138,6 +138,18 @@ def test_a_fit_finds_the_overhead_and_the_efficiency_that_a_cluster_was_made_wit
     assert again["errors"]["below_128_mib"] < 0.01
 
 
+def test_an_overhead_of_one_protocol_leaves_those_of_a_fit(tmp_path: Path) -> None:
+    fit = tmp_path / "fit.yaml"
+    fit.write_text("server: hgx-h100\nhost-overhead: {LL: 20, Simple: 30}\n", encoding="utf-8")
+    table = machine_of("2xhgx-h100", changes=("host-overhead.LL=5",), fit=fit).table
+    assert [table.overhead_us(protocol) for protocol in ("LL", "LL128", "Simple")] == [5, 0, 30]
+    assert machine_of("2xhgx-h100", changes=("host-overhead=5",), fit=fit).table.overhead_us("Simple") == 5
+    with pytest.raises(
+        InputError, match=r"found 'host-overhead\.LL=3' beside host-overhead 5, expected one or the other"
+    ):
+        machine_of("2xhgx-h100", changes=("host-overhead=5", "host-overhead.LL=3"))
+
+
 def test_one_server_tells_no_overhead(tmp_path: Path) -> None:
     log = log_of(tmp_path, {8: 40.0, 16: 40.0, 32: 40.0})
     line = refused("fit", log, "--servers", "1xhgx-a100", "--gpus", "2")
