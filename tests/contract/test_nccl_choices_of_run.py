@@ -232,6 +232,30 @@ def test_the_command_hints_plays_and_writes_json(tmp_path: Path) -> None:
     assert "choices" not in json.loads(run_command("explain", folder, "--json").stdout)
 
 
+@pytest.mark.parametrize(("backend", "warned"), [("analytical", True), ("analytical-queues", False)])
+def test_choices_are_doubted_where_messages_never_meet(backend: str, warned: bool, tmp_path: Path) -> None:
+    document = {"topology": ["Switch"] * 2, "npus_count": [2, 2], "bandwidth": [370.0, 50.0], "latency": [500.0, 1e3]}
+    network_file = tmp_path / "network.yaml"
+    network_file.write_text(json.dumps(document), encoding="utf-8")
+    astra_ns3.run(
+        workload=layers(60_000),
+        system=system(),
+        network=network_file,
+        backend=backend,
+        output=tmp_path / "run",
+        record=("timeline", "flows"),
+    )
+    told = run_command("explain", str(tmp_path / "run"), "--choices")
+    assert "others: " in told.stdout
+    words = f"astra-ns3: warning: --choices: messages never meet on {backend}, so choices whose messages share lines"
+    assert [line.startswith(words) for line in told.stderr.splitlines()] == [True] * warned
+    sizes = ("--servers", "2xdgx-h100", "--gpus", "2", "-b", "60K", "-e", "60K", "--backend", backend)
+    finished = run_command("nccl", "all_reduce", *sizes, "--what-if")
+    found = [line.startswith(words.replace("choices:", "what-if:", 1)) for line in finished.stderr.splitlines()]
+    assert found == [True] * warned
+    assert not run_command("nccl", "all_reduce", *sizes).stderr
+
+
 def test_a_run_without_choices_has_no_hint(tmp_path: Path) -> None:
     """NCCL makes an all-to-all of messages."""
     result = run_of(tmp_path, layers(RIGHT, kind="ALLTOALL"))

@@ -23,7 +23,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.servers_of_network import place_of
-from astra_ns3.experiments.nccl.what_if import PLAYED, WhatIf, choice_document, choice_name, not_played
+from astra_ns3.experiments.nccl.what_if import PLAYED, WhatIf, choice_document, choice_name, doubts, not_played
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.network_of import network_of
@@ -87,6 +87,16 @@ def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSA
         raise wrong("--choices: the run's network has a part that run.json doesn't hold, so it can't be played again")
     most = on_chain(run, network, found, _TUNED)[:MOST]
     return [one if one.untold else _Machine(run, network, one).played(most_messages) for one in most]
+
+
+def doubts_of(run: Records) -> tuple[str, ...]:
+    """What to warn of beside the choices of a run."""
+    network = network_of(run.metadata)
+    return () if network is None else doubts(_backend_of(run, network))
+
+
+def _backend_of(run: Records, network: AnyNetwork) -> str:
+    return "flow" if isinstance(network, NetworkConfig) else str(run.metadata["backend"])
 
 
 def _chosen(run: Records, kinds: Container[CollectiveKind]) -> Iterator[dict[str, str]]:
@@ -175,7 +185,7 @@ class _Machine:
         self._one, self._network, self._seed = one, network, int(metadata["seed"])
         self._case = Case(size, groups[0], groups[1:])
         self._keys: Mapping[str, Json] = metadata["system"].get("nccl") or {}
-        self._backend = "flow" if isinstance(network, NetworkConfig) else str(metadata["backend"])
+        self._backend = _backend_of(run, network)
 
     def played(self, most_messages: int) -> Played:
         """The collective by each choice, those with the fewest messages first."""

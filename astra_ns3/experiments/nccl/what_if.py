@@ -15,6 +15,7 @@ from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.constants import FUNCTIONS
+from astra_ns3.network.backends import abilities_of
 
 PLAYED = ("Ring", "Tree", "NVLS", "NVLSTree")
 """The algorithms that can be played: of the others there are no channels."""
@@ -68,6 +69,13 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
         WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)), not_played(pairs))
         for row, others in zip(rows, found, strict=True)
     ]
+
+
+def doubts(backend: str) -> tuple[str, ...]:
+    """Return what to warn of where a backend doesn't tell well which choice is faster."""
+    if abilities_of(backend).shared_lines:
+        return ()
+    return (f"messages never meet on {backend}, so choices whose messages share lines seem faster than they are",)
 
 
 def not_played(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
