@@ -15,12 +15,12 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.changes import Change, Epoch, epochs
+from astra_ns3.topology.changes import Change, Epoch, check_changes, epochs
 from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
@@ -39,9 +39,9 @@ class NetworkPlan:
 
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
-    ``changes``: what changes and when; the graph is that before all of them, tables and numbers are those of the first
-    epoch. ``endpoint``: what NPUs spend on messages. ``outline``: that of all. ``transports``: by kind, each with
-    the outline of what it travels over. ``reaction``: when turns of links are known; None: everywhere at once.
+    ``changes``: what changes and when; graph, tables and numbers are those before all of them. ``endpoint``: what NPUs
+    spend on messages. ``outline``: that of all. ``transports``: by kind, each with the outline of what it travels over.
+    ``reaction``: when turns of links are known; None: everywhere at once.
     """
 
     config: NetworkConfig
@@ -158,13 +158,7 @@ def plan_network(
     if callable(changes):
         changes = changes(graph)
     weighted = config.topology.routing.weighted
-    tables = (
-        next(
-            epochs(graph, changes, weighted=weighted, reaction=reaction)
-        ).tables  # of the first epoch, with the groups of all
-        if changes
-        else shortest_paths(graph, weighted=weighted)
-    )
+    tables = _tables_before(graph, changes, weighted) if changes else shortest_paths(graph, weighted=weighted)
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_outline_of(graph, slowest)
@@ -185,6 +179,13 @@ def plan_network(
         transports=transports,
         reaction=reaction,
     )
+
+
+def _tables_before(graph: Graph, changes: Sequence[Change], weighted: bool) -> RouteTables:
+    """The routes before all changes, with the groups of hosts of all epochs."""
+    later = [replace(change, time_ps=change.time_ps + 1) for change in changes if change.time_ps >= 0]
+    check_changes(graph, changes)
+    return next(epochs(graph, later, weighted=weighted)).tables
 
 
 def _with_marking(
