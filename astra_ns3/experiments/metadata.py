@@ -110,6 +110,7 @@ def scenario_document(
         "scenario": request.scenario_source,
         "tenants": tenants,
         "events": first.events,
+        "recovery": request.course.recovery.document(),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": first.compat,

@@ -55,6 +55,7 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "hosts": graph.hosts,
         "tenants": [_tenant(inputs, passes) for inputs, passes in parts_of(request, tenants)],
         "events": event_documents(first.events, graph),
+        "recovery": request.course.recovery.document(),
         "rows": [*_rows(places_of(graph))],
     }
 

@@ -15,12 +15,12 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.changes import Change, Epoch, check_changes, epochs
+from astra_ns3.topology.changes import Change, Epoch, epochs, tables_before
 from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
@@ -158,7 +158,11 @@ def plan_network(
     if callable(changes):
         changes = changes(graph)
     weighted = config.topology.routing.weighted
-    tables = _tables_before(graph, changes, weighted) if changes else shortest_paths(graph, weighted=weighted)
+    tables = (
+        tables_before(graph, changes, weighted=weighted, reaction=reaction)
+        if changes
+        else shortest_paths(graph, weighted=weighted)
+    )
     longest = longest_path(graph, tables)
     slowest = slowest_path(graph, tables, longest)
     outline = network_outline_of(graph, slowest)
@@ -179,13 +183,6 @@ def plan_network(
         transports=transports,
         reaction=reaction,
     )
-
-
-def _tables_before(graph: Graph, changes: Sequence[Change], weighted: bool) -> RouteTables:
-    """The routes before all changes, with the groups of hosts of all epochs."""
-    later = [replace(change, time_ps=change.time_ps + 1) for change in changes if change.time_ps >= 0]
-    check_changes(graph, changes)
-    return next(epochs(graph, later, weighted=weighted)).tables
 
 
 def _with_marking(

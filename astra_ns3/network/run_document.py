@@ -90,6 +90,7 @@ class ScenarioDocument(TypedDict):
     hosts: int
     tenants: Sequence[TenantDocument]
     events: Sequence[EventDocument]
+    recovery: FileDocument
     rows: Sequence[RowDocument]
 
 
@@ -203,6 +204,7 @@ class RunDocument(ForeseenDocument, total=False):
     tenants: Sequence[TenantDocument]
     scenario: str | None
     events: Sequence[EventDocument]
+    recovery: FileDocument
     npus: int
     npus_done: int
     compute_ps: int

@@ -141,6 +141,16 @@ def epochs(
     return _epochs(graph, list(stages(graph, _states(graph, changes), reaction)), weighted)
 
 
+def tables_before(
+    graph: Graph, changes: Sequence[Change], *, weighted: bool = False, reaction: Reaction | None = None
+) -> RouteTables:
+    """The routes before all changes, with the groups of hosts that all :func:`epochs` have; raises as these do."""
+    check_changes(graph, changes)
+    passed = stages(graph, _states(graph, changes), reaction)
+    groups = common_groups(_groups([graph, *(stage.routed for stage in passed)]))[0]
+    return _routes(graph, groups, weighted)[0]
+
+
 def after_changes(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[list[int], list[int]]]:
     """Hosts with NPUs, and those that they can't reach once all changes are made, group by group."""
     _, last = _states(graph, changes)[-1]
