@@ -117,6 +117,7 @@ def scenario_document(
         "scenario": request.scenario_source,
         "jobs": tenants,
         "events": first.events,
+        "recovery": request.course.recovery.document(),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": first.compat,

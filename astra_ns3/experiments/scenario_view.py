@@ -56,6 +56,7 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "hosts": graph.hosts,
         "jobs": [_tenant(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)],
         "events": event_documents(first.events, graph),
+        "recovery": request.course.recovery.document(),
         "rows": [*_rows(places_of(graph))],
     }
 

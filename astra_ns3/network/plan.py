@@ -20,7 +20,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
-from astra_ns3.topology.changes import Change, Epoch, epochs
+from astra_ns3.topology.changes import Change, Epoch, epochs, tables_before
 from astra_ns3.topology.equal_ways import ways_differ
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import longest_path, slowest_path
@@ -39,9 +39,9 @@ class NetworkPlan:
 
     ``graph``: its switches have the marking in force. ``tables``: the routes as ``topology.routing`` asks for them.
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
-    ``changes``: what changes and when; the graph is that before all of them, tables and numbers are those of the first
-    epoch. ``endpoint``: what NPUs spend on messages. ``outline``: that of all. ``transports``: by kind, each with
-    the outline of what it travels over. ``reaction``: when turns of links are known; None: everywhere at once.
+    ``changes``: what changes and when; graph, tables and numbers are those before all of them. ``endpoint``: what NPUs
+    spend on messages. ``outline``: that of all. ``transports``: by kind, each with the outline of what it travels over.
+    ``reaction``: when turns of links are known; None: everywhere at once.
     """
 
     config: NetworkConfig
@@ -159,9 +159,7 @@ def plan_network(
         changes = changes(graph)
     weighted = config.topology.routing.weighted
     tables = (
-        next(
-            epochs(graph, changes, weighted=weighted, reaction=reaction)
-        ).tables  # of the first epoch, with the groups of all
+        tables_before(graph, changes, weighted=weighted, reaction=reaction)
         if changes
         else shortest_paths(graph, weighted=weighted)
     )

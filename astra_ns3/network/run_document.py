@@ -100,6 +100,7 @@ class ScenarioDocument(TypedDict):
     hosts: int
     jobs: Sequence[TenantDocument]
     events: Sequence[EventDocument]
+    recovery: FileDocument
     rows: Sequence[RowDocument]
 
 
@@ -213,6 +214,7 @@ class RunDocument(ForeseenDocument, total=False):
     jobs: Sequence[TenantDocument]
     scenario: str | None
     events: Sequence[EventDocument]
+    recovery: FileDocument
     npus: int
     npus_done: int
     compute_ps: int

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.network.run_document import EventDocument, RunDocument, ScenarioDocument, TenantDocument, chosen
+from astra_ns3.network.run_document import (
+    EventDocument,
+    FileDocument,
+    RunDocument,
+    ScenarioDocument,
+    TenantDocument,
+    chosen,
+)
 from astra_ns3.report.alignment import aligned, clock, counted, table
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.units import exact_time, format_bytes, format_rate, format_time
@@ -14,6 +21,8 @@ from astra_ns3.units import exact_time, format_bytes, format_rate, format_time
 _MOST_NPUS = 40
 """Letters of a list of NPUs."""
 _MOST_EVENTS = 40
+_AT_ONCE = "detection loss-of-signal; routes at-once"
+"""How a network recovers unless its scenario says otherwise."""
 _COPIED = ("run_name", "complete", "stopped", "finish_ps", "floor", "scenario", "jobs", "events", "warnings")
 _COUNTS = ("messages", "packets", "events")
 _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
@@ -24,7 +33,20 @@ def scenario_text(document: ScenarioDocument) -> str:
     rows = [("scenario", document["scenario"] or "(no file)")]
     npus, hosts = counted(document["npus"], "NPU", "NPUs"), counted(document["hosts"], "host", "hosts")
     rows.append(("network", f"{document['network']}  ({npus} on {hosts})"))
+    recovery = recovery_text(document["recovery"])
+    if recovery != _AT_ONCE:
+        rows.append(("recovery", recovery))
     return "\n".join([aligned(rows), *_jobs(document["jobs"]), *_events(document["events"])])
+
+
+def recovery_text(recovery: FileDocument) -> str:
+    """Return in words how a network comes to know of its failures: each policy with its keys."""
+    words = []
+    for part, policy in recovery.items():
+        given = {key: value for key, value in policy.items() if key != "kind" and value not in (None, {})}
+        keys = ", ".join(f"{key}: {value}" for key, value in given.items())
+        words.append(f"{part} {policy['kind']}" + (f" ({keys})" if keys else ""))
+    return "; ".join(words)
 
 
 def scenario_validation_text(document: ScenarioDocument, forecast: Mapping[str, int | float]) -> str:

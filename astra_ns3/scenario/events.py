@@ -240,9 +240,12 @@ def _nic(given: int | str, graph: Graph) -> list[int]:
         refuse(node >= graph.hosts, f"port '{given}' is of a switch, expected that of a host, as host3 or host3:1")
         return [graph.ports[node][port].link]
     of_npus("nic", given, len(graph.npu_host))
-    ports = graph.ports[graph.npu_host[given]]
-    outside = [port.link for port in ports if is_outside(graph, port.peer)]
-    return outside or [port.link for port in ports]
+    host = graph.npu_host[given]
+    if host in graph.forwarders:  # the switch inside it has its lines
+        ports = graph.ports[graph.nodes - len(graph.forwarders) + graph.forwarders.index(host)]
+        return [port.link for port in ports if is_outside(graph, port.peer)]
+    outside = [port.link for port in graph.ports[host] if is_outside(graph, port.peer)]
+    return outside or [port.link for port in graph.ports[host]]
 
 
 def _link(given: int | tuple[int | str, int | str], graph: Graph) -> list[int]:

@@ -118,8 +118,10 @@ def _switches(graph: Graph) -> list[int]:
     return [number for number in range(graph.switches) if is_outside(graph, graph.hosts + number)]
 
 
-def _nics(graph: Graph) -> list[str]:
-    return [
+def _nics(graph: Graph) -> list[int | str]:
+    """Return ports of hosts; of a host that forwards, whose lines its switch has, its first NPU stands for them."""
+    found: list[int | str] = [graph.npu_host.index(host) for host in graph.forwarders if host in graph.npu_host]
+    return found + [
         port_name(graph.hosts, host, number)
         for host in sorted(set(graph.npu_host))
         for number, port in enumerate(graph.ports[host])

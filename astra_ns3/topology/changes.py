@@ -138,7 +138,17 @@ def epochs(
     if two contradict each other.
     """
     check_changes(graph, changes)
-    return _epochs(list(stages(graph, _states(graph, changes), reaction)), weighted)
+    return _epochs(graph, list(stages(graph, _states(graph, changes), reaction)), weighted)
+
+
+def tables_before(
+    graph: Graph, changes: Sequence[Change], *, weighted: bool = False, reaction: Reaction | None = None
+) -> RouteTables:
+    """The routes before all changes, with the groups of hosts that all :func:`epochs` have; raises as these do."""
+    check_changes(graph, changes)
+    passed = stages(graph, _states(graph, changes), reaction)
+    groups = common_groups(_groups([graph, *(stage.routed for stage in passed)]))[0]
+    return _routes(graph, groups, weighted)[0]
 
 
 def after_changes(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[list[int], list[int]]]:
@@ -264,8 +274,8 @@ class _Present:
         return nodes
 
 
-def _epochs(passed: Sequence[Stage], weighted: bool) -> Iterator[Epoch]:
-    grouped = common_groups(_groups([stage.routed for stage in passed]))
+def _epochs(built: Graph, passed: Sequence[Stage], weighted: bool) -> Iterator[Epoch]:
+    grouped = common_groups(_groups([built, *(stage.routed for stage in passed)]))[1:]
     before: tuple[Stage, Epoch] | None = None
     known: dict[tuple[_Ways, frozenset[int]], tuple[RouteTables, Severed]] = {}
     for stage, groups in zip(passed, grouped, strict=True):

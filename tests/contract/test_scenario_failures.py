@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract.test_scenario_files import Files, leaf_spine, ring, star
+from contract.test_scenario_files import LINK, Files, leaf_spine, ring, star
 
 import astra_ns3
 from astra_ns3 import ScenarioResult
@@ -328,3 +328,24 @@ def test_a_message_that_begins_while_no_way_leads_on_waits_for_one(
     assert found.finish_ps > 305 * US
     if backend == "flow":
         assert found.finish_ps - idle.finish_ps == pytest.approx(295 * US, abs=10 * US)
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_server_goes_on_over_its_other_nics_where_npus_forward(recovering: Recovering, backend: str) -> None:
+    scale_up = {"link": {"rate": "1Tbps", "delay": "100ns"}, "switch": {"buffer": "16MB", "pfc": {}}}
+    scale_out = {"kind": "single-switch", "link": LINK, "switch": {"buffer": "16MB", "pfc": {}}}
+    topology = {"kind": "hierarchical", "nodes": 2, "npus_per_node": 2, "nics_per_node": 2}
+    network: dict[str, Any] = {
+        "topology": {**topology, "scale_up": scale_up, "scale_out": scale_out},
+        "transport": {"kind": "roce", "reliability": RELIABILITY},
+    }
+    flows = recovering.write("flow.csv", "source,destination,bytes,start\n0,2,1000000,0ns\n1,3,1000000,0ns\n")
+    job, dead = [recovering.job("one", flows)], [{"at": "0s", "nic": 0, "up": False}]
+    with pytest.raises(InputError, match="for ever no way leads from NPU 0 to NPU 2"):
+        recovering.play(network, job, dead, backend=backend)
+    network["topology"]["forwarding"] = {"by": "hosts", "switch": {"buffer": "16MB", "pfc": {}}}
+    idle = recovering.play(network, job, backend=backend).finish_ps
+    found = recovering.play(network, job, dead, backend=backend)
+    assert found.complete
+    # Both flows take the one NIC that is left.
+    assert found.finish_ps == pytest.approx(2 * idle, rel=0.05)

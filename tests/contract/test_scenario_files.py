@@ -268,8 +268,9 @@ def test_keys_of_a_job_change_its_files_alone(files: Files) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_each_example_plays(path: Path) -> None:
-    result = astra_ns3.run_scenario(scenario=path, backend="flow")
     file = read_scenario(path)
+    on_packets = any(event.storm or event.ecn for event in file.config.events)
+    result = astra_ns3.run_scenario(scenario=path, backend="ns3" if on_packets else "flow")
     assert result.complete
     assert [*result.tenants] == [job.name for job in file.config.jobs]
     foreseen, sent = astra_ns3.forecast_scenario(scenario=path).messages, result.metadata["statistics"]["messages"]

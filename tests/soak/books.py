@@ -30,8 +30,6 @@ class PortBook:
     sent_bytes: int
     arrived: int
     lost: int
-    cut: int
-    down: int
     dropped: int
     pause_frames: int
     waiting: int
@@ -41,6 +39,8 @@ class PortBook:
     wire_pauses: int
     paused: int
     pauses: int
+    cut: int = 0
+    down: int = 0
 
     @property
     def pauses_sent(self) -> int:

@@ -78,6 +78,15 @@ def test_balanced_books_have_no_problem() -> None:
     assert problems_at_rest(at_rest()) == []
 
 
+def test_where_links_change_lost_pauses_slower_lines_and_frames_without_a_way_are_no_problem() -> None:
+    (nic, other, *ports), (switch,) = at_rest().ports, at_rest().switches
+    forgotten = replace(nic, pauses=2, rate_bps=1), other, *ports
+    unrouted = replace(at_rest(), ports=forgotten, switches=(replace(switch, unrouted=1),))
+    assert len(problems_at_any_time(unrouted)) > 2
+    assert problems_at_any_time(unrouted, changes=True) == []
+    assert problems_at_any_time(replace(at_rest(), ports=(replace(nic, cut=1), other, *ports)), changes=True)
+
+
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize(
     "field",
@@ -85,6 +94,8 @@ def test_balanced_books_have_no_problem() -> None:
         "sent",
         "arrived",
         "lost",
+        "cut",
+        "down",
         "on_wire",
         "waiting",
         "waiting_pauses",
@@ -97,7 +108,7 @@ def test_balanced_books_have_no_problem() -> None:
 )
 def test_any_wrong_count_of_a_switch_or_link_is_found(place: int, field: str) -> None:
     books = busy()
-    if field == "dropped" and place < 2:
+    if field in ("dropped", "down") and place < 2:
         return  # what a host's NIC drops was never sent, and nobody counts it but itself
     ports = list(books.ports)
     ports[place] = replace(ports[place], **{field: getattr(ports[place], field) + 1})

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.leaf_spine import leaf_spine
 
 from astra_ns3.errors import InputError
-from astra_ns3.topology.changes import Change, Epoch, LinkTarget, State, SwitchTarget, epochs
+from astra_ns3.topology.changes import Change, Epoch, LinkTarget, State, SwitchTarget, epochs, tables_before
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.reactions import Known, LinkTurn, Reaction
+from astra_ns3.topology.route_differences import route_differences
+from astra_ns3.topology.routes import shortest_paths
 
 DOWN, UP = State(up=False), State(up=True)
 LEAF, FAR_LEAF, SPINE = 4, 5, 6
@@ -98,6 +102,26 @@ def test_later_turns_are_never_known_before_earlier_ones() -> None:
     found = played(Change(100, UPLINK, DOWN), Change(200, UPLINK, UP), reaction=hasty)
     assert found[-1].tables.towards(LEAF, 2) == (2, 3)
     assert all(epoch.tables.towards(LEAF, 2) == (2, 3) for epoch in found)
+
+
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 7), st.booleans()), min_size=1, max_size=8),
+    late=st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20)),
+)
+def test_all_tables_of_a_network_have_the_groups_of_those_before_its_changes(
+    changes: list[tuple[int, int, bool]], late: tuple[int, int, int]
+) -> None:
+    of_place = {(time_ps, link): up for time_ps, link, up in changes}
+    drawn = [Change(time_ps, LinkTarget(link), State(up=up)) for (time_ps, link), up in of_place.items()]
+    graph, reaction = leaf_spine(), after(*late)
+    built = tables_before(graph, drawn, reaction=reaction)
+    for epoch in epochs(graph, drawn, reaction=reaction):
+        assert epoch.tables.group_of_host.tolist() == built.group_of_host.tolist()
+        assert len(route_differences(built, epoch.tables)) <= graph.nodes
+    plain = shortest_paths(graph)
+    assert [built.towards(node, host) for node in range(4, 8) for host in range(4)] == [
+        plain.towards(node, host) for node in range(4, 8) for host in range(4)
+    ]
 
 
 @pytest.mark.parametrize(
