@@ -372,7 +372,7 @@ def test_two_periodic_jobs_on_a_line_take_the_time_of_their_overlap(files: Files
     files.write("one-chunk.txt", ONE_CHUNK)
     network = leaf_spine(spines=1, hosts=2, congestion_control="none")
     network["topology"]["switch"] = {"buffer": "2MB", "pfc": {}}
-    # Two NPUs exchange a half each, twice, so a line carries the whole size in each pass, and acknowledgements of as much.
+    # Two NPUs exchange a half each, twice, so a line carries the whole size in each pass, and as many answers.
     alone_ps = size // PAYLOAD * (PAYLOAD + AROUND + ACKNOWLEDGEMENT) * 8 * 10**12 // RATE_BPS
     behind_ps = int(share * alone_ps)
     jobs = [
