@@ -260,12 +260,12 @@ def _request(study: Study, sources: Sources, scenarios: Scenarios, draft: _Draft
     values: dict[str, Any] = {  # what a request takes by name
         name: _value(study, name, change) for name, change in options.items() if name not in FILES_OF_POINTS
     }
-    of_scenario: dict[str, Any] = {}
     files: Sequence[str] = FILES
     if SCENARIO in options:
         _check_alone(study, {**options, **{name: change for own in of_files.values() for name, change in own.items()}})
         file, tenants = scenarios.get(options[SCENARIO], [*of_files.get(SCENARIO, {}).values()])
-        of_scenario, files = {"scenario": file, "tenants": tenants}, ("network",)
+        values |= {"scenario": file, "tenants": tenants}
+        files = ("network",)
         if file.config.network is not None:
             options.setdefault("network", Change("network", file.config.network))
     warnings: list[str] = []
@@ -277,9 +277,9 @@ def _request(study: Study, sources: Sources, scenarios: Scenarios, draft: _Draft
         warnings += source.warnings
         if source.compat != USUAL_COMPAT and values.get("compat", USUAL_COMPAT) == USUAL_COMPAT:
             values["compat"] = source.compat
-    kept = {**values, **of_scenario, "seed": draft.seed, "limits": draft.limits.limits}
+    values |= {"seed": draft.seed, "limits": draft.limits.limits}
     try:
-        request = ScenarioRequest(**kept) if of_scenario else RunRequest(**kept)
+        request = ScenarioRequest(**values) if SCENARIO in options else RunRequest(**values)
         request.check()
     except InputError as error:
         raise wrong(f"{error}", _blamed(study, str(error), options)) from error

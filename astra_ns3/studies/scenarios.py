@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from astra_ns3.config.core.changing import changed
 from astra_ns3.config.core.document import Document
@@ -19,8 +18,12 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO as SCENARIO_FORMAT
 from astra_ns3.config.formats.kinds import told_apart
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.scenario.file import ScenarioConfig, ScenarioFile
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, of_type, refuse
+from astra_ns3.experiments.changes.documents import AnyConfig
 from astra_ns3.experiments.scenario_request import tenants_of_file
 from astra_ns3.frozen import replace
 from astra_ns3.scenario.tenant import Tenant
@@ -80,12 +83,15 @@ class Scenarios:
 
     def _read(self, tenant: Tenant) -> Tenant:
         """Return a job with the content of its files, after the changes that the scenario makes to them."""
-        read: dict[str, Any] = {}  # what replace takes by name
-        for kind in ("workload", "system"):
-            own = [Change(key, value) for key, value in (tenant.changes or {}).items() if key.startswith(f"{kind}.")]
-            with located(tenant.place):
-                read[kind] = self._sources.get(kind, Change(kind, getattr(tenant, kind)), own).config
-        return replace(tenant, **read, changes=None)
+        with located(tenant.place):
+            workload, system = self._of_job(tenant, "workload"), self._of_job(tenant, "system")
+        assert isinstance(system, SystemConfig)
+        assert not isinstance(workload, (SystemConfig, NetworkConfig, AnalyticalNetwork))
+        return replace(tenant, workload=workload, system=system, changes=None)
+
+    def _of_job(self, tenant: Tenant, kind: str) -> AnyConfig:
+        own = [Change(key, value) for key, value in (tenant.changes or {}).items() if key.startswith(f"{kind}.")]
+        return self._sources.get(kind, Change(kind, getattr(tenant, kind)), own).config
 
     def _place(self, change: Change) -> str:
         return f"{self._study}:{change.line}" if change.line else self._study

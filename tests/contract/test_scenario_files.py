@@ -149,32 +149,32 @@ def test_two_equal_flows_of_two_jobs_on_a_line_get_half_of_it_each(files: Files,
     assert max(one, other) == pytest.approx(2 * alone, rel=0.02 if control == "none" else 0.25)
 
 
-def _ring_ps(npus: int, packets: int, wire_ps: int, percent: int) -> float:
+def _ring_ps(npus: int, packets: int, wire_ps: int, *, halved: bool) -> int:
     """A ring all-reduce of messages of so many packets, each kept whole by a switch between two lines.
 
-    With one line at a lower rate the messages over it follow each other without a gap, once they have begun.
+    With one line at half its rate the messages over it follow each other without a gap, once they have begun.
     """
     steps = 2 * (npus - 1)
-    if percent == 100:
+    if not halved:
         return steps * ((packets + 1) * wire_ps + 2 * DELAY_PS)
-    return steps * packets * wire_ps * 100 / percent + 2 * (wire_ps + 2 * DELAY_PS)
+    return steps * packets * 2 * wire_ps + 2 * (wire_ps + 2 * DELAY_PS)
 
 
-@pytest.mark.parametrize("percent", [100, 80, 50, 25, 10])
+@pytest.mark.parametrize("halved", [False, True])
 @pytest.mark.parametrize("npus", [4, 6])
-def test_a_ring_with_a_nic_at_a_share_of_its_rate_takes_what_the_closed_form_says(
-    files: Files, npus: int, percent: int
+def test_a_ring_with_a_nic_at_half_its_rate_takes_what_the_closed_form_says(
+    files: Files, npus: int, halved: bool
 ) -> None:
     packets = 200
     workload = files.write("ring.txt", ring(npus * packets * PAYLOAD))
     files.write(
         "system.txt", SYSTEM.replace("endpoint-delay: 10", "endpoint-delay: 0").replace("splits: 2", "splits: 1")
     )
-    events = [{"at": 0, "nic": 1, "rate": f"{percent}%"}] if percent < 100 else []
+    events = [{"at": 0, "nic": 1, "rate": "50%"}] if halved else []
     network = star(npus, congestion_control="none", window="1GB", ack_every=packets)  # ACKs hardly count
     found = files.play(network, [files.job(workload=workload)], events)
     wire_ps = (PAYLOAD + AROUND) * 8 * 10**12 // RATE_BPS
-    assert found.finish_ps == pytest.approx(_ring_ps(npus, packets, wire_ps, percent), rel=0.001)
+    assert found.finish_ps == pytest.approx(_ring_ps(npus, packets, wire_ps, halved=halved), rel=0.001)
 
 
 def _star_with(events: Sequence[dict[str, Any]], files: Files, **options: Any) -> ScenarioResult:
@@ -268,9 +268,8 @@ def test_keys_of_a_job_change_its_files_alone(files: Files) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_each_example_plays(path: Path) -> None:
+    result = astra_ns3.run_scenario(scenario=path, backend="flow")
     file = read_scenario(path)
-    on_packets = any(event.storm or event.ecn for event in file.config.events)
-    result = astra_ns3.run_scenario(scenario=path, backend="ns3" if on_packets else "flow")
     assert result.complete
     assert [*result.tenants] == [job.name for job in file.config.jobs]
     foreseen, sent = astra_ns3.forecast_scenario(scenario=path).messages, result.metadata["statistics"]["messages"]
@@ -373,7 +372,7 @@ def test_two_periodic_jobs_on_a_line_take_the_time_of_their_overlap(files: Files
     files.write("one-chunk.txt", ONE_CHUNK)
     network = leaf_spine(spines=1, hosts=2, congestion_control="none")
     network["topology"]["switch"] = {"buffer": "2MB", "pfc": {}}
-    # Two NPUs exchange a half each, twice: a line carries the whole size in each pass, and as many acknowledgements.
+    # Two NPUs exchange a half each, twice, so a line carries the whole size in each pass, and as many answers.
     alone_ps = size // PAYLOAD * (PAYLOAD + AROUND + ACKNOWLEDGEMENT) * 8 * 10**12 // RATE_BPS
     behind_ps = int(share * alone_ps)
     jobs = [

@@ -58,8 +58,7 @@ def explain(
     out, and named. Raises InputError for an iteration or collective that is not there, or of which no table tells.
     """
     check_results(run)
-    metadata = run.metadata
-    names = _names(run)
+    metadata, names = run.metadata, _names(run)
     of_flows, tables, untold = is_of_flows(run), None, ""
     try:
         tables = Tables(run)
@@ -97,8 +96,7 @@ def explain(
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
-        served.by_job(rows),
-        served.others(rows, top),
+        *served.totals(rows, top),
     )
 
 

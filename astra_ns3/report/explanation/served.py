@@ -50,6 +50,12 @@ class Served:
         table = table_of(run, "account_served") if self._own else None
         self._rows: Columns | None = None if table is None else table.whole(_COLUMNS)
 
+    def totals(
+        self, messages: npt.NDArray[np.int64], top: int
+    ) -> tuple[tuple[tuple[str, int], ...], tuple[Behind, ...]]:
+        """Return what :meth:`by_job` and :meth:`others` do."""
+        return self.by_job(messages), self.others(messages, top)
+
     def by_job(self, messages: npt.NDArray[np.int64]) -> tuple[tuple[str, int], ...]:
         """Return how long messages waited in all behind those of each job, the longest first; its own among them."""
         times = Counter[str]()
