@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from astra_ns3.config.core.forever import FOREVER as FOREVER
     from astra_ns3.experiments.calls import forecast_scenario as forecast_scenario
     from astra_ns3.experiments.calls import run as run
     from astra_ns3.experiments.calls import run_scenario as run_scenario
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from astra_ns3.experiments.scenario_result import ScenarioResult as ScenarioResult
     from astra_ns3.report.comparison.compare import compare as compare
     from astra_ns3.report.explanation.explain import explain as explain
+    from astra_ns3.scenario.tenant import After as After
     from astra_ns3.scenario.tenant import Tenant as Tenant
     from astra_ns3.studies.result import StudyResult as StudyResult
     from astra_ns3.studies.run_study import study as study
@@ -28,6 +30,8 @@ _PLACES = {
     "Result": "experiments.result",
     "ScenarioResult": "experiments.scenario_result",
     "StudyResult": "studies.result",
+    "After": "scenario.tenant",
+    "FOREVER": "config.core.forever",
     "Tenant": "scenario.tenant",
     "compare": "report.comparison.compare",
     "explain": "report.explanation.explain",
@@ -37,6 +41,8 @@ _PLACES = {
     "study": "studies.run_study",
 }
 __all__ = [
+    "FOREVER",
+    "After",
     "Result",
     "ScenarioResult",
     "StudyResult",

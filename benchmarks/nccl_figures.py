@@ -4,9 +4,9 @@
 
 FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All
 tables are played, docs/figures/nccl-*.svg are drawn, and what stands between ``<!-- begin: NAME -->`` and
-``<!-- end: NAME -->`` in docs/hardware.md is written anew. Takes some six minutes of one core. ``--keep`` writes what
-was played to a file and reads it from there the next time; ``--png`` draws PNG copies into a folder. Needs matplotlib,
-which the extra ``plots`` installs.
+``<!-- end: NAME -->`` in docs/hardware.md and docs/nccl.md is written anew. Takes some ten minutes of one core.
+``--keep`` writes what was played to a file and reads it from there the next time; ``--png`` draws PNG copies into a
+folder. Needs matplotlib, which the extra ``plots`` installs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from nccl_beside import Row, Table, played, size_text
+from nccl_fits import fits_text
 from nccl_tables import CASES
 from nccl_text import GROUPS, block_texts
 
@@ -110,7 +111,7 @@ def _kept(file: Path | None, folder: Path) -> dict[str, Table]:
 @click.option("--png", type=click.Path(path_type=Path), help="Folder for PNG copies of the pictures.")
 @click.option("--keep", type=click.Path(path_type=Path), help="File that keeps what was played.")
 def main(folder: Path, png: Path | None, keep: Path | None) -> None:
-    """Draw the pictures and write the tables of docs/hardware.md."""
+    """Draw the pictures and write the tables of docs/hardware.md, and the fits of docs/nccl.md."""
     tables = _kept(keep, folder)
     for group, titles in GROUPS.items():
         figure = draw(titles, tables)
@@ -118,6 +119,7 @@ def main(folder: Path, png: Path | None, keep: Path | None) -> None:
         if png is not None:
             figure.savefig(png / f"nccl-{group}.png", dpi=110)
     write_blocks(DOCS / "hardware.md", block_texts(tables, folder))
+    write_blocks(DOCS / "nccl.md", {"fits": fits_text(folder)})
 
 
 if __name__ == "__main__":

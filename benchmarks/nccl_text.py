@@ -94,7 +94,8 @@ def block_texts(tables: Mapping[str, Table], folder: Path) -> dict[str, str]:
     }
 
 
-def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table of Markdown."""
     return "\n".join((_line(head), "|" + "---|" * len(head), *map(_line, rows)))
 
 
@@ -113,7 +114,7 @@ def _group(tables: Sequence[Table]) -> str:
         *("table", "sizes", "below 128 MiB", "formulas", "from 128 MiB", "formulas"),
         *("at the largest size", "GB/s measured / ours", "", ""),
     )
-    return _lines(head, [_of(table) for table in tables])
+    return table_lines(head, [_of(table) for table in tables])
 
 
 def _of(table: Table) -> list[str]:
@@ -152,7 +153,7 @@ def _sources(tables: Mapping[str, Table]) -> str:
         (title, cut.sub("", table.setting).replace("1 nodes", "1 node"), table.version, _public(table.source))
         for title, table in ((title, tables[name]) for name, title in TITLES.items())
     ]
-    return _lines(("table", "setting", "rules", "source"), rows)
+    return table_lines(("table", "setting", "rules", "source"), rows)
 
 
 def _public(source: str) -> str:
@@ -177,7 +178,7 @@ def _summary(tables: Sequence[Table]) -> str:
         f"{len(reached)} of {len(tables)} tables are within their bound from 128 MiB on, "
         f"{len(near)} of {len(small)} within 40% below. The others, largest error first:"
     )
-    return f"{words}\n\n" + _lines(("table", "below 128 MiB", "from 128 MiB", "formulas"), rows)
+    return f"{words}\n\n" + table_lines(("table", "below 128 MiB", "from 128 MiB", "formulas"), rows)
 
 
 def _bench(
@@ -204,7 +205,7 @@ def _plateaus(tables: Mapping[str, Table]) -> str:
             )
         )
     head = ("GPUs a server", "channels", "measured GB/s", "ours", "error", "what binds", "ours with 24 channels")
-    return _lines(head, rows)
+    return table_lines(head, rows)
 
 
 def _peers(tables: Mapping[str, Table]) -> str:
@@ -222,7 +223,7 @@ def _peers(tables: Mapping[str, Table]) -> str:
             counts = (f"{count(who)}" for count in (ring_channels, p2p_channels, channels_per_peer))
             rows.append((f"{servers} x {gpus}", *counts, measured, f"{ours:.1f}", binds))
     head = ("servers x GPUs", "rings", "channels of messages", "of one peer", "measured GB/s", "ours", "what binds")
-    return _lines(head, rows)
+    return table_lines(head, rows)
 
 
 def _tuner(tables: Mapping[str, Table]) -> str:
@@ -244,7 +245,7 @@ def _tuner(tables: Mapping[str, Table]) -> str:
         )
         for row, tree, ring in zip(large, forced["NVLSTree"], forced["Ring"], strict=True)
     ]
-    return _lines(("size", "measured GB/s", "ours", "chosen", "ours, NVLSTree", "ours, Ring"), rows)
+    return table_lines(("size", "measured GB/s", "ours", "chosen", "ours, NVLSTree", "ours, Ring"), rows)
 
 
 _SETTINGS = {
@@ -269,7 +270,7 @@ def _slingshot(folder: Path) -> str:
             for operation, servers, _ in cells
         ]
         rows.append((words, *(f"{row.bus_gbytes_per_s:.1f} ({row.binds})" for row in ours)))
-    return _lines(("setting", "all-reduce, 2 servers", "all-reduce, 8 servers", "all-to-all, 2 servers"), rows)
+    return table_lines(("setting", "all-reduce, 2 servers", "all-reduce, 8 servers", "all-to-all, 2 servers"), rows)
 
 
 def _largest(folder: Path, cell: tuple[str, int, str], setting: int) -> float | None:
@@ -297,7 +298,7 @@ def _thread_2409() -> str:
         cells = [f"{row.bus_gbytes_per_s:.1f} ({row.algorithm}, {row.channels} ch)" for row in ours]
         rows.append((words, size_text(size), f"{measured:g}", *cells))
     head = ("operation", "size", "measured GB/s", "ours", "one channel a peer", "and at most 4 channels")
-    return _lines((*head, "instead, NICs at 27% of their rate"), rows)
+    return table_lines((*head, "instead, NICs at 27% of their rate"), rows)
 
 
 def _far_link() -> str:
@@ -310,7 +311,7 @@ def _far_link() -> str:
             Path(network).unlink()
             found = machine.bench("all_reduce", [_GIB, 8 * _GIB])
             rows.append((f"{8 * servers}", f"{delay_us:g} us", *(f"{row.bus_gbytes_per_s:.0f}" for row in found)))
-    return _lines(("GPUs", "delay of the far link, one way", "1 GiB, GB/s", "8 GiB, GB/s"), rows)
+    return table_lines(("GPUs", "delay of the far link, one way", "1 GiB, GB/s", "8 GiB, GB/s"), rows)
 
 
 def _far_network(servers: int, delay_us: float) -> str:

@@ -6,7 +6,7 @@ import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
-from astra_ns3.cli.output import print_json, show
+from astra_ns3.cli.output import log_warnings, print_json, show, show_logs
 
 
 @click.command(
@@ -35,6 +35,7 @@ def explain_command(
         choices_document,
         choices_of,
         choices_text,
+        doubts_of,
         has_choices,
     )
     from astra_ns3.experiments.nccl.faster_lines import with_choices_anew
@@ -50,6 +51,8 @@ def explain_command(
         found = with_choices_anew(run, explain(run, iteration=iteration, collective=collective, top=top))
         played = choices_of(run, found) if choices else None
         hint = HINT if played is None and has_choices(run, found) else ""
+    show_logs("warning")
+    log_warnings(*(f"--choices: {words}" for words in doubts_of(run) if played))
     if as_json:
         print_json({**found.document(), **({} if played is None else {"choices": choices_document(played)})})
         return

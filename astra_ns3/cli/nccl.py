@@ -215,10 +215,10 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
     from astra_ns3.experiments.nccl.bench import rounded
     from astra_ns3.experiments.nccl.machine import machine_of
     from astra_ns3.experiments.nccl.table import table_document, table_text
-    from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, what_if
+    from astra_ns3.experiments.nccl.what_if import choices_document, choices_text, doubts, what_if
 
     found = machine_of(**machine)
-    _warn(found.warnings)
+    _warn([*found.warnings, *(f"--what-if: {words}" for words in doubts(found.backend) if others)])
     rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed, tell)
     choices = what_if(found, name, [row for row in rows if row.size_bytes], seed) if others else []
     if as_json:

@@ -94,7 +94,7 @@ def _told(outcome: Outcome) -> tuple[JsonObject, str]:
     from astra_ns3.report.summary import run_text, summary
 
     metadata, folder = outcome.result.metadata, outcome.result.folder
-    if "tenants" in metadata:
+    if "jobs" in metadata:
         return scenario_summary(metadata, folder), scenario_run_text(metadata, folder)
     return summary(metadata, folder), run_text(metadata, folder)
 
@@ -105,7 +105,7 @@ def _show_lines(outcome: Outcome) -> None:
     from astra_ns3.report.astra_sim_lines import astra_sim_lines, has_lines
 
     metadata = outcome.result.metadata
-    if "tenants" not in metadata and has_lines(metadata):
+    if "jobs" not in metadata and has_lines(metadata):
         show(astra_sim_lines(outcome.result.rows(NPUS)))
 
 

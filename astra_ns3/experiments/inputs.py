@@ -42,6 +42,7 @@ from astra_ns3.scenario.events import Event, check_marks
 from astra_ns3.scenario.paces import slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
+from astra_ns3.scenario.times import times_of
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
@@ -272,7 +273,9 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
         return tenancy_of("", None, 0, None, grid, bandwidths)
     tenant, npus = sharing.tenant, sharing.npus_on(network)
     with located(tenant.where):
-        return tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
+        found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
+    times = times_of(tenant)
+    return replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless)
 
 
 def _check_shares(

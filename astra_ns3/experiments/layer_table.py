@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from astra_ns3.network.parquet import schema_of
-from astra_ns3.network.recorded import Column, RecordedTable, asked_record
+from astra_ns3.network.recorded import Column, RecordedTable, asked_record, of_job
 from astra_ns3.network.records import TAIL, LayerTimes, PassTimes, RoleTimes
 
 
@@ -35,8 +35,9 @@ LAYERS = RecordedTable(
 )
 
 
-def write_layers(path: Path, roles: Sequence[RoleTimes]) -> None:
-    """Write the file; raises OSError. pyarrow is loaded here, so the parent of a child that holds ns-3 calls it."""
+def write_layers(path: Path, roles: Sequence[RoleTimes], job: str | None = None) -> None:
+    """Write the file; raises OSError. ``job``: its name, if it is one of several.
+    pyarrow is loaded here, so the parent of a child that holds ns-3 calls it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -46,8 +47,11 @@ def write_layers(path: Path, roles: Sequence[RoleTimes]) -> None:
         for layer in role.layers
         for part, times in (*layer.parts.items(), (TAIL, PassTimes(exposed_ps=layer.tail_ps)))
     ]
-    schema = schema_of(LAYERS)
-    cells = [[cell(row) for row in rows] for _, cell in _COLUMNS]
+    cells: list[list[str | int]] = [[cell(row) for row in rows] for _, cell in _COLUMNS]
+    described = LAYERS
+    if job is not None:
+        described, cells = of_job(LAYERS, job), [[job] * len(rows), *cells]
+    schema = schema_of(described)
     table = pa.table([pa.array(column, field.type) for column, field in zip(cells, schema, strict=True)], schema)
     with path.open("wb") as file:  # pyarrow takes no name that isn't UTF-8
         pq.write_table(table, file, compression="zstd")

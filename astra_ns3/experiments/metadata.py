@@ -7,11 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_document
 from astra_ns3.experiments.foreseen import foreseen_document
-from astra_ns3.experiments.play import Played
+from astra_ns3.experiments.play import Played, finish_of
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT
 from astra_ns3.experiments.versions import versions
@@ -24,6 +25,7 @@ from astra_ns3.network.run_document import (
     TenantDocument,
     ThroughputDocument,
 )
+from astra_ns3.scenario.times import PROGRAMS, Course
 from astra_ns3.units import PS_PER_SECOND
 
 if TYPE_CHECKING:  # runs without a model need none of it
@@ -50,10 +52,11 @@ def run_document(
     description: Description,
     played: Played,
     records: RunRecords,
+    course: Course,
     watch: Watch,
     warnings: list[str],
 ) -> RunDocument:
-    """run.json of a run or of one of its tenants, whose ``records`` they are, but for its list of files.
+    """run.json of a run or of one of its tenants, whose ``records`` and ``course`` they are, but for its list of files.
 
     Its :data:`VARYING_KEYS` come last.
     """
@@ -67,16 +70,18 @@ def run_document(
         "stopped": None if complete else stop_document(played.error),
         "finish_ps": max(records.finish_ps, played.reached_ps) if alone else records.finish_ps,
         "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
-        **({} if description.tenant is None else {"tenant": description.tenant}),
+        **({} if description.tenant is None else {"job": _with_course(description.tenant, course)}),
         **_totals(records),
         **flow_document(records.flows),
         **foreseen_document(description.foreseen),
-        **(_throughput(request, description, records) if complete else {}),
+        **(_throughput(request, description, records) if complete and course.ended_by == PROGRAMS else {}),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
         **options_document(request),
+        # Of a job that plays for ever, those that it has come to.
+        **({"passes": max(course.passes, 1)} if request.passes == FOREVER else {}),
         "compute_slowdown": description.compute_slowdown,
         "hook_result": played.hook_result,
         "workload": description.workload,
@@ -94,10 +99,12 @@ def scenario_document(
 ) -> RunDocument:
     """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
     tenants = [
-        _tenant_document(part, description, records)
-        for (_, part), description, records in zip(request.parts, descriptions, played.records, strict=True)
+        _tenant_document(part, description, records, course)
+        for (_, part), description, records, course in zip(
+            request.parts, descriptions, played.records, played.courses, strict=True
+        )
     ]
-    finish_ps = max(played.reached_ps, *(tenant["start_ps"] + tenant["finish_ps"] for tenant in tenants))
+    finish_ps = max(played.reached_ps, finish_of(played.courses, played.records))
     first = descriptions[0]
     return {
         "format": SCENARIO_FORMAT,
@@ -108,7 +115,7 @@ def scenario_document(
         "finish_ps": finish_ps,
         "floor": None if played.floor is None else played.floor.document(finish_ps),
         "scenario": request.scenario_source,
-        "tenants": tenants,
+        "jobs": tenants,
         "events": first.events,
         "recovery": request.course.recovery.document(),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
@@ -127,18 +134,25 @@ def scenario_document(
     }
 
 
-def _tenant_document(part: RunRequest, description: Description, records: RunRecords) -> TenantDocument:
+def _tenant_document(part: RunRequest, description: Description, records: RunRecords, course: Course) -> TenantDocument:
     """A tenant in a few numbers; times count from its start."""
     totals = _totals(records)
     return {
         **(description.tenant or {}),
+        "start_ps": course.start_ps,
         "workload": str(description.workload["source"]),
-        "passes": part.passes,
+        "passes": None if part.passes == FOREVER else part.passes,
+        "passes_done": course.passes,
+        "ended_by": course.ended_by,
         "complete": records.complete,
         "finish_ps": records.finish_ps,
         "compute_ps": totals["compute_ps"],
         "exposed_ps": totals["exposed_ps"],
     }
+
+
+def _with_course(tenant: TenantDocument, course: Course) -> TenantDocument:
+    return {**tenant, "start_ps": course.start_ps, "passes_done": course.passes, "ended_by": course.ended_by}
 
 
 def options_document(request: RunRequest) -> RunDocument:

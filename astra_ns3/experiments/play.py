@@ -9,6 +9,7 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import Protocol
 
+from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
 from astra_ns3.experiments.capacity import check_run_fits
@@ -31,6 +32,8 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
+from astra_ns3.scenario.tenant_network import TenantNetwork
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Course
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Played:
     """The least time that lines and computations allow; None: not known, or the run was stopped."""
     hook_result: Json = None
     """The value that the hook's end function returned, as plain data."""
+    courses: tuple[Course, ...] = ()
+    """What became of each tenant."""
 
 
 class Reporter(Protocol):
@@ -177,11 +182,17 @@ def _left_by(
     error: AstraNs3Error | None,
 ) -> Played:
     """Return what a run left that has stopped, by ``error`` or at its end."""
-    records = tuple(member.driver.records() for member in company.members)
+    courses = company.courses()
+    records = tuple(
+        _as_asked(member.driver.records(), course) for member, course in zip(company.members, courses, strict=True)
+    )
     complete = error is None and all(each.complete for each in records)
-    floor = _floor(company, network, tenants, records) if complete else None
-    finish_ps = scenario_of(tenants).finish_ps([each.finish_ps for each in records])
+    # What the network carried of who was stopped is more than it had time for.
+    whole = complete and all(course.ended_by == PROGRAMS for course in courses)
+    floor = _floor(company, network, tenants, records) if whole else None
+    finish_ps = finish_of(courses, records)
     return Played(
+        courses=courses,
         records=records,
         statistics=dict(network.statistics()),
         switch_ports=network.switch_table(),
@@ -198,6 +209,21 @@ def _left_by(
     )
 
 
+def _as_asked(records: RunRecords, course: Course) -> RunRecords:
+    """Return the records of a tenant; who was stopped as was asked for is complete."""
+    return replace(records, complete=True) if course.ended_by in (OTHERS, TIME) else records
+
+
+def finish_of(courses: Sequence[Course], records: Sequence[RunRecords]) -> int:
+    """Return when the last tenant had finished."""
+    ends_ps = [
+        course.start_ps + each.finish_ps
+        for course, each in zip(courses, records, strict=True)
+        if course.start_ps is not None
+    ]
+    return max(ends_ps, default=0)
+
+
 def _members(
     request: RunRequest,
     tenants: Sequence[Inputs],
@@ -208,8 +234,10 @@ def _members(
     """Return what plays each tenant, on the network as the tenant sees it."""
     scenario = scenario_of(tenants)
     ideal = ideal_of(scenario.plan, request.backend_name, tenants[0].compatibility)
+    waited_for = {each.after.job for each in scenario.tenants if each.after and each.after.passes}
     members = []
     for number, (view, inputs, (_, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
+        counts = inputs.tenancy.name in waited_for or part.passes == FOREVER or inputs.tenancy.end_ps is not None
         sink = scenario.tenant_tables(number, recorder.sink)
         playing = Playing(
             part.passes,
@@ -221,8 +249,10 @@ def _members(
             scenario.ideal_of(number, ideal),
             sink if recorder.nodes else None,
             inputs.slowdown,
+            view.passes_done if counts and isinstance(view, TenantNetwork) else None,
         )
-        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.platform, playing)))
+        driver = inputs.job.driver(view, inputs.platform, playing)
+        members.append(Member(inputs.tenancy.name, view, driver, inputs.tenancy.times, part.passes))
     return members
 
 
@@ -238,18 +268,18 @@ def _floor(
     company: Company, network: NetworkBackend, tenants: Sequence[Inputs], records: Sequence[RunRecords]
 ) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
-    carried, chains = network.carried(), map(_chain, company.members, tenants, records)
+    carried, chains = network.carried(), map(_chain, company.members, tenants, records, company.courses())
     return None if carried is None else floor_of(tenants[0].plan, carried, max(chains))
 
 
-def _chain(member: Member, inputs: Inputs, records: RunRecords) -> Chain:
+def _chain(member: Member, inputs: Inputs, records: RunRecords, course: Course) -> Chain:
     """The longest chain of a tenant, from the run's begin on."""
     chain, most = member.driver.chain, max(records.npus, key=lambda npu: npu.compute_ps)
     slowdown, tenancy = inputs.slowdown, inputs.tenancy
     if slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
-    return Chain(tenancy.start_ps + least_ps, tenancy.npus[chain.npu], chain.words)
+    return Chain((course.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

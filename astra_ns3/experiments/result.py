@@ -23,6 +23,7 @@ from astra_ns3.experiments.tables import as_given
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
+    ACCOUNT_SERVED,
     ACCOUNTS,
     CHANNEL_ROWS,
     CHANNELS,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
     from astra_ns3.report.pictures.accessor import Plots
 
-_NAME_COLUMNS = ("layer name", "run name")
+_NAME_COLUMNS = ("job", "layer name", "run name")
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,8 @@ def _other_format(path: Path, file: Path, metadata: object, expected: str) -> st
         one = f"{path}/seed-{found.get('seed', 1)}"
         return f"{path}: holds the runs of several seeds, whose mean and deviation {file} has; name one, as {one}"
     if found.get("format") == SCENARIO_FORMAT:
-        names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["tenants"])
-        return f"{path}: holds the results of several tenants; name one of its folders: {names}"
+        names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["jobs"])
+        return f"{path}: holds the results of several jobs; name one of its folders: {names}"
     return f"{file}: was not written by this program: 'format' is not '{expected}'"
 
 
@@ -164,7 +165,7 @@ class Result:
         """Read the run that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
         metadata, files = saved(path, FORMAT)
-        if "tenant" not in metadata:
+        if "job" not in metadata:
             return cls(metadata, files, path)
         return cls(metadata, files, path, Result(*saved(path.parent, SCENARIO_FORMAT), path.parent))
 
@@ -227,6 +228,7 @@ class Result:
     experts = Frame(EXPERTS, "a row per layer whose experts aren't chosen alike")
     accounts = Frame(ACCOUNTS)
     account_hops = Frame(ACCOUNT_HOPS)
+    account_served = Frame(ACCOUNT_SERVED)
     layers = Frame(LAYERS)
     connections = Frame(CONNECTIONS)
     queues = Frame(QUEUES)
@@ -281,7 +283,7 @@ class Result:
         network = self._network
         if network is None or self._files.has(name) or not network._files.has(name):
             return self._files
-        timed = name.endswith(".parquet") and self._metadata["tenant"]["start_ps"]
+        timed = name.endswith(".parquet") and self._metadata["job"]["start_ps"] != 0
         return self._files if timed else network._files
 
     def _microsecond_frame(self, name: str) -> pd.DataFrame:

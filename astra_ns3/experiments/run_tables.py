@@ -19,7 +19,7 @@ SWITCH = "switch.csv"
 PORT_COLUMNS: tuple[CellColumn[Mapping[str, Cell]], ...] = tuple(
     (name, methodcaller("get", name)) for name in ("port", "link_to", *PORT_COUNTERS)
 )
-TENANTS = "tenants.csv"
+JOBS = "jobs.csv"
 
 
 def _duration_ps(record: CollectiveRecord) -> int | None:
@@ -94,21 +94,24 @@ def switch_table(ports: Sequence[Mapping[str, Cell]]) -> Table:
     return Table.of(SWITCH, PORT_COLUMNS, ports)
 
 
-TENANT_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
-    ("tenant", lambda tenant: tenant["name"]),
+JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
+    ("job", lambda tenant: tenant["name"]),
     ("npus", lambda tenant: len(tenant["npus"])),
-    ("start_us", lambda tenant: microseconds(tenant["start_ps"])),
+    ("start_us", lambda tenant: _time(tenant["start_ps"])),
     ("finish_us", lambda tenant: _finish(tenant)),
     ("duration_us", lambda tenant: microseconds(tenant["finish_ps"]) if tenant["complete"] else None),
     ("compute_us", lambda tenant: microseconds(tenant["compute_ps"])),
     ("exposed_us", lambda tenant: microseconds(tenant["exposed_ps"])),
+    ("passes", lambda tenant: tenant["passes_done"]),
+    ("ended_by", lambda tenant: tenant["ended_by"]),
 )
 
 
-def tenants_table(tenants: Sequence[TenantDocument]) -> Table:
+def jobs_table(tenants: Sequence[TenantDocument]) -> Table:
     """When each tenant started and finished (empty if it has not), and the times of the NPU that it reports."""
-    return Table.of(TENANTS, TENANT_COLUMNS, tenants)
+    return Table.of(JOBS, JOB_COLUMNS, tenants)
 
 
 def _finish(tenant: TenantDocument) -> str | None:
-    return microseconds(tenant["start_ps"] + tenant["finish_ps"]) if tenant["complete"] else None
+    start_ps = tenant["start_ps"]
+    return microseconds(start_ps + tenant["finish_ps"]) if tenant["complete"] and start_ps is not None else None

@@ -24,7 +24,7 @@ from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Files, Result
-from astra_ns3.experiments.run_tables import collective_table, npu_table, switch_table, tenants_table
+from astra_ns3.experiments.run_tables import collective_table, jobs_table, npu_table, switch_table
 from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.store import RunFolder, tenant_folder
 from astra_ns3.experiments.tables import Table
@@ -34,6 +34,7 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.scenario.tenant_tables import SplitTables
+from astra_ns3.scenario.times import Course
 
 
 class Destination:
@@ -58,12 +59,12 @@ class Destination:
             self.directory = self._temporary = Path(tempfile.mkdtemp(prefix="astra-ns3-"))
         self.tables = None if self.directory is None else ParquetTables(self.directory)
 
-    def write_layers(self, roles: Sequence[RoleTimes]) -> None:
-        """Write layers.parquet; that it can't be written is noted, as of other tables."""
+    def write_layers(self, roles: Sequence[RoleTimes], job: str | None) -> None:
+        """Write layers.parquet, of a job if it is one of several; that it can't be written is noted, as of others."""
         assert self.directory is not None
         assert self.tables is not None
         try:
-            write_layers(self.directory / LAYERS.file, roles)
+            write_layers(self.directory / LAYERS.file, roles, job)
         except OSError as error:
             self.tables.failed(LAYERS.file, reason_of(error))
 
@@ -139,13 +140,14 @@ def save(
     description: Description,
     played: Played,
     records: RunRecords,
+    course: Course,
     watch: Watch,
     destination: Destination,
     warnings: list[str],
 ) -> tuple[Result, ResultsNotSaved | None]:
     """Write the files of a run, or of a tenant, and return it, with why they could not be written, if so.
 
-    ``records``: what of ``played`` is the tenant's. Ports belong to all tenants, and are not among its files.
+    ``records``, ``course``: what of ``played`` is the tenant's. Ports are all tenants', and not among its files.
     """
     tables = [
         *astra_sim_tables(records, request.run_name),
@@ -155,9 +157,12 @@ def save(
         *flow_tables(records.flows),
         *foreseen_tables(description.foreseen),
     ]
+    job = None if description.tenant is None else description.tenant["name"]
+    if job is not None:
+        tables = [table.of_job(job) for table in tables]
     if "layers" in request.record:
-        destination.write_layers(records.roles)
-    document = run_document(request, description, played, records, watch, warnings)
+        destination.write_layers(records.roles, job)
+    document = run_document(request, description, played, records, course, watch, warnings)
     return destination.finish(document, tables)
 
 
@@ -212,16 +217,18 @@ def save_all(
     The network's run.json comes last: with it all tenants' files are there.
     """
     if not destinations.tenants:
-        return save(request, descriptions[0], played, played.records[0], watch, destinations.network, warnings)
+        (records,), (course,) = played.records, played.courses
+        return save(request, descriptions[0], played, records, course, watch, destinations.network, warnings)
     results: dict[str, Result] = {}
     failures: list[ResultsNotSaved] = []
-    parts = zip(request.parts, descriptions, played.records, destinations.tenants.items(), strict=True)
-    for (_, part), description, records, (name, destination) in parts:
+    own = zip(played.records, played.courses, strict=True)
+    parts = zip(request.parts, descriptions, own, destinations.tenants.items(), strict=True)
+    for (_, part), description, (records, course), (name, destination) in parts:
         own_warnings = list(description.warnings)
-        results[name], failure = save(part, description, played, records, watch, destination, own_warnings)
+        results[name], failure = save(part, description, played, records, course, watch, destination, own_warnings)
         failures += [] if failure is None else [failure]
     document = scenario_document(request, descriptions, played, watch, warnings)
-    tables = [tenants_table(document["tenants"]), switch_table(played.switch_ports)]
+    tables = [jobs_table(document["jobs"]), switch_table(played.switch_ports)]
     whole, failure = destinations.network.finish(document, tables)
     failures += [] if failure is None else [failure]
     not_saved = ResultsNotSaved("; ".join(map(str, failures))) if failures else None

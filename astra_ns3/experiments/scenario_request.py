@@ -10,6 +10,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
+from astra_ns3.config.scenario.times import AfterConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, option
@@ -17,7 +18,8 @@ from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_na
 from astra_ns3.frozen import dataclass, field, fields, replace
 from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event
-from astra_ns3.scenario.tenant import FilePath, Tenant
+from astra_ns3.scenario.tenant import After, FilePath, Tenant
+from astra_ns3.scenario.times import check_times
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
@@ -56,7 +58,7 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
-            tenants = (*_tenants(file), *tenants)
+            tenants = (*tenants_of_file(file), *tenants)
         if not tenants:
             what = "" if file is None else ", or a job of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
@@ -97,27 +99,31 @@ class ScenarioRequest(RunRequest):
                 check_run_name(tenant.name)
             with located(tenant.place):
                 part.check()
+        check_times(tuple(self.tenants))
 
 
-def _tenants(file: ScenarioFile) -> Iterable[Tenant]:
+def tenants_of_file(file: ScenarioFile) -> Iterable[Tenant]:
     """Return the jobs of a scenario's file as tenants."""
     for number, job in enumerate(file.config.jobs):
         yield _tenant(job, f"{file.document.where(('jobs', number))}: job '{job.name}'")
 
 
 def _tenant(job: JobConfig, where: str) -> Tenant:
+    start = job.start
     return Tenant(
         job.name,
         job.npus,
         job.workload,
         job.system,
-        start_ps=job.start_ps,
+        start_ps=start.delay_ps if isinstance(start, AfterConfig) else start,
         passes=job.passes,
         dimensions=job.dimensions,
         seed=job.seed,
         compute_slowdown=job.compute_slowdown,
         changes=job.changes,
         where=where,
+        after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
+        end_ps=job.end_ps,
     )
 
 

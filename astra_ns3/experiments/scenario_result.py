@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.result import Files, Frame, Result, saved
-from astra_ns3.experiments.run_tables import TENANTS
+from astra_ns3.experiments.run_tables import JOBS
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
 from astra_ns3.network.run_document import RunDocument
+
+
+def result_in(folder: str | os.PathLike[str]) -> Result:
+    """Return the run that a folder holds, of one job or of several; raises InputError if it holds none."""
+    try:
+        return ScenarioResult.load(folder)
+    except InputError:
+        return Result.load(folder)
 
 
 class ScenarioResult(Result):
@@ -20,7 +29,7 @@ class ScenarioResult(Result):
     ``result.tenants["a"].collectives``; their ranks and times are the tenant's own.
     """
 
-    tenants_table = Frame(TENANTS, "a row per tenant: its NPUs, and when it started and finished")
+    tenants_table = Frame(JOBS, "a row per tenant: its NPUs, and when it started and finished")
 
     def __init__(self, metadata: RunDocument, files: Files, folder: Path | None, tenants: Mapping[str, Result]) -> None:
         """``tenants``: the result of each, by its name."""
@@ -37,7 +46,7 @@ class ScenarioResult(Result):
         """Read the run with several tenants that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
         metadata, files = saved(path, SCENARIO_FORMAT)
-        names = [tenant["name"] for tenant in metadata["tenants"]]
+        names = [tenant["name"] for tenant in metadata["jobs"]]
         return cls(metadata, files, path, {name: Result.load(tenant_folder(path, name)) for name in names})
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import Inputs
@@ -53,7 +54,7 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "network": os.fspath(request.network) if isinstance(request.network, (str, os.PathLike)) else "network",
         "npus": len(graph.npu_host),
         "hosts": graph.hosts,
-        "tenants": [_tenant(inputs, passes) for inputs, passes in parts_of(request, tenants)],
+        "jobs": [_tenant(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)],
         "events": event_documents(first.events, graph),
         "recovery": request.course.recovery.document(),
         "rows": [*_rows(places_of(graph))],
@@ -61,7 +62,8 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
 
 
 def _tenant(inputs: Inputs, passes: int) -> TenantDocument:
-    return {**inputs.tenancy.document(), "workload": inputs.job.source, "passes": passes}
+    asked = None if passes == FOREVER else passes
+    return {**inputs.tenancy.document(), "workload": inputs.job.source, "passes": asked}
 
 
 def _rows(places: Places) -> Iterator[RowDocument]:

@@ -29,7 +29,7 @@ from astra_ns3.experiments.replacing import (
     replace_folder,
     whole_run,
 )
-from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH, TENANTS
+from astra_ns3.experiments.run_tables import COLLECTIVES, JOBS, NPUS, SWITCH
 from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"
@@ -51,7 +51,7 @@ RESULT_FILES = (
     GOODPUT,
     MEMORY,
     EXPERTS,
-    TENANTS,
+    JOBS,
     *(table.file for table in (*RECORDED_TABLES, LAYERS)),
     RUN_FILE,
 )
@@ -59,7 +59,7 @@ RESULT_FILES = (
 
 def tenant_folder(output: Path, name: str) -> Path:
     """Where the results of a tenant lie below the output folder of its run."""
-    return output / f"tenant-{name}"
+    return output / f"job-{name}"
 
 
 class RunFolder:

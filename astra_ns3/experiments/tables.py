@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Generic, TypeVar, overload
 
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.units import PS_PER_US
 
 _DECIMALS = 6
@@ -57,6 +57,8 @@ class Table:
     name: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    job: str | None = None
+    """Whose it is, of several jobs."""
 
     @classmethod
     def of(cls, name: str, columns: Sequence[CellColumn[Row]], things: Iterable[Row]) -> Table:
@@ -65,10 +67,16 @@ class Table:
         kept = things if isinstance(things, Sequence) else tuple(things)
         return cls(name, header, _Rows([cell for _, cell in columns], kept))
 
+    def of_job(self, name: str) -> Table:
+        """Return the table of a job, with a column for its name in front."""
+        return replace(self, job=name)
+
     def text(self) -> str:
         """The file's content: comma separated, one line a row, Unix line ends."""
         stream = io.StringIO()
         rows = chain((self.header,), self.rows)
+        if self.job is not None:
+            rows = chain((["job", *self.header],), ([self.job, *row] for row in self.rows))
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerows([inert(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
         return stream.getvalue()

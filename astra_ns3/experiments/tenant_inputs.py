@@ -7,12 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from astra_ns3.collectives.schedule import Tell, silent
+from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
+from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnalyticalPlan
+from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
 from astra_ns3.scenario.placement import placed
 from astra_ns3.topology.builders import build_graph
@@ -30,6 +34,8 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
+        if tenant is not None and part.passes == FOREVER:
+            _check_endless(found[-1], tenant.place)
     scenario = scenario_of(found)
     if scenario.changes:
         jobs = {each.name: each.npus for each in scenario.tenants}
@@ -60,5 +66,30 @@ def _graph(network: AnyNetwork) -> Graph:
 
 
 def parts_of(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:
-    """Return the inputs of each tenant with how many passes the tenant plays."""
-    return [(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)]
+    """Return the inputs of each tenant with how many passes the tenant plays; one, where nobody knows how many."""
+    return [
+        (inputs, 1 if part.passes == FOREVER else part.passes)
+        for inputs, (_, part) in zip(tenants, request.parts, strict=True)
+    ]
+
+
+def _check_endless(inputs: Inputs, place: str) -> None:
+    """Raise InputError for a workload that can't be played for ever."""
+    job = inputs.job
+    refuse(
+        not isinstance(job, ProgramsJob),
+        "plays for ever, and its workload has no passes and is played once; expected a training loop or a model, or "
+        "passes: 1",
+        place,
+    )
+    assert isinstance(job, ProgramsJob)
+    refuse(
+        not job.programs(inputs.platform, 1).passes_alike,
+        "plays for ever, and a loop of your own may tell passes apart; expected a number of passes",
+        place,
+    )
+    refuse(
+        not stops_in_each_pass(job.programs(inputs.platform, FOREVER)),
+        "plays for ever, and its passes take no time; expected some computation or communication in each",
+        place,
+    )

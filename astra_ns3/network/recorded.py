@@ -79,6 +79,15 @@ def asked_record(word: str) -> str:
     return f"--record {word}, or record=['{word}'] in Python"
 
 
+JOB = Column("job", "int8", "", "name of the job, in a run of a scenario alone", labelled=True)
+"""The first column of each table of one of several jobs; its number is 0, which stands for the name."""
+
+
+def of_job(table: RecordedTable, name: str) -> RecordedTable:
+    """Return a table of the job ``name``: with the column :data:`JOB` in front."""
+    return replace(table, columns=(JOB, *table.columns)).labelled(JOB.name, {(0,): name})
+
+
 def _asked_observe(key: str) -> str:
     """Return what asks for a table of what is observed."""
     return f"observe.{key} in the network file"
@@ -154,6 +163,23 @@ ACCOUNT_HOPS = RecordedTable(
         Column("propagation_ps", "int64", "ps", "along the cable"),
     ),
 )
+ACCOUNT_SERVED = RecordedTable(
+    "account_served",
+    'what every deciding packet of RoCE waited behind, if ``record`` had "accounts"; raises InputError otherwise',
+    asked_record("accounts"),
+    (
+        Column("message", "int64", "", "number of the message's row in accounts, from 0"),
+        Column("hop", "int8", "", "number of the line where it waited, as in account_hops"),
+        Column("source", "int32", "", "NPU that sends what it waited behind; -1: that is of no message"),
+        Column("destination", "int32", "", "NPU that receives that"),
+        Column("collective", "int32", "", "number of that one's collective", of=("instance",), made=collectives_of),
+        Column("chunk", "int32", "", "number of that one's chunk", of=("instance",), made=chunks_of),
+        Column("phase", "int32", "", "number of that one's phase", of=("instance",), made=phases_of),
+        Column("served_ps", "int64", "ps", "for how long the line carried that while the packet waited"),
+    ),
+)
+OF_JOB = Column("of_job", "int32", "", "whose that is; in a run of a scenario alone", labelled=True)
+"""A column of account_served: source, destination and collective are numbers of that job."""
 CONNECTIONS = RecordedTable(
     "connections",
     "what the network file asked to observe of TCP connections",
@@ -279,6 +305,7 @@ RECORDED_TABLES = (
     COMPLETIONS,
     ACCOUNTS,
     ACCOUNT_HOPS,
+    ACCOUNT_SERVED,
     CONNECTIONS,
     QUEUES,
     QUEUE_PAIRS,

@@ -32,14 +32,24 @@ class FloorDocument(TypedDict):
 
 
 class TenantDocument(TypedDict, total=False):
-    """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too."""
+    """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
+
+    ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
+    there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
+    ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
+    """
 
     name: str
     npus: list[int]
-    start_ps: int
+    start_ps: int | None
+    after: str
+    after_passes: int
+    end_ps: int
     dimensions: list[int]
     workload: str
-    passes: int
+    passes: int | None
+    passes_done: int
+    ended_by: str | None
     complete: bool
     finish_ps: int
     compute_ps: int
@@ -88,7 +98,7 @@ class ScenarioDocument(TypedDict):
     network: str
     npus: int
     hosts: int
-    tenants: Sequence[TenantDocument]
+    jobs: Sequence[TenantDocument]
     events: Sequence[EventDocument]
     recovery: FileDocument
     rows: Sequence[RowDocument]
@@ -200,8 +210,8 @@ class RunDocument(ForeseenDocument, total=False):
     stopped: StopDocument | None
     finish_ps: int
     floor: FloorDocument | None
-    tenant: TenantDocument
-    tenants: Sequence[TenantDocument]
+    job: TenantDocument
+    jobs: Sequence[TenantDocument]
     scenario: str | None
     events: Sequence[EventDocument]
     recovery: FileDocument

@@ -8,7 +8,7 @@ from itertools import cycle
 from astra_ns3.network.run_document import EventDocument, RowDocument, ScenarioDocument, TenantDocument
 from astra_ns3.report.figures import style
 from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series, Spans
-from astra_ns3.report.scenario_text import state_text
+from astra_ns3.report.scenario_text import start_text, state_text
 from astra_ns3.units import PS_PER_US
 
 MOST_PARTS = 24
@@ -18,13 +18,14 @@ MOST_TIMES = 200
 _SHOWN_BEHIND = 0.15
 """Share of the time up to the last beginning or end that is shown behind it."""
 _FREE = "#D9D9D9"
+_THIN = 0.2
 # A label, of a part's name and its new state, is cut after so many letters.
 _LETTERS = 40
 
 
 def scenario_figure(document: ScenarioDocument) -> Figure:
     """Return the panels: who is where, and when what happens."""
-    jobs = list(document["tenants"])
+    jobs = list(document["jobs"])
     colours = [colour for colour, _ in zip(cycle(style.COLOURS), jobs, strict=False)]
     return Figure([_where(document["rows"], jobs, colours), _when(jobs, document["events"], colours)], legend=(3, 6))
 
@@ -53,24 +54,32 @@ def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colou
     for event in events:
         parts.setdefault(f"{event['name']}: {state_text(event)}", []).append(event)
     shown = list(parts)[:MOST_PARTS]
-    last_ps = max(
-        [job["start_ps"] for job in jobs] + [end for each in events for span in _spans(each, None) for end in span]
-    )
+    times_ps = [time_ps for job in jobs for time_ps in (job["start_ps"] or 0, job.get("end_ps", 0))]
+    last_ps = max(times_ps + [end for each in events for span in _spans(each, None) for end in span])
     end_ps = int((last_ps or PS_PER_US) * (1 + _SHOWN_BEHIND))
     unit = style.time_unit(end_ps)
     series: list[Series] = []
     for lane, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
-        begin = job["start_ps"] / unit[0]
-        series.append(Spans([begin], [end_ps / unit[0] - begin], [lane], 0.7, colour=colour))
+        begin, end = _from_to(job, end_ps)
+        # Nobody knows yet when a job starts that waits for another: some time along a thin bar.
+        height = _THIN if "after" in job else 0.7
+        series.append(Spans([begin / unit[0]], [(end - begin) / unit[0]], [lane], height, colour=colour))
     for lane, part in enumerate(shown, len(jobs)):
         spans = [span for event in parts[part] for span in _spans(event, end_ps)]
         starts, lengths = ([start / unit[0] for start, _ in spans], [(end - start) / unit[0] for start, end in spans])
         series.append(Spans(starts, lengths, [lane] * len(spans), 0.4, colour=style.GREY))
     x = Axis("simulated time", unit[1], 0, end_ps / unit[0], grid=True)
     left = len(parts) - len(shown)
-    names = style.cut([*(job["name"] for job in jobs), *shown], _LETTERS)
+    of_jobs = [f"{job['name']}: {start_text(job)}" if "after" in job else job["name"] for job in jobs]
+    names = style.cut([*of_jobs, *shown], _LETTERS)
     note = f"{left} more of the network's parts change" if left else ""
     return Panel(x, Axis(names=names, letters=5), series, note=note, height=0.14 * max(len(names), 4) + 0.2)
+
+
+def _from_to(job: TenantDocument, last_ps: int) -> tuple[int, int]:
+    """Return from when to when a job may play, as far as the file says."""
+    begin_ps = 0 if "after" in job else job["start_ps"] or 0
+    return begin_ps, job.get("end_ps", last_ps)
 
 
 def _spans(event: EventDocument, forever_ps: int | None) -> Iterator[tuple[int, int]]:

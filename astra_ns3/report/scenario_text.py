@@ -23,7 +23,7 @@ _MOST_NPUS = 40
 _MOST_EVENTS = 40
 _AT_ONCE = "detection loss-of-signal; routes at-once"
 """How a network recovers unless its scenario says otherwise."""
-_COPIED = ("run_name", "complete", "stopped", "finish_ps", "floor", "scenario", "tenants", "events", "warnings")
+_COPIED = ("run_name", "complete", "stopped", "finish_ps", "floor", "scenario", "jobs", "events", "warnings")
 _COUNTS = ("messages", "packets", "events")
 _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
 
@@ -36,7 +36,7 @@ def scenario_text(document: ScenarioDocument) -> str:
     recovery = recovery_text(document["recovery"])
     if recovery != _AT_ONCE:
         rows.append(("recovery", recovery))
-    return "\n".join([aligned(rows), *_jobs(document["tenants"]), *_events(document["events"])])
+    return "\n".join([aligned(rows), *_jobs(document["jobs"]), *_events(document["events"])])
 
 
 def recovery_text(recovery: FileDocument) -> str:
@@ -76,6 +76,18 @@ def numbers_text(numbers: Sequence[int]) -> str:
     return text
 
 
+def start_text(job: TenantDocument) -> str:
+    """Return when a job starts, in words: a time, or what it waits for."""
+    start_ps = job["start_ps"]
+    if "after" not in job:
+        return exact_time(start_ps) if start_ps else "0"
+    passes = job.get("after_passes")
+    waits = f"after {job['after']}"
+    if passes is not None:
+        waits = f"after {counted(passes, 'pass', 'passes')} of {job['after']}"
+    return f"{exact_time(start_ps)} {waits}" if start_ps else waits
+
+
 def state_text(event: EventDocument) -> str:
     """Return the new state of a part in words."""
     words: list[str] = []
@@ -107,13 +119,19 @@ def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
             job["name"],
             str(len(job["npus"])),
             numbers_text(job["npus"]),
-            exact_time(job["start_ps"]) if job["start_ps"] else "0",
-            str(job["passes"]),
+            start_text(job),
+            _passes(job),
             job["workload"],
         )
         for job in jobs
     ]
     yield f"jobs\n{table(rows, indent='  ')}"
+
+
+def _passes(job: TenantDocument) -> str:
+    """Return how many passes a job is to play, and when it is stopped."""
+    words = "for ever" if job["passes"] is None else str(job["passes"])
+    return f"{words}, to {exact_time(job['end_ps'])}" if "end_ps" in job else words
 
 
 def _events(events: Sequence[EventDocument]) -> Iterator[str]:
@@ -153,8 +171,10 @@ def scenario_summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
 
 def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     """The table at the end of a run with several jobs, for people: a line for each."""
-    rows = [("job", "NPUs", "start", "finish", "took", "compute", "exposed")]
-    rows += [_line(job) for job in metadata["tenants"]]
+    rows: list[tuple[str, ...]] = [("job", "NPUs", "start", "finish", "took", "compute", "exposed")]
+    lines = [_line(job) for job in metadata["jobs"]]
+    stopped = any(line[-1] for line in lines)
+    rows = [(*rows[0], ""), *lines] if stopped else [*rows, *(line[:-1] for line in lines)]
     statistics, memory = metadata["statistics"], metadata["memory"]
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
@@ -175,13 +195,20 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     return f"{table(rows)}\n{aligned(whole)}"
 
 
-def _line(job: TenantDocument) -> tuple[str, str, str, str, str, str, str]:
-    return (
-        job["name"],
-        str(len(job["npus"])),
-        format_time(job["start_ps"]) if job["start_ps"] else "0",
-        format_time(job["start_ps"] + job["finish_ps"]) if job["complete"] else "incomplete",
-        format_time(job["finish_ps"]),
-        format_time(job["compute_ps"]),
-        format_time(job["exposed_ps"]),
-    )
+_ENDED_BY = {"others": "by others", "time": "by its end", "transport": "by its transport, which gave up,"}
+
+
+def _line(job: TenantDocument) -> tuple[str, ...]:
+    start_ps = job["start_ps"]
+    took = [format_time(job[name]) for name in ("finish_ps", "compute_ps", "exposed_ps")]
+    if start_ps is None:
+        return job["name"], str(len(job["npus"])), "never", "never", *took, ""
+    finish = format_time(start_ps + job["finish_ps"]) if job["complete"] else "incomplete"
+    started = format_time(start_ps) if start_ps else "0"
+    return job["name"], str(len(job["npus"])), started, finish, *took, _ended(job)
+
+
+def _ended(job: TenantDocument) -> str:
+    """Return how many passes a job has done that was stopped, and by what."""
+    by = _ENDED_BY.get(job["ended_by"] or "")
+    return "" if by is None else f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"

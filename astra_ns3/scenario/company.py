@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import BackendError, SimulationStalled
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.scenario.tenant_network import TenantNetwork
+from astra_ns3.scenario.times import PROGRAMS, Course, Times
+from astra_ns3.scenario.timetable import Entry, Timetable
 
 
 @dataclass(frozen=True)
 class Member:
-    """A tenant that plays: its name, the network as the tenant sees it, and what plays its workload there."""
+    """A tenant that plays: its name, the network as it sees it, what plays its workload there, when, and how often."""
 
     name: str
     network: NetworkBackend
     driver: Driver
+    times: Times = Times()
+    passes: int = 1
 
 
 class Company:
@@ -36,40 +41,43 @@ class Company:
         self._network = network
         self._bits = bits
         self.heartbeat = on_heartbeat
-        self._left = len(members)
         self._failures: dict[int, str] = {}
         self._views: list[TenantNetwork] = []
+        entries = []
         for member in members:
             if isinstance(member.network, TenantNetwork):
                 member.network.listener = member.driver
-                member.network.on_stop = self._stopped
                 self._views.append(member.network)
+                entries.append(Entry(member.name, member.times, member.network, member.driver.start))
+        self._timetable = Timetable(entries, network.stop)
 
     def run(self, limits: Limits) -> None:
         """Run until every tenant has ended; raises SimulationStalled, and what :meth:`NetworkBackend.run` raises."""
         if not self._views:
             self.members[0].driver.run(limits)
             return
-        for view, member in zip(self._views, self.members, strict=True):
-            view.start(member.driver.start)
+        self._timetable.begin()
         self._network.run(self, limits)
-        for number, member in enumerate(self.members):
-            if number in self._failures:
+        for member, course in zip(self.members, self._timetable.courses(), strict=True):
+            if course.ended_by is not None or course.start_ps is None:
                 continue
             try:
                 member.driver.check_finished()
             except SimulationStalled as error:
-                raise SimulationStalled(f"tenant '{member.name}': {error}") from error
+                raise SimulationStalled(f"job '{member.name}': {error}") from error
         if self._failures:
             failed = (f"job '{self.members[number].name}': {reason}" for number, reason in self._failures.items())
             raise BackendError("; ".join(failed))
+        if self._timetable.stranded is not None:
+            name, other = self._timetable.stranded
+            raise SimulationStalled(f"job '{name}': waits for passes of job '{other}', which ended before")
 
     def transport_failed(self, npu: int, reason: str) -> None:
         """From the network: a transport of an NPU gave up. Its job ends, and all others go on."""
         for number, view in enumerate(self._views):
             if view.has(npu) and view.end_ps is None:
                 self._failures[number] = reason
-                view.stop()
+                self._timetable.fail(number)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
@@ -86,8 +94,9 @@ class Company:
             self._views[tenant].phases_done(of_npus, of_instances, time_ps)
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Return passes done, passes, steps done and steps of a pass, those of all tenants added up."""
-        done, passes, steps_done, steps = zip(*(member.driver.progress() for member in self.members), strict=True)
+        """Return passes done, passes, steps done and steps of a pass, those of all tenants with an end added up."""
+        members = [member for member in self.members if member.passes != FOREVER] or self.members[:1]
+        done, passes, steps_done, steps = zip(*(member.driver.progress() for member in members), strict=True)
         return sum(done), sum(passes), sum(steps_done), sum(steps)
 
     def computed_ps(self) -> int:
@@ -112,8 +121,13 @@ class Company:
         for member in self.members:
             member.driver.close_journal()
 
-    def _stopped(self) -> None:
-        """A tenant has ended; with the last one the run does."""
-        self._left -= 1
-        if not self._left:
-            self._network.stop()
+    def courses(self) -> tuple[Course, ...]:
+        """Return what has become of each tenant by now."""
+        if not self._views:
+            only = self.members[0]
+            done = only.driver.finished
+            return (Course(0, PROGRAMS if done else None, only.passes if done else 0),)
+        found = zip(self._timetable.courses(), self.members, strict=True)
+        return tuple(
+            course._replace(passes=member.passes) if course.ended_by == PROGRAMS else course for course, member in found
+        )

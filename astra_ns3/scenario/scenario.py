@@ -15,8 +15,10 @@ from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.run_document import TenantDocument
+from astra_ns3.scenario.tenant import After
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
+from astra_ns3.scenario.times import Times
 from astra_ns3.topology.changes import Change
 
 
@@ -32,19 +34,26 @@ class Tenancy:
     start_ps: int
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
+    after: After | None = None
+    """What the start waits for; ``start_ps`` counts from there."""
+    end_ps: int | None = None
+    endless: bool = False
+    """Whether it plays until all that are not have ended."""
+
+    @property
+    def times(self) -> Times:
+        """When it plays."""
+        return Times(self.start_ps, self.after, self.end_ps, self.endless)
 
     def document(self) -> TenantDocument:
         """Return the same as plain data."""
-        return {
-            "name": self.name,
-            "npus": list(self.npus),
-            "start_ps": self.start_ps,
-            "dimensions": list(self.dimensions),
-        }
+        found = self.times.document()
+        found |= {"name": self.name, "npus": list(self.npus), "dimensions": list(self.dimensions)}
+        return found
 
     def whole(self, npus: int) -> bool:
         """Whether it is all of a network of ``npus`` NPUs, in their order, from the begin on."""
-        return self.npus == tuple(range(npus)) and not self.start_ps
+        return self.npus == tuple(range(npus)) and self.times == Times()
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,7 @@ class Scenario:
             for number, tenant in enumerate(self.tenants)
         ]
         if isinstance(tables, NetworkTables):
+            tables.start_ps = lambda tenant: views[tenant].start_ps
             tables.end_ps = lambda tenant: views[tenant].end_ps
         return [*views]
 
@@ -96,10 +106,6 @@ class Scenario:
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""
         return sink if sink is None or self.is_a_run else TenantTables(sink, self.tenants[tenant].name)
-
-    def finish_ps(self, finishes_ps: Sequence[int]) -> int:
-        """Return when the last tenant had finished, of the time that each took from its start."""
-        return max(each.start_ps + finish_ps for each, finish_ps in zip(self.tenants, finishes_ps, strict=True))
 
     def ideal_of(self, tenant: int, ideal: Ideal | None) -> Ideal | None:
         """Return the network's ``ideal`` as a tenant asks for it, by ranks."""

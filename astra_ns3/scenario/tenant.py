@@ -22,6 +22,14 @@ LARGEST_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
+class After:
+    """What a job waits for before it starts: the end of another ``job``, or that this has done so many ``passes``."""
+
+    job: str
+    passes: int | None = None
+
+
+@dataclass(frozen=True)
 class Tenant:
     """A workload and a system on some NPUs of a network.
 
@@ -30,7 +38,9 @@ class Tenant:
     ``dimensions``: the tenant's logical grid, the innermost first (None: cut from the network's). ``seed``: of the
     tenant's random numbers (None: made of the run's seed and the name). ``report_npu``: the rank whose layers tables
     tell of. ``compute_slowdown``: what makes ranks compute slower. ``changes``: other values of keys of the two files.
-    ``where``: the place in a scenario's file that names it, empty: none does.
+    ``where``: the place in a scenario's file that names it, empty: none does. ``after``: what it waits for; then
+    ``start_ps`` counts from there. ``end_ps``: when it is stopped (None: it isn't). ``passes``: :data:`FOREVER`: until
+    all others have ended.
     """
 
     name: str
@@ -45,6 +55,8 @@ class Tenant:
     compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
     changes: Mapping[str, Json] | None = None
     where: str = ""
+    after: After | None = None
+    end_ps: int | None = None
 
     @property
     def place(self) -> str:

@@ -15,11 +15,16 @@ from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.instance import TenantBits
 
 
+def _nobody_asks(_passes: int) -> None:
+    """Nobody asks for a tenant's passes."""
+
+
 class TenantNetwork(NetworkBackend):
     """``network`` as the tenant of number ``tenant`` sees it, on ``npus`` and from ``start_ps`` on.
 
     A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
-    are. ``on_stop`` is called when it stops; ``listener`` is told of what concerns it.
+    are. ``on_stop`` is called when it stops, ``on_passes`` when it has done more passes; ``listener`` is told of what
+    concerns it. ``started``: whether its time has begun to run.
     """
 
     npus = 0
@@ -29,13 +34,16 @@ class TenantNetwork(NetworkBackend):
     ) -> None:
         self.npus = len(npus)
         self.on_stop: Callable[[], None] = network.stop
+        self.on_passes: Callable[[int], None] = _nobody_asks
+        self.started = False
+        self.start_ps = start_ps
         self._network = network
         self._tenant = tenant
         self._npus = list(npus)
         self._rank = {npu: rank for rank, npu in enumerate(npus)}
-        self._start_ps = start_ps
         self._bits = bits
         self._stopped_ps: int | None = None
+        self._deaf = False
         self.listener: NetworkListener | None = None
 
     def register_schedule(self, schedule: Schedule) -> int:
@@ -73,7 +81,7 @@ class TenantNetwork(NetworkBackend):
         """Return the time since the tenant's start, at most that of its end."""
         if self._stopped_ps is not None:
             return self._stopped_ps
-        return max(self._network.now_ps() - self._start_ps, 0)
+        return max(self._network.now_ps() - self.start_ps, 0)
 
     @property
     def delivers_whole(self) -> bool:
@@ -87,7 +95,7 @@ class TenantNetwork(NetworkBackend):
     @property
     def end_ps(self) -> int | None:
         """The simulated time at which the tenant has stopped; None: it goes on."""
-        return None if self._stopped_ps is None else self._start_ps + self._stopped_ps
+        return None if self._stopped_ps is None else self.start_ps + self._stopped_ps
 
     def has(self, npu: int) -> bool:
         """Whether an NPU of the network is the tenant's."""
@@ -95,8 +103,18 @@ class TenantNetwork(NetworkBackend):
 
     def stop(self) -> None:
         """Take the tenant's end down; the network goes on for the others."""
-        self._stopped_ps = self.now_ps()
-        self.on_stop()
+        if self._stopped_ps is None:
+            self._stopped_ps = self.now_ps()
+            self.on_stop()
+
+    def halt(self) -> None:
+        """Stop the tenant from outside: it doesn't hear what else happens at this moment."""
+        self._deaf = True
+        self._stopped_ps = self.now_ps() if self.started else 0
+
+    def passes_done(self, passes: int) -> None:
+        """From the tenant's driver: all its NPUs have done so many passes."""
+        self.on_passes(passes)
 
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         """Return what a rank still has to send or receive in an instance."""
@@ -119,16 +137,30 @@ class TenantNetwork(NetworkBackend):
 
     def start(self, start: Callable[[], None]) -> None:
         """Call ``start()`` at the tenant's start."""
-        if self._start_ps:
-            self._network.call_later(self._npus[0], self._start_ps, lambda _: start())
+        if self.start_ps:
+            self._network.call_later(self._npus[0], self.start_ps, lambda _: self._begin(start))
         else:
+            self._begin(start)
+
+    def start_in(self, delay_ps: int, start: Callable[[], None]) -> None:
+        """Call ``start()`` in so long, and have the tenant's time begin then."""
+        self.start_ps = self._network.now_ps() + delay_ps
+        self._network.call_later(self._npus[0], delay_ps, lambda _: self._begin(start))
+
+    def call_at(self, time_ps: int, callback: Callable[[], None]) -> None:
+        """Call ``callback()`` at a time of the run; before the run begins."""
+        self._network.call_later(self._npus[0], time_ps, lambda _: callback())
+
+    def _begin(self, start: Callable[[], None]) -> None:
+        if self._stopped_ps is None:
+            self.started = True
             start()
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: one of the tenant's NPUs has finished a phase."""
         assert self.listener is not None
         if self._hears(time_ps):
-            self.listener.phase_done(self._rank[npu], self._bits.own(instance), time_ps - self._start_ps)
+            self.listener.phase_done(self._rank[npu], self._bits.own(instance), time_ps - self.start_ps)
 
     def phases_done(self, npus: Sequence[int], instances: Sequence[int], time_ps: int) -> None:
         """From the network: some of the tenant's NPUs have finished phases, at one moment and in this order."""
@@ -138,7 +170,7 @@ class TenantNetwork(NetworkBackend):
                 self.phase_done(npu, instance, time_ps)
         elif self._hears(time_ps):
             own = self._bits.own
-            together([self._rank[npu] for npu in npus], list(map(own, instances)), time_ps - self._start_ps)
+            together([self._rank[npu] for npu in npus], list(map(own, instances)), time_ps - self.start_ps)
 
     def heartbeat(self, time_ps: int, events: int) -> None:
         """From the network: a tenth of a second has passed."""
@@ -147,8 +179,8 @@ class TenantNetwork(NetworkBackend):
 
     def _hears(self, time_ps: int) -> bool:
         """Whether the tenant has not stopped before a simulated time."""
-        return self._stopped_ps is None or time_ps - self._start_ps <= self._stopped_ps
+        return self._stopped_ps is None or (not self._deaf and time_ps - self.start_ps <= self._stopped_ps)
 
     def _call(self, callback: Callable[[int], None], time_ps: int) -> None:
         if self._hears(time_ps):
-            callback(time_ps - self._start_ps)
+            callback(time_ps - self.start_ps)

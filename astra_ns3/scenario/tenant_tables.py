@@ -14,19 +14,22 @@ import numpy as np
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
+    ACCOUNT_SERVED,
     ACCOUNTS,
     CONNECTIONS,
     FLOWS,
+    OF_JOB,
     QUEUE_PAIRS,
     Columns,
     Numbers,
     RecordedTable,
     TableSink,
+    of_job,
 )
 
 _BETWEEN = "/"
 # Tables whose rows are about two NPUs of one tenant.
-_OF_TENANTS = (FLOWS, ACCOUNTS, ACCOUNT_HOPS, CONNECTIONS, QUEUE_PAIRS)
+_OF_TENANTS = (FLOWS, ACCOUNTS, ACCOUNT_HOPS, ACCOUNT_SERVED, CONNECTIONS, QUEUE_PAIRS)
 NOBODY = -1
 """Whose a row is that no tenant gets."""
 # Their columns that are points in time.
@@ -62,11 +65,20 @@ class _Renamed(ABC):
 
 
 class TenantTables(_Renamed):
-    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``."""
+    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``, which is a column
+    of each."""
 
     def __init__(self, sink: TableSink, name: str) -> None:
         self._sink = sink
         self._name = name
+
+    def open(self, table: RecordedTable) -> None:
+        """Rows of ``table`` will come."""
+        super().open(of_job(table, self._name))
+
+    def write(self, name: str, columns: Columns) -> None:
+        """Hand on rows."""
+        super().write(name, [np.zeros(len(columns[0]), dtype=np.int64), *columns])
 
     def close(self) -> None:
         """Whoever made ``sink`` closes it, for all tenants."""
@@ -96,23 +108,24 @@ class SplitTables(_Renamed):
 class NetworkTables:
     """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
-    ``tenants``: of each its name, its NPUs and its start. A tenant that has ended, by ``end_ps(tenant)``, gets no rows
-    of what its transports still do: alone, the run ends with the tenant.
+    ``tenants``: of each its name, its NPUs and its start, unless ``start_ps(tenant)`` says otherwise once it has
+    started. A tenant that has ended, by ``end_ps(tenant)``, gets no rows of what its transports still do: alone, the
+    run ends with the tenant.
     """
 
     def __init__(self, sink: TableSink, bits: TenantBits, tenants: Sequence[tuple[str, Sequence[int], int]]) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
+        self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant][2]
         self._sink = sink
         self._bits = bits
         self._own = [TenantTables(sink, name) for name, _, _ in tenants]
-        self._starts_ps = [start_ps for _, _, start_ps in tenants]
         self._rank_of, self._tenant_of = np.zeros((2, 1 + max(max(npus) for _, npus, _ in tenants)), dtype=np.int64)
         for tenant, (_, npus, _) in enumerate(tenants):
             self._rank_of[list(npus)] = np.arange(len(npus))
             self._tenant_of[list(npus)] = tenant
+        self._names = [name for name, _, _ in tenants]
         self._opened: dict[str, RecordedTable] = {}
-        self._messages = _Messages(len(tenants))
-        self._hops: list[Columns] = []
+        self._following = {table.name: _Following(len(tenants)) for table in (ACCOUNT_HOPS, ACCOUNT_SERVED)}
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
@@ -120,6 +133,10 @@ class NetworkTables:
             self._sink.open(table)
             return
         self._opened[table.name] = table
+        if table.name == ACCOUNT_SERVED.name:
+            table = replace(table, columns=(OF_JOB, *table.columns)).labelled(
+                OF_JOB.name, {**{(number,): name for number, name in enumerate(self._names)}, (NOBODY,): ""}
+            )
         for own in self._own:
             own.open(table)
 
@@ -131,13 +148,13 @@ class NetworkTables:
         """Hand on rows, each to its tenant."""
         if name not in self._opened:
             self._sink.write(name, columns)
-        elif name == ACCOUNT_HOPS.name:
-            self._hops.append(columns)
-            self._write_hops()
+        elif name in self._following:
+            self._following[name].waiting.append(columns)
+            self._write_following(name)
         else:
             self._write_pairs(name, columns)
-            if self._hops:
-                self._write_hops()
+            for following in self._following:
+                self._write_following(following)
 
     def failed(self, file: str, reason: str) -> None:
         """A file could not be written whole."""
@@ -163,27 +180,47 @@ class NetworkTables:
             if end_ps is not None:
                 tenants = np.where((tenants == tenant) & (moments > end_ps), NOBODY, tenants)
         if name == ACCOUNTS.name:
-            self._messages.add(tenants)
+            for following in self._following.values():
+                following.messages.add(tenants)
         self._hand_on(name, found, tenants)
 
-    def _write_hops(self) -> None:
-        """Hand on the hops of messages whose rows have come; the network may hand over the hops first."""
-        hops = [np.concatenate(parts) for parts in zip(*self._hops, strict=True)]
-        found = dict(zip(self._opened[ACCOUNT_HOPS.name].recorded, hops, strict=True))
-        known = int(np.searchsorted(found["message"], self._messages.known))
-        self._hops = [[column[known:] for column in hops]]
+    def _write_following(self, name: str) -> None:
+        """Hand on rows about messages whose own rows have come; the network may hand these over later."""
+        following = self._following[name]
+        if not following.waiting:
+            return
+        rows = [np.concatenate(parts) for parts in zip(*following.waiting, strict=True)]
+        found = dict(zip(self._opened[name].recorded, rows, strict=True))
+        known = int(np.searchsorted(found["message"], following.messages.known))
+        following.waiting = [[column[known:] for column in rows]]
         if known:
             found = {column: numbers[:known] for column, numbers in found.items()}
-            tenants, found["message"] = self._messages.taken(found["message"])
-            self._hand_on(ACCOUNT_HOPS.name, found, tenants)
+            tenants, found["message"] = following.messages.taken(found["message"])
+            self._hand_on(name, self._in_their_numbers(found) if "instance" in found else found, tenants)
+
+    def _in_their_numbers(self, found: Mapping[str, Numbers]) -> dict[str, Numbers]:
+        """Return rows about others' messages with whose these are, and in the numbers of who that is."""
+        named = found["instance"] >= 0
+        own = {**found, "instance": np.where(named, found["instance"] & ((1 << self._bits.shift) - 1), NOBODY)}
+        for end in ("source", "destination"):
+            own[end] = np.where(named, self._rank_of[found[end]], NOBODY)
+        return {OF_JOB.name: np.where(named, found["instance"] >> self._bits.shift, NOBODY), **own}
 
     def _hand_on(self, name: str, found: Mapping[str, Numbers], tenants: Numbers) -> None:
         """Hand the rows of each tenant to it, in its own time."""
         for tenant in np.unique(tenants[tenants != NOBODY]):
             own = {column: numbers[tenants == tenant] for column, numbers in found.items()}
             for moment in own.keys() & _MOMENTS:
-                own[moment] = own[moment] - self._starts_ps[tenant]
+                own[moment] = own[moment] - self.start_ps(tenant)
             self._own[tenant].write(name, list(own.values()))
+
+
+class _Following:
+    """Rows of a table about messages: those that wait for the rows of their messages, and whose these are."""
+
+    def __init__(self, tenants: int) -> None:
+        self.messages = _Messages(tenants)
+        self.waiting: list[Columns] = []
 
 
 class _Messages:

@@ -12,24 +12,29 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX
 from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.config.scenario.file import ScenarioFile
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import failing
 from astra_ns3.experiments.changes.documents import AnyConfig, document_of
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.option import Option, options_of
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.versions import native_digest, versions
+from astra_ns3.scenario.tenant import Tenant
 from astra_ns3.studies.keys import FILE_OPTIONS
 from astra_ns3.user_code import user_part
+from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 # Raised when the way changes in which addresses are made, so that old ones are never met.
 _FORMAT = 1
@@ -40,6 +45,17 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _PYTHON = ".py"
 # The key that names a file in a group of this kind: a graph's.
 _KEYS_OF_FILES = {"file": "path"}
+
+
+# Keys of a job that count with the content of what they name, or lead to.
+_READ = {"workload", "system", "changes"}
+
+
+class _ReadTenant(NamedTuple):
+    """What a tenant's files say."""
+
+    workload: AnyWorkload
+    system: SystemConfig
 
 
 class Addresses:
@@ -72,10 +88,19 @@ class Addresses:
         content: JsonObject = {
             **self._program,
             "files": {name: self._config(getattr(request, name)) for name in FILES},
+            **({"scenario": self._scenario(request)} if isinstance(request, ScenarioRequest) else {}),
             "options": options,
             "hook": self._stripped(hook.path) if isinstance(hook, HookFile) else None,
         }
         return _digest(content), self._taken
+
+    def _scenario(self, request: ScenarioRequest) -> JsonObject:
+        """What a scenario's file says, with the content of its jobs' files."""
+        file = request.scenario
+        assert isinstance(file, ScenarioFile)
+        said = file.config.model_dump(mode="json", by_alias=True, exclude={"network": True, "jobs": {"__all__": _READ}})
+        jobs = [[self._config(tenant.workload), self._config(tenant.system)] for tenant in _read(request.tenants)]
+        return {"file": self._stripped(said), "jobs": jobs}
 
     def _option(self, option: Option, value: Any) -> Json:  # each option has a type of its own
         """An option's value, or the content of the file that it names."""
@@ -140,6 +165,15 @@ class Addresses:
         found = self._files[path]
         self._taken.update(found)
         return _digest(list(found.values()))
+
+
+def _read(tenants: Iterable[Tenant]) -> Iterator[_ReadTenant]:
+    """Yield tenants whose files were read."""
+    for tenant in tenants:
+        workload, system = tenant.workload, tenant.system
+        assert not isinstance(workload, (str, os.PathLike))
+        assert not isinstance(system, (str, os.PathLike))
+        yield _ReadTenant(workload, system)
 
 
 def _is_file(path: str) -> bool:

@@ -10,12 +10,11 @@ from astra_ns3.config.core.document import KeyPath
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import nearest, refuse, wrong
-from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.frozen import dataclass
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.columns import columns_of, short_key
 from astra_ns3.studies.file import PartConfig, PresetPart, Study
-from astra_ns3.studies.keys import as_text, is_key, why_no_key
+from astra_ns3.studies.keys import FILES_OF_POINTS, as_text, is_key, why_no_key
 from astra_ns3.studies.sources import summary_of
 
 Label = str | int | float
@@ -125,7 +124,7 @@ def _made_label(changes: Mapping[str, Json]) -> str:
 def _label(key: str, value: Json) -> Label:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    return summary_of(value) if key in FILES else as_text(value)
+    return summary_of(value) if key in FILES_OF_POINTS else as_text(value)
 
 
 def count_of(axes: Sequence[Axis], combine: str) -> int:

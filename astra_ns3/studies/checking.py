@@ -7,13 +7,15 @@ from collections.abc import Hashable, Iterable, Mapping
 from astra_ns3.config.core.placing import names_files
 from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.changes.documents import given_of
+from astra_ns3.experiments.changes.documents import AnyConfig, given_of
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.forecast import forecast
-from astra_ns3.experiments.inputs import Inputs, load_inputs
+from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.studies.expansion import Point, all_of
 
@@ -58,7 +60,7 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
         kind = (_kind(request), *(getattr(request, name) for name in _OF_NO_CONSEQUENCE))
         if kind not in alike:
             inputs = _inputs(request)
-            guess = None if inputs is None else forecast([(inputs, request.passes)])
+            guess = None if inputs is None else forecast(parts_of(request, inputs))
             alike[kind] = None if guess is None else PointForecast(guess.warm_seconds, guess.memory_bytes)
         known = alike[kind]
         if known is not None:
@@ -69,19 +71,25 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
 def _kind(request: RunRequest) -> tuple[Hashable, ...]:
     """All that decides whether a run can be built, as something to look up; the points keep their files alive."""
     names = [one.name for one in options_of(Options) if one.name not in _OF_NO_CONSEQUENCE]
-    return (*(id(getattr(request, name)) for name in FILES), *(getattr(request, name) for name in names))
+    configs = [*map(id, _configs(request)), id(getattr(request, "scenario", None))]
+    return (*configs, *(getattr(request, name) for name in names))
 
 
-def _inputs(request: RunRequest) -> Inputs | None:
-    """The run, built; None if code of the user's takes part in that."""
-    if _names_code(request):
-        return None
-    return load_inputs(request.workload, request.system, request.network, request)
+def _configs(request: RunRequest) -> list[AnyConfig]:
+    """All that was read of a run's files."""
+    tenants = request.tenants if isinstance(request, ScenarioRequest) else ()
+    given = [getattr(request, name) for name in FILES]
+    return given + [file for tenant in tenants for file in (tenant.workload, tenant.system)]
+
+
+def _inputs(request: RunRequest) -> tuple[Inputs, ...] | None:
+    """What each tenant of the run plays, built; None if code of the user's takes part in that."""
+    return None if _names_code(request) else load_tenants(request)
 
 
 def _names_code(request: RunRequest) -> bool:
     words = [getattr(request, one.name) for one in options_of(Options)]
-    configs = [getattr(request, name) for name in FILES]
+    configs = _configs(request)
     topology = getattr(request.network, "topology", None)
     own = isinstance(topology, OwnTopology) or any(isinstance(word, str) and ".py:" in word for word in words)
     return own or any(".py:" in str(given_of(config)) for config in configs if names_files(given_of(config)))

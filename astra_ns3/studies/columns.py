@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from astra_ns3.experiments.changes.files import file_of
+from astra_ns3.studies.keys import FILES_OF_POINTS
 from astra_ns3.studies.measures import MEASURES
 
 RESERVED = ("part", "seed", "seeds", "status", "address", "error")
@@ -41,7 +42,7 @@ def columns_of(study: _Study, part: _Part) -> dict[str, str]:
 
 def short_key(key: str) -> str:
     """The last word of a key of a file, with the one before where it says little by itself."""
-    if file_of(key) is None:
+    if file_of(key, FILES_OF_POINTS) is None:
         return key
     words = key.split(".")[1:]
     count = 2 if words[-1] in _SAYS_LITTLE or words[-1].isdigit() else 1

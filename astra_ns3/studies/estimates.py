@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from astra_ns3.errors import AstraNs3Error
 from astra_ns3.experiments.forecast import forecast
-from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.studies.task import PointOutcome, PointTask
 
 # In a pickled request: a part of the user's, ``FILE.py:name``. Only children run that.
@@ -93,7 +93,6 @@ def _spread(tasks: Sequence[PointTask]) -> Iterable[PointTask]:
 def _forecast(request: RunRequest) -> float | None:
     """None where the inputs are refused, which is the run's affair."""
     try:
-        inputs = load_inputs(request.workload, request.system, request.network, request)
-        return float(forecast([(inputs, request.passes)]).warm_seconds)
+        return float(forecast(parts_of(request, load_tenants(request))).warm_seconds)
     except AstraNs3Error:
         return None

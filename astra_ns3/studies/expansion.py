@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from astra_ns3.config.compute_slowdown import slowdown_of
@@ -12,6 +12,7 @@ from astra_ns3.errors import InputError, refuse, unknown, wrong
 from astra_ns3.experiments.changes.files import FILES, file_of
 from astra_ns3.experiments.hooks import HookFile
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.axes import ONE_AT_A_TIME, TOGETHER, Axis, Label, axes_of, combined, count_of
@@ -20,12 +21,15 @@ from astra_ns3.studies.figures.check import check_figure
 from astra_ns3.studies.figures.data import AxisView, Row, View
 from astra_ns3.studies.figures.records import check_records
 from astra_ns3.studies.file import MOST_POINTS, USUAL_PRESET, PartConfig, PresetConfig, PresetPart, Study, StudyLimits
-from astra_ns3.studies.keys import FILE_OPTIONS, as_text, option_named
+from astra_ns3.studies.keys import FILE_OPTIONS, FILES_OF_POINTS, SCENARIO, as_text, option_named
 from astra_ns3.studies.only import chosen_by
+from astra_ns3.studies.scenarios import Scenarios
 from astra_ns3.studies.sources import USUAL_COMPAT, Sources
 from astra_ns3.studies.task import PointTask
 
 _MOST_TOLD = 5
+# Options of a run that each job of a scenario has of its own.
+_OF_ONE_JOB = ("workload", "system", "passes", "report_npu", "compute_slowdown")
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,13 @@ class _Draft:
     @property
     def coordinates(self) -> dict[str, Label]:
         return {"part": self.part, **self.labels, "seed": self.seed}
+
+    def of_files(self) -> dict[str, dict[str, Change]]:
+        """Return the changes of each file's keys, and of options without a name of a file."""
+        found: dict[str, dict[str, Change]] = {}
+        for meaning, change in self.changes.items():
+            found.setdefault(file_of(change.key, FILES_OF_POINTS) or "", {})[meaning] = change
+        return found
 
 
 def expand(study: Study, preset: str = USUAL_PRESET, only: Iterable[str] = ()) -> Expansion:
@@ -206,12 +217,13 @@ def _check_apart(changes: list[Change], where: str, labels: Mapping[str, Label])
 
 def _points(study: Study, drafts: list[_Draft]) -> tuple[list[Point], tuple[str, ...]]:
     sources, addresses = Sources(study.document.source, study.folder), Addresses()
+    scenarios = Scenarios(study.document.source, study.folder, sources)
     points: list[Point] = []
     warnings: dict[str, None] = {}
     refused: dict[str, None] = {}
     for draft in drafts:
         try:
-            request, said = _request(study, sources, draft)
+            request, said = _request(study, sources, scenarios, draft)
             points.append(Point(draft.part, draft.labels, draft.seed, request, *addresses.of(request)))
             warnings.update(dict.fromkeys(said))
         except InputError as error:
@@ -241,28 +253,46 @@ def all_of(messages: list[str]) -> InputError:
     return wrong(messages[0] + (more if len(messages) <= _MOST_TOLD else f"{more[:-1]}; ...)"))
 
 
-def _request(study: Study, sources: Sources, draft: _Draft) -> tuple[RunRequest, list[str]]:
+def _request(study: Study, sources: Sources, scenarios: Scenarios, draft: _Draft) -> tuple[RunRequest, list[str]]:
     """The run of a point, and what to warn of."""
-    options = {meaning: change for meaning, change in draft.changes.items() if file_of(change.key) is None}
-    values: dict[str, Any] = {  # what RunRequest takes by name
-        name: _value(study, name, change) for name, change in options.items() if name not in FILES
+    of_files = draft.of_files()
+    options = of_files.pop("", {})
+    values: dict[str, Any] = {  # what a request takes by name
+        name: _value(study, name, change) for name, change in options.items() if name not in FILES_OF_POINTS
     }
+    of_scenario: dict[str, Any] = {}
+    files: Sequence[str] = FILES
+    if SCENARIO in options:
+        _check_alone(study, {**options, **{name: change for own in of_files.values() for name, change in own.items()}})
+        file, tenants = scenarios.get(options[SCENARIO], [*of_files.get(SCENARIO, {}).values()])
+        of_scenario, files = {"scenario": file, "tenants": tenants}, ("network",)
+        if file.config.network is not None:
+            options.setdefault("network", Change("network", file.config.network))
     warnings: list[str] = []
-    for kind in FILES:
+    for kind in files:
         if kind not in options:
             raise wrong(f"key '{kind}' is missing: name a file", study.document.where(("parts", draft.part)))
-        changes = [change for change in draft.changes.values() if file_of(change.key) == kind]
-        source = sources.get(kind, options[kind], changes)
+        source = sources.get(kind, options[kind], [*of_files.get(kind, {}).values()])
         values[kind] = source.config
         warnings += source.warnings
         if source.compat != USUAL_COMPAT and values.get("compat", USUAL_COMPAT) == USUAL_COMPAT:
             values["compat"] = source.compat
+    kept = {**values, **of_scenario, "seed": draft.seed, "limits": draft.limits.limits}
     try:
-        request = RunRequest(**values, seed=draft.seed, limits=draft.limits.limits)
+        request = ScenarioRequest(**kept) if of_scenario else RunRequest(**kept)
         request.check()
     except InputError as error:
         raise wrong(f"{error}", _blamed(study, str(error), options)) from error
     return request, warnings
+
+
+def _check_alone(study: Study, changes: Mapping[str, Change]) -> None:
+    """Raise InputError for what a point says of one job where its scenario's file has the jobs."""
+    for name, change in changes.items():
+        first = name.partition(".")[0]
+        if first in _OF_ONE_JOB:
+            where = f"{study.document.source}:{change.line}" if change.line else study.document.source
+            raise wrong(f"key '{change.key}' is of one job; expected scenario.jobs.NAME.KEY beside a scenario", where)
 
 
 def _value(study: Study, name: str, change: Change) -> Any:  # each option has a type of its own

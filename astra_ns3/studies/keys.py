@@ -22,7 +22,10 @@ _NOT_OF_A_STUDY: Mapping[str, str] = {
     "isolated": "every point has a process of its own",
 }
 _ALL = tuple(one.name for one in options_of(RunRequest))
-OPTIONS = tuple(name for name in _ALL if name not in _NOT_OF_A_STUDY)
+SCENARIO = "scenario"
+"""The option that names a scenario's file, whose keys a study may change, too."""
+FILES_OF_POINTS = (*FILES, SCENARIO)
+OPTIONS = (*(name for name in _ALL if name not in _NOT_OF_A_STUDY), SCENARIO)
 """The options that a study may change, the files first."""
 FILE_OPTIONS = tuple(one.name for one in options_of(RunRequest) if "PathLike" in one.annotation and one.name in OPTIONS)
 """Those of them that name one more file."""
@@ -41,7 +44,7 @@ def option_named(key: str) -> str | None:
 
 def is_key(key: str) -> bool:
     """Whether a study can change what the key names."""
-    return file_of(key) is not None or option_named(key) is not None
+    return file_of(key, FILES_OF_POINTS) is not None or option_named(key) is not None
 
 
 def why_no_key(key: str) -> str:
@@ -51,11 +54,11 @@ def why_no_key(key: str) -> str:
         if word in _NOT_OF_A_STUDY:
             return f"a study can't set this option; {_NOT_OF_A_STUDY[word]}"
     first, dot, rest = key.partition(".")
-    if first in FILES and dot:
+    if first in FILES_OF_POINTS and dot:
         return f"has nothing {'between two dots' if rest.strip('.') else 'behind its dot'}, expected names"
     if dot:
-        meant = nearest(first, FILES)
-        return f"is no key of a file: expected one that begins with {', '.join(f'{file}.' for file in FILES)}{meant}"
+        meant, files = nearest(first, FILES_OF_POINTS), ", ".join(f"{file}." for file in FILES_OF_POINTS)
+        return f"is no key of a file: expected one that begins with {files}{meant}"
     return (
         f"is no option of a run, expected one of {', '.join(OPTIONS)}, or a key of a file, as network.topology.npus"
         f"{nearest(key, (*OPTIONS, *FILES))}"

@@ -16,9 +16,12 @@ from astra_ns3.experiments.listing.columns import at
 from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.records import table_of
+from astra_ns3.scenario.times import PROGRAMS
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
 
+MOST_JOBS = 4
+"""So many of a scenario's jobs have a measure."""
 _CAPACITY = "memory_by_stage.capacity_bytes"
 _FLOW_COLUMNS = ("start_ps", "end_ps", "ideal_ps")
 
@@ -129,6 +132,18 @@ def _utilisation(run: _Run) -> Measure:
     return sum(run.dimensions) / len(run.dimensions) if run.dimensions else None
 
 
+def _job(number: int) -> Callable[[_Run], Measure]:
+    """How long the job of a number, from 0, of a scenario took from its start; None without it, or if stopped."""
+
+    def measure(run: _Run) -> Measure:
+        jobs = run.metadata.get("jobs", ())
+        if number >= len(jobs) or jobs[number]["ended_by"] != PROGRAMS:
+            return None
+        return float(jobs[number]["finish_ps"] / PS_PER_US)
+
+    return measure
+
+
 def _npu_memory(run: _Run) -> Measure:
     """Return the memory of the stage that has most."""
     stages = run.metadata.get("memory_by_stage", {}).get("stages", ())
@@ -182,6 +197,12 @@ MEASURES: Mapping[str, MeasureKind] = {
     "npu_memory_bytes": MeasureKind("memory that the fullest NPU needs, of a model", "B", _npu_memory),
     "npu_memory_capacity_bytes": MeasureKind("memory that an NPU has, of a model", "B", _number(_CAPACITY)),
     "fits": MeasureKind("whether the fullest NPU has the memory that it needs: True or False", "", _fits),
+    **{
+        f"job_{number}_us": MeasureKind(
+            f"how long job {number} of a scenario took; empty: it was stopped", "us", _job(number - 1)
+        )
+        for number in range(1, MOST_JOBS + 1)
+    },
     "npus": MeasureKind("NPUs", "", _number("npus")),
     "collectives": MeasureKind("collectives", "", _number("collectives")),
     "messages": MeasureKind("messages sent", "", _statistic("messages")),

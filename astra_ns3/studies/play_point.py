@@ -16,6 +16,7 @@ from astra_ns3.errors import AstraNs3Error, BackendError, Interrupted, ResultsNo
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.result import Result
 from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.scenario_result import result_in
 from astra_ns3.experiments.servers.kind import kind_of
 from astra_ns3.experiments.servers.pool import Abandoned, ServerPool
 from astra_ns3.experiments.servers.warm_server import ServedChild, WarmServer
@@ -84,7 +85,7 @@ def _left_behind(task: PointTask, store: Store, begun: float) -> PointOutcome | 
     if task.sources:
         return None  # of users' code nobody knows what it was then
     try:
-        result = Result.load(store.point_folder(task.address))
+        result = result_in(store.point_folder(task.address))
         return _measured(task, result, None, begun) if _is_an_outcome(task, result) else None
     except Exception:  # there is no run, or a power cut has left files of it empty
         return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.scenario_result import result_in
 from astra_ns3.studies.best import Best, bests_of
 from astra_ns3.studies.expansion import Expansion, Part
 from astra_ns3.studies.figures.data import Row, View
@@ -126,4 +127,4 @@ class StudyResult:
             not 0 <= row < len(self.expansion.points),
             f"row {row} is not one of {len(self.expansion.points)}, from 0 on",
         )
-        return Result.load(point_folder(self.folder, self.expansion.points[row].address))
+        return result_in(point_folder(self.folder, self.expansion.points[row].address))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError, ResultsNotSaved
-from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.scenario_result import result_in
 from astra_ns3.experiments.tables import inert
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.checking import check_points
@@ -193,7 +193,7 @@ def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
     if outcome.measured_with == measures_digest() or store.outcome(outcome.address) is None:
         return outcome
     try:
-        measures = measures_of(Result.load(store.point_folder(outcome.address)))
+        measures = measures_of(result_in(store.point_folder(outcome.address)))
     except Exception:  # it left no run that can be read, or had not come far enough
         return outcome
     found = replace(outcome, measures=measures, measured_with=measures_digest())

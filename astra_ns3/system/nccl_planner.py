@@ -99,6 +99,11 @@ class NcclPlanner:
             self._known[key] = [(phase,) for phase in plan.phases(kind, size)] if len(group) > 1 and size else []
         return self._known[key]
 
+    def name(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> str:
+        """The name of what :meth:`chunks` plays of so many bytes, without the schedules. Raises InputError."""
+        plan = _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions)
+        return plan.name(kind, max(bytes, kind is CollectiveKind.BARRIER))
+
     def allowed(self, kind: CollectiveKind, dimensions: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
         """Algorithms and protocols that NCCL's tuner may choose. Raises InputError."""
         return _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).allowed(kind)
@@ -117,7 +122,7 @@ class _GroupPlan:
         group = self._group = groups[0]
         servers = [config.servers[npu] for npu in group]
         of_server = Counter(servers)
-        lying = {_pattern([config.servers[npu] for npu in each]) for each in groups}
+        lying = {pattern([config.servers[npu] for npu in each]) for each in groups}
         # Places in the group, server after server, as NCCL numbers the ranks of a communicator that it plans.
         first = {server: number for number, server in enumerate(dict.fromkeys(servers))}
         self._places = sorted(range(len(group)), key=lambda place: (first[servers[place]], place))
@@ -139,6 +144,13 @@ class _GroupPlan:
             return list(self.exchanges(bytes))
         choice = self.choice(kind, bytes)
         return [self._phase(kind, part, choice) for part in self._merged(list(self._parts(kind, bytes, choice)))]
+
+    def name(self, kind: CollectiveKind, bytes: int) -> str:
+        """Return what is played."""
+        if kind is CollectiveKind.ALL_TO_ALL:
+            return _name_of(p2p_of(self._communicator, -(-bytes // len(self._group))))
+        choice = self.choice(kind, bytes)
+        return named(choice.algorithm, choice.protocol, choice.channels)
 
     def allowed(self, kind: CollectiveKind) -> tuple[tuple[str, str], ...]:
         """Return all that NCCL's tuner may choose."""
@@ -282,8 +294,7 @@ class _GroupPlan:
             kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
             channel = Channel(part.order, self._costs(part, work, p2p.protocol))
-            name = named("SendRecv", p2p.protocol, p2p.parts)
-            yield Phase(self._dimensions, kind, name, share, share, schedule, channel, queue=number)
+            yield Phase(self._dimensions, kind, _name_of(p2p), share, share, schedule, channel, queue=number)
 
     @cached_property
     def _distances(self) -> tuple[int, ...]:
@@ -328,7 +339,11 @@ class _GroupPlan:
         )
 
 
-def _pattern(servers: Sequence[int]) -> tuple[int, ...]:
+def _name_of(p2p: PointToPoint) -> str:
+    return named("SendRecv", p2p.protocol, p2p.parts)
+
+
+def pattern(servers: Sequence[int]) -> tuple[int, ...]:
     """Which members share a server, by numbers that begin at 0."""
     numbers = {server: number for number, server in enumerate(dict.fromkeys(servers))}
     return tuple(numbers[server] for server in servers)

@@ -138,6 +138,16 @@ def test_a_fit_finds_the_overhead_and_the_efficiency_that_a_cluster_was_made_wit
     assert again["errors"]["below_128_mib"] < 0.01
 
 
+def test_an_overhead_of_one_protocol_leaves_those_of_a_fit(tmp_path: Path) -> None:
+    fit = tmp_path / "fit.yaml"
+    fit.write_text("server: hgx-h100\nhost-overhead: {LL: 20, Simple: 30}\n", encoding="utf-8")
+    table = machine_of("2xhgx-h100", changes=("host-overhead.LL=5",), fit=fit).table
+    assert [table.overhead_us(protocol) for protocol in ("LL", "LL128", "Simple")] == [5, 0, 30]
+    assert machine_of("2xhgx-h100", changes=("host-overhead=5",), fit=fit).table.overhead_us("Simple") == 5
+    with pytest.raises(InputError, match=r"found 'host-overhead\.LL=3' beside host-overhead 5, expected one"):
+        machine_of("2xhgx-h100", changes=("host-overhead=5", "host-overhead.LL=3"))
+
+
 def test_one_server_tells_no_overhead(tmp_path: Path) -> None:
     log = log_of(tmp_path, {8: 40.0, 16: 40.0, 32: 40.0})
     line = refused("fit", log, "--servers", "1xhgx-a100", "--gpus", "2")
@@ -175,7 +185,19 @@ def test_the_tuner_s_ring_is_slower_than_nvls_trees_on_ten_servers_at_4_gib() ->
     assert row["faster"]["busbw"] == pytest.approx(344.9, rel=0.04)
     text = run_command("nccl", *words, "-b", "4G", "-e", "4G", "--what-if").stdout
     assert "# 4294967296 bytes: the tuner chose Ring Simple" in text
-    assert "# the tuner's choice was the fastest for 0 of 1 sizes" in text
+    assert text.rstrip().endswith("# the tuner's choice was within 1% of the fastest played for 0 of 1 sizes")
+
+
+def test_sizes_with_an_algorithm_that_another_one_stands_for_are_not_judged() -> None:
+    words = ("all_gather", "--servers", "4xdgx-h100", "--gpus", "1", "-b", "64K", "-e", "1M", "-f", "16", "--what-if")
+    small, large = printed(*words)
+    assert [(row["algorithm"], row["judged"], row["faster"]) for row in (small, large)] == [
+        ("Ring", True, None),
+        ("PAT", False, None),
+    ]
+    assert small["not_played"] == ["PAT Simple"]
+    text = run_command("nccl", *words).stdout.rstrip()
+    assert text.endswith("the fastest played for 1 of 1 sizes; not played, so not judged: PAT Simple")
 
 
 @pytest.mark.parametrize(

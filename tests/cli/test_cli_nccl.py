@@ -128,6 +128,11 @@ def test_what_is_set_and_which_version_decide() -> None:
     assert slower[0]["time_us"] > ring[0]["time_us"]
 
 
+def test_one_server_alone_needs_no_nics_that_its_gpus_can_share() -> None:
+    (row,) = command("nccl", "all_reduce", "--servers", "1xp4de", "--gpus", "3", "-b", "1M", "-e", "1M", "--json").json
+    assert row["algorithm"] == "Ring"
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -141,6 +146,7 @@ def test_what_is_set_and_which_version_decide() -> None:
         (("--servers", "2xdgx-h100", "--set", "x"), "--set: found 'x', expected KEY=VALUE"),
         (("--servers", "2xdgx-h100", "--set", "NCCL_FOO=1"), "nccl: found 'NCCL_FOO', expected a variable of NCCL"),
         (("--servers", "2xdgx-h100", "--gpus", "9"), "--gpus: found 9, expected at most the 8 of server 'dgx-h100'"),
+        (("--servers", "2xp4de", "--gpus", "3"), "--gpus: 3 GPUs of server 'p4de' can't share 2 NICs evenly"),
         (("--servers", "1xdgx-h100", "--gpus", "1"), "one GPU alone has nobody to send to"),
         (("--servers", "2xdgx-h100", "--nccl-version", "3q"), "nccl: NCCL version: found '3q'"),
         (("--servers", "2xdgx-h100", "-n", "gone.yaml"), "gone.yaml: "),

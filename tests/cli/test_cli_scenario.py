@@ -47,17 +47,17 @@ def test_a_run_prints_a_line_for_each_job_and_writes_a_folder_for_each(
     lines = [line.split() for line in finished.out.splitlines()]
     assert [line[:3] for line in lines[:3]] == [["job", "NPUs", "start"], ["one", "2", "0"], ["other", "2", "5"]]
     result = astra_ns3.ScenarioResult.load(tmp_path / "out")
-    assert [each["npus"] for each in result.metadata["tenants"]] == [[0, 1], [2, 3]]
-    assert [each["passes"] for each in result.metadata["tenants"]] == [1, 1]
+    assert [each["npus"] for each in result.metadata["jobs"]] == [[0, 1], [2, 3]]
+    assert [each["passes"] for each in result.metadata["jobs"]] == [1, 1]
     assert [(each["name"], each["rate_bps"]) for each in result.metadata["events"]] == [
         ("host 3 - switch 0", 5 * 10**10)
     ]
-    assert (tmp_path / "out" / "tenant-other" / "npus.csv").is_file()
+    assert (tmp_path / "out" / "job-other" / "npus.csv").is_file()
 
 
 def test_a_run_speaks_json(command: Command, scenario: str) -> None:
     document = command("run", "--scenario", scenario, "--backend", "fake", "--json").json
-    assert [each["name"] for each in document["tenants"]] == ["one", "other"]
+    assert [each["name"] for each in document["jobs"]] == ["one", "other"]
     assert (document["exit_status"], document["complete"], document["scenario"]) == (0, True, scenario)
 
 
@@ -65,7 +65,7 @@ def test_a_run_that_stops_says_what_is_missing(command: Command, scenario: str, 
     finished = command("run", "--scenario", scenario, "--backend", "lossy", "-o", str(tmp_path / "out"))
     assert finished.status == 3
     assert "incomplete" in finished.out
-    assert "astra-ns3: error: tenant 'one': " in finished.err
+    assert "astra-ns3: error: job 'one': " in finished.err
 
 
 def test_the_network_may_stand_beside_the_file(command: Command, scenario: str, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_validate_prints_who_is_where_and_how_large_it_is(command: Command, scen
     assert lines[8].split(maxsplit=2) == ["10us", "15us", "host 3 - switch 0  50 Gb/s  every 20us, 2 times"]
     assert lines[9].startswith("messages ")
     document = command("validate", "--scenario", scenario, "--json").json
-    assert (document["npus"], document["tenants"][1]["npus"], document["warnings"]) == (4, [2, 3], [])
+    assert (document["npus"], document["jobs"][1]["npus"], document["warnings"]) == (4, [2, 3], [])
     assert document["forecast"]["messages"] == 2 * 2 * 2 * 4  # jobs, collectives, chunks, messages
 
 

@@ -156,6 +156,46 @@ def test_a_tenant_plays_on_its_own_npus(tmp_path: Path) -> None:
     assert one.found.row.time_us == pytest.approx(float(result.collectives["duration_us"][0]), abs=1e-6)
 
 
+def test_groups_that_lie_differently_on_servers_are_not_played(tmp_path: Path) -> None:
+    """Of two groups of three one is in one server, the other in two: the run has one ring in place of NCCL's choice."""
+    work = parse_workload(HYBRID + "only -1 500 ALLREDUCE 600000 700 NONE 0 900 NONE 0 0\n", "small.txt")
+    table = parse_system({"collectives": "nccl"})
+    tenants = [Tenant("one", range(6), work, table, seed=1, dimensions=(3, 2))]
+    both = astra_ns3.run_scenario(
+        network=network(), tenants=tenants, backend="flow", output=tmp_path / "run", record=("timeline", "accounts")
+    )
+    result = both.tenants["one"]
+    (one,) = played(result)
+    assert one.groups == ((0, 1, 2), (3, 4, 5))
+    assert one.found is None
+    assert "not played: its groups lie differently on servers" in choices_text([one])
+    found = explain(result)
+    (faster,) = [each for each in found.what_ifs if each.change == FASTER_LINES]
+    assert faster.caveats == (ANEW,)
+    assert with_choices_anew(result, found) == found
+
+
+def test_what_is_not_played_is_named_and_nothing_called_right(tmp_path: Path) -> None:
+    """Two servers of one GPU: NCCL may choose PAT, for which another algorithm stands."""
+    topology: Any = {"kind": "single-switch", "npus": 2, "link": LINK, "switch": SWITCH}
+    result = astra_ns3.run(
+        workload=layers(20_000, kind="ALLGATHER"),
+        system=system(),
+        network=parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}}),
+        backend="flow",
+        output=tmp_path / "run",
+        record=("timeline", "flows"),
+    )
+    (one,) = played(result)
+    assert one.found is not None
+    assert (one.found.row.algorithm, one.found.faster) == ("Ring", None)
+    text = choices_text([one])
+    assert "was right" not in text
+    assert "not played, another algorithm stands for it: PAT Simple" in text
+    (told,) = json.loads(json.dumps(choices_document([one])))
+    assert (told["not_played"], told["left_out"]) == (["PAT Simple"], [])
+
+
 def test_what_has_too_many_messages_is_left_out_and_named(tmp_path: Path) -> None:
     result = run_of(tmp_path, layers(RIGHT))
     (one,) = played(result, 4_000)
@@ -192,6 +232,30 @@ def test_the_command_hints_plays_and_writes_json(tmp_path: Path) -> None:
     assert "choices" not in json.loads(run_command("explain", folder, "--json").stdout)
 
 
+@pytest.mark.parametrize(("backend", "warned"), [("analytical", True), ("analytical-queues", False)])
+def test_choices_are_doubted_where_messages_never_meet(backend: str, warned: bool, tmp_path: Path) -> None:
+    document = {"topology": ["Switch"] * 2, "npus_count": [2, 2], "bandwidth": [370.0, 50.0], "latency": [500.0, 1e3]}
+    network_file = tmp_path / "network.yaml"
+    network_file.write_text(json.dumps(document), encoding="utf-8")
+    astra_ns3.run(
+        workload=layers(60_000),
+        system=system(),
+        network=network_file,
+        backend=backend,
+        output=tmp_path / "run",
+        record=("timeline", "flows"),
+    )
+    told = run_command("explain", str(tmp_path / "run"), "--choices")
+    assert "others: " in told.stdout
+    words = f"astra-ns3: warning: --choices: messages never meet on {backend}, so choices whose messages share lines"
+    assert [line.startswith(words) for line in told.stderr.splitlines()] == [True] * warned
+    sizes = ("--servers", "2xdgx-h100", "--gpus", "2", "-b", "60K", "-e", "60K", "--backend", backend)
+    finished = run_command("nccl", "all_reduce", *sizes, "--what-if")
+    found = [line.startswith(words.replace("choices:", "what-if:", 1)) for line in finished.stderr.splitlines()]
+    assert found == [True] * warned
+    assert not run_command("nccl", "all_reduce", *sizes).stderr
+
+
 def test_a_run_without_choices_has_no_hint(tmp_path: Path) -> None:
     """NCCL makes an all-to-all of messages."""
     result = run_of(tmp_path, layers(RIGHT, kind="ALLTOALL"))
@@ -208,9 +272,9 @@ def with_rate(speed: int) -> NetworkConfig:
     return parse_network(document)
 
 
-def run_at(speed: int, size: int, folder: Path, **table: object) -> Any:
+def run_at(speed: int, work: Any, folder: Path, **table: object) -> Any:
     return astra_ns3.run(
-        workload=layers(size),
+        workload=work,
         system=parse_system({"collectives": "nccl", "nccl": table}),
         network=with_rate(speed),
         backend="flow",
@@ -226,7 +290,7 @@ def algorithm_of(run: Any) -> str:
 
 @pytest.mark.parametrize("size", [2 << 20, 4 << 20])
 def test_faster_lines_name_what_nccl_chooses_on_them(size: int, tmp_path: Path) -> None:
-    slow, fast = (run_at(speed, size, tmp_path) for speed in (1, 2))
+    slow, fast = (run_at(speed, layers(size), tmp_path) for speed in (1, 2))
     now, then = (algorithm_of(run).removeprefix("nccl ") for run in (slow, fast))
     assert now != then
     folders = [str(tmp_path / "1"), str(tmp_path / "2")]
@@ -243,14 +307,28 @@ def test_faster_lines_name_what_nccl_chooses_on_them(size: int, tmp_path: Path) 
 
 
 def test_faster_lines_change_no_choice_that_goes_by_a_server(tmp_path: Path) -> None:
-    run = run_at(1, 4 << 20, tmp_path, server="dgx-h100")
+    run = run_at(1, layers(4 << 20), tmp_path, server="dgx-h100")
     found = explain(run)
     assert any(each.change == FASTER_LINES for each in found.what_ifs)
     assert not any(each.caveats for each in with_choices_anew(run, found).what_ifs)
 
 
 def test_faster_lines_that_keep_the_choice_say_so(tmp_path: Path) -> None:
-    run = run_at(1, 4 << 20, tmp_path, NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS=4)
+    run = run_at(1, layers(4 << 20), tmp_path, NCCL_ALGO="Ring", NCCL_PROTO="Simple", NCCL_MAX_NCHANNELS=4)
     found = with_choices_anew(run, explain(run))
     (faster,) = [each for each in found.what_ifs if each.change == FASTER_LINES]
     assert faster.caveats == ("NCCL would choose the same for the collectives of the chain",)
+
+
+def test_faster_lines_name_an_all_to_all_s_channels_too(tmp_path: Path) -> None:
+    """A NIC of 100 Gb/s has one channel a peer, one of 200 two; the all-reduce is played the same way by both."""
+    reduced = "small -1 500 NONE 0 700 NONE 0 900 ALLREDUCE 3000 0"
+    work = parse_workload(f"DATA\n2\nlarge -1 500 NONE 0 700 NONE 0 900 ALLTOALL 9600000 0\n{reduced}\n", "small.txt")
+    slow, fast = (run_at(speed, work, tmp_path) for speed in (1, 2))
+    was, is_now = ({row["kind"]: row["algorithm"] for row in run.rows("collectives.csv")} for run in (slow, fast))
+    assert (was["ALLTOALL"], is_now["ALLTOALL"]) == ("nccl SendRecv Simple x1", "nccl SendRecv Simple x2")
+    assert was["ALLREDUCE"] == is_now["ALLREDUCE"]
+    (faster,) = [each for each in with_choices_anew(slow, explain(slow)).what_ifs if each.change == FASTER_LINES]
+    assert faster.caveats == (
+        "NCCL would choose SendRecv Simple x2 in place of SendRecv Simple x1 for ALLTOALL of 9.6 MB: not counted",
+    )

@@ -48,7 +48,7 @@ class ChannelKernels:
             assert row == len(self.rows[schedule])
             self.rows[schedule].append((step, first, count))
         self.per_server = int(metadata["npus_per_server"])
-        self.npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
+        self.npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
 
     def near(self, npu: int, other: int) -> bool:
         """Whether two NPUs share a server."""

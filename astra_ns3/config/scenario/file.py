@@ -38,6 +38,7 @@ from astra_ns3.config.formats.kinds import SCENARIO, told_apart
 from astra_ns3.config.scenario.failures import FailuresConfig
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
 from astra_ns3.config.scenario.recovery import RecoveryConfig
+from astra_ns3.config.scenario.times import Passes, StartTime
 from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
@@ -94,8 +95,10 @@ class JobConfig(ConfigModel):
     """Other values of keys of the two files, as of ``--set``."""
     npus: Npus | None = None
     """None: all of the network's."""
-    start_ps: TimePs = Field(alias="start", default=0)
-    passes: Count = 1
+    start: StartTime = 0
+    end_ps: PositiveTimePs | None = Field(alias="end", default=None)
+    """When it is stopped; None: it goes on."""
+    passes: Passes = 1
     seed: Seed | None = None
     """None: made of the run's seed and the name."""
     dimensions: tuple[Count, ...] | None = None

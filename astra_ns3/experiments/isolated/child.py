@@ -125,7 +125,8 @@ class ParentReporter:
     def begun(self, company: Company, network: NetworkBackend, setup_seconds: float) -> None:
         """All is set up."""
         network.show_time_at(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
-        self._snapshots = SnapshotTaker([member.driver for member in company.members], network)
+        drivers = [member.driver for member in company.members]
+        self._snapshots = SnapshotTaker(drivers, network, courses=company.courses)
         self._hand_over_rows = company.hand_over_rows
         network.before_hook = self._send_snapshot
         self._send_snapshot()

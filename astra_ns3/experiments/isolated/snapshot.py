@@ -20,6 +20,7 @@ from astra_ns3.network.records import (
     RunRecords,
 )
 from astra_ns3.playing.drivers.driver import Driver
+from astra_ns3.scenario.times import Course
 
 MOST_SHARE = 0.01
 """Of the wall time that may go into taking snapshots: a large run takes them more rarely."""
@@ -49,17 +50,24 @@ class Snapshot:
     tenants: tuple[TenantSnapshot, ...]
     statistics: Mapping[str, int | float]
     switch_ports: Sequence[Mapping[str, str | int]]
+    courses: tuple[Course, ...] = ()
+    """What has become of each tenant."""
 
 
 class SnapshotTaker:
     """Takes snapshots of a run, at most :data:`MOST_SHARE` of the time."""
 
     def __init__(
-        self, drivers: Iterable[Driver], network: NetworkBackend, clock: Callable[[], float] = time.perf_counter
+        self,
+        drivers: Iterable[Driver],
+        network: NetworkBackend,
+        clock: Callable[[], float] = time.perf_counter,
+        courses: Callable[[], tuple[Course, ...]] = tuple,
     ) -> None:
         self._tenants = [_TenantTaker(driver) for driver in drivers]
         self._peek = network.peek
         self._clock = clock
+        self._courses = courses
         self._next_at = 0.0
         self._first = True
 
@@ -68,7 +76,8 @@ class SnapshotTaker:
         begin = self._clock()
         if begin < self._next_at:
             return None
-        snapshot = Snapshot(tuple(tenant.take() for tenant in self._tenants), *self._peek())
+        statistics, ports = self._peek()
+        snapshot = Snapshot(tuple(tenant.take() for tenant in self._tenants), statistics, ports, self._courses())
         end = self._clock()
         # The first one says nothing of the cost: the bridge prepares each of its calls once.
         self._next_at = end if self._first else end + (end - begin) / MOST_SHARE

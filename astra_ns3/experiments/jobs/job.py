@@ -51,6 +51,8 @@ class Playing:
     """Takes every node of a workload of graphs."""
     slowdown: ComputeSlowdown | None = None
     """What makes computations longer."""
+    told_passes: Callable[[int], None] | None = None
+    """Hears how many passes all NPUs have done, with each more; without passes it hears nothing."""
 
 
 class Headline(NamedTuple):
@@ -146,6 +148,7 @@ class ProgramsJob(Job):
             journal_to=playing.journal_to,
             on_heartbeat=playing.on_heartbeat,
             slowdown=playing.slowdown,
+            told_passes=playing.told_passes,
         )
 
 

@@ -8,7 +8,7 @@ takes is known beforehand, and what takes too many is left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow, Case, bench, system_of
-from astra_ns3.experiments.nccl.what_if import PLAYED, WhatIf, choice_document, choice_name
+from astra_ns3.experiments.nccl.servers_of_network import place_of
+from astra_ns3.experiments.nccl.what_if import PLAYED, WhatIf, choice_document, choice_name, doubts, not_played
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.network_of import network_of
@@ -30,7 +31,7 @@ from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, table_of
 from astra_ns3.report.tables import Records
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
-from astra_ns3.system.nccl_planner import NcclPlanner, of_name
+from astra_ns3.system.nccl_planner import NcclPlanner, of_name, pattern
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
 MOST = 3
@@ -75,7 +76,7 @@ class Played:
 
 def has_choices(run: Records, found: Explanation) -> bool:
     """Whether NCCL's tuner chose for a collective of the chain."""
-    chosen = {int(row["collective"]) for row in _chosen(run)}
+    chosen = {int(row["collective"]) for row in _chosen(run, _TUNED)}
     return any(link.collective in chosen for link in found.segments)
 
 
@@ -84,36 +85,59 @@ def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSA
     network = network_of(run.metadata)
     if network is None:
         raise wrong("--choices: the run's network has a part that run.json doesn't hold, so it can't be played again")
-    return [_played(run, network, one, most_messages) for one in on_chain(run, found)[:MOST]]
+    most = on_chain(run, network, found, _TUNED)[:MOST]
+    return [one if one.untold else _Machine(run, network, one).played(most_messages) for one in most]
 
 
-def _played(run: Records, network: AnyNetwork, one: Played, most_messages: int) -> Played:
-    if not one.groups:
-        return replace(one, untold="who plays together is told by messages: run with --record flows")
-    return _Machine(run, network, one).played(most_messages)
+def doubts_of(run: Records) -> tuple[str, ...]:
+    """What to warn of beside the choices of a run."""
+    network = network_of(run.metadata)
+    return () if network is None else doubts(_backend_of(run, network))
 
 
-def _chosen(run: Records) -> Iterator[dict[str, str]]:
+def _backend_of(run: Records, network: AnyNetwork) -> str:
+    return "flow" if isinstance(network, NetworkConfig) else str(run.metadata["backend"])
+
+
+def _chosen(run: Records, kinds: Container[CollectiveKind]) -> Iterator[dict[str, str]]:
     for row in run.rows(COLLECTIVES):
-        if row["algorithm"].startswith(_BY_NCCL) and CollectiveKind(row["kind"]) in _TUNED:
+        if row["algorithm"].startswith(_BY_NCCL) and CollectiveKind(row["kind"]) in kinds:
             yield row
 
 
-def on_chain(run: Records, found: Explanation) -> list[Played]:
-    """The collectives of the chain, those that are alike as one, the most first."""
+def on_chain(
+    run: Records, network: AnyNetwork, found: Explanation, kinds: Container[CollectiveKind] = frozenset(CollectiveKind)
+) -> list[Played]:
+    """NCCL's collectives of the chain, those that are alike as one, the most first; with why one can't be played."""
     times = Counter[int]()
     for link in found.segments:
         times[link.collective] += link.time_ps
-    rows = [row for row in _chosen(run) if int(row["collective"]) in times]
+    rows = [row for row in _chosen(run, kinds) if int(row["collective"]) in times]
     groups = _groups(run, [(int(row["collective"]), int(row["npus"])) for row in rows])
     sums = Counter[tuple[str, int, Groups, str]]()
     for row in rows:
         number = int(row["collective"])
         sums[row["kind"], int(row["bytes"]), groups[number], row["algorithm"]] += times[number]
     return [
-        Played(CollectiveKind(kind), size, members, algorithm, ps)
+        Played(CollectiveKind(kind), size, members, algorithm, ps, untold=_untold(run, network, members))
         for (kind, size, members, algorithm), ps in sums.most_common()
     ]
+
+
+def _untold(run: Records, network: AnyNetwork, groups: Groups) -> str:
+    """Why groups can't be played as in the run; empty if they can."""
+    if not groups:
+        return "who plays together is told by messages: run with --record flows"
+    of_server = place_of(network).npus
+    lying = {pattern([npu // of_server for npu in group]) for group in npus_of(run, groups)}
+    return "" if len(lying) == 1 else "its groups lie differently on servers, where one ring stands for NCCL's choice"
+
+
+def npus_of(run: Records, groups: Groups) -> Groups:
+    """The network's NPUs of groups of ranks."""
+    metadata = run.metadata
+    npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
+    return tuple(tuple(npus[rank] for rank in group) for group in groups)
 
 
 def _groups(run: Records, collectives: Sequence[tuple[int, int]]) -> dict[int, Groups]:
@@ -155,32 +179,30 @@ class _Machine:
     """A run's network and NCCL, with the NPUs of one of its collectives."""
 
     def __init__(self, run: Records, network: AnyNetwork, one: Played) -> None:
-        metadata = run.metadata
-        npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
-        groups = [tuple(npus[npu] for npu in group) for group in one.groups]
+        metadata, groups = run.metadata, npus_of(run, one.groups)
         # nccl-tests count for an all-gather what each rank has after it.
         size = one.bytes * (len(groups[0]) if one.kind is CollectiveKind.ALL_GATHER else 1)
         self._one, self._network, self._seed = one, network, int(metadata["seed"])
-        self._case = Case(size, groups[0], tuple(groups[1:]))
+        self._case = Case(size, groups[0], groups[1:])
         self._keys: Mapping[str, Json] = metadata["system"].get("nccl") or {}
-        self._backend = "flow" if isinstance(network, NetworkConfig) else str(metadata["backend"])
+        self._backend = _backend_of(run, network)
 
     def played(self, most_messages: int) -> Played:
         """The collective by each choice, those with the fewest messages first."""
         own = of_name(self._one.algorithm)[:2]
         if own[0] not in PLAYED:
             return replace(self._one, untold=f"another algorithm stands for {own[0]}")
-        kept, left_out = self._within(own, most_messages)
+        pairs = self._planners({})[0].allowed(self._one.kind, (0,))
+        kept, left_out = self._within(own, [pair for pair in pairs if pair[0] in PLAYED], most_messages)
         if own not in kept:
             return replace(self._one, untold=f"it has more than {most_messages:,} messages")
         rows = [self._row(*pair) for pair in kept]
         others = sorted(rows[1:], key=lambda row: row.time_us)
-        return replace(self._one, found=WhatIf(rows[0], tuple(others)), left_out=left_out)
+        return replace(self._one, found=WhatIf(rows[0], tuple(others), not_played(pairs)), left_out=left_out)
 
-    def _within(self, own: Pair, most_messages: int) -> tuple[list[Pair], tuple[str, ...]]:
+    def _within(self, own: Pair, pairs: Sequence[Pair], most_messages: int) -> tuple[list[Pair], tuple[str, ...]]:
         """The choices that have few enough messages together, NCCL's own first, and the others' names."""
-        pairs = self._planners({})[0].allowed(self._one.kind, (0,))
-        counts = {pair: self._messages(pair) for pair in {own, *(pair for pair in pairs if pair[0] in PLAYED)}}
+        counts = {pair: self._messages(pair) for pair in {own, *pairs}}
         kept: list[Pair] = []
         left = most_messages
         order = sorted(counts, key=lambda pair: (pair != own, counts[pair], pair))
@@ -235,7 +257,7 @@ def _lines(one: Played) -> Iterator[str]:
         return
     own, best = one.found.row, one.found.faster
     if best is None:
-        verdict = "" if one.left_out else ": the tuner's choice was right"
+        verdict = "" if one.left_out or one.found.not_played else ": the tuner's choice was right"
         yield f"    {_time(own)}; no other that was played is faster by more than 1%{verdict}"
     else:
         yield (
@@ -247,6 +269,8 @@ def _lines(one: Played) -> Iterator[str]:
         yield f"    others: {others}"
     if one.left_out:
         yield f"    not played, too many messages: {', '.join(one.left_out)}"
+    if one.found.not_played:
+        yield f"    not played, another algorithm stands for it: {', '.join(one.found.not_played)}"
 
 
 def _time(row: BenchRow) -> str:
@@ -267,6 +291,7 @@ def choices_document(found: Sequence[Played]) -> list[Json]:
             "faster": None if one.found is None or one.found.faster is None else choice_document(one.found.faster),
             "variables": one.variables,
             "left_out": list(one.left_out),
+            "not_played": [] if one.found is None else list(one.found.not_played),
             "untold": one.untold,
         }
         for one in found

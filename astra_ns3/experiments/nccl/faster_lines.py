@@ -9,7 +9,7 @@ from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.experiments.nccl.choices_of_run import Played, on_chain
+from astra_ns3.experiments.nccl.choices_of_run import Played, npus_of, on_chain
 from astra_ns3.experiments.nccl.servers_of_network import with_servers
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.explanation import Explanation
@@ -36,26 +36,31 @@ def with_choices_anew(run: Records, found: Explanation) -> Explanation:
     if not any(ANEW in each.caveats for each in found.what_ifs):
         return found
     network = network_of(run.metadata)
-    known = [one for one in on_chain(run, found) if one.groups]
-    if network is None or not known:
+    if network is None:
         return found
-    words = _words([each for each in (_anew(run, network, one) for one in known) if each])
+    changes = [None if one.untold else _change(run, network, one) for one in on_chain(run, network, found)]
+    words = _words([each for each in changes if each], all_known=None not in changes)
     what_ifs = (replace(each, caveats=words) if ANEW in each.caveats else each for each in found.what_ifs)
     return replace(found, what_ifs=tuple(what_ifs))
 
 
-def _words(changes: list[str]) -> tuple[str, ...]:
-    """The changes, first in words, then in number."""
-    if not changes:
+def _words(changes: list[str], *, all_known: bool) -> tuple[str, ...]:
+    """The changes, first in words, then in number; the warning, if there may be more."""
+    if all_known and not changes:
         return ("NCCL would choose the same for the collectives of the chain",)
     more = len(changes) - _MOST
-    rest = (f"NCCL would choose anew for {more:,} more: not counted",) if more > 0 else ()
-    return (*changes[:_MOST], *rest)
+    rest = [f"NCCL would choose anew for {more:,} more: not counted"] if more > 0 else []
+    return (*changes[:_MOST], *rest, *([] if all_known else [ANEW]))
 
 
-def _anew(run: Records, network: AnyNetwork, one: Played) -> str:
-    """Return the sentence that names NCCL's new choice and its old one; empty if they are the same."""
+def _change(run: Records, network: AnyNetwork, one: Played) -> str | None:
+    """Return the sentence that names NCCL's new choice and its old one; empty if they are the same.
+
+    None: what the run played isn't what is chosen here for its lines, so nobody knows.
+    """
     now, then = (_choice(run, network, one, speed) for speed in (1, _SPEED))
+    if now != one.algorithm:
+        return None
     if now == then:
         return ""
     size = format_bytes(one.bytes)
@@ -68,14 +73,11 @@ def _short(name: str) -> str:
 
 def _choice(run: Records, network: AnyNetwork, one: Played, speed: int) -> str:
     """The name of what NCCL chooses for the first group."""
-    metadata = run.metadata
-    npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
-    keys: Mapping[str, Json] = metadata["system"].get("nccl") or {}
+    keys: Mapping[str, Json] = run.metadata["system"].get("nccl") or {}
     table = validated(NcclConfig, Document("nccl", dict(keys)), {})
     written = parse_system({"collectives": "nccl"}).model_copy(update={"nccl": table})
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     placed = with_servers(written, network, tenancy, merges=False, speed=speed).nccl
     assert placed is not None
-    members = Communicator(tuple(npus[npu] for npu in one.groups[0]))
-    phases = NcclPlanner(placed, Grid((network.npus,)).of(members)).chunks(one.kind, one.bytes, (0,))
-    return phases[0][0].algorithm
+    members = Communicator(npus_of(run, one.groups)[0])
+    return NcclPlanner(placed, Grid((network.npus,)).of(members)).name(one.kind, one.bytes, (0,))

@@ -93,7 +93,8 @@ def machine_of(
     used = server.gpus if gpus is None else gpus
     refuse(used > server.gpus, f"--gpus: found {used}, expected at most the {server.gpus} of server '{server.name}'")
     fitted: Mapping[str, Json] = {} if fit is None else _fit_for(fit, server)
-    keys = {"version": nccl_version or USUAL_VERSION, "server": server.name, **fitted, **_changed(changes)}
+    given = {"version": nccl_version or USUAL_VERSION, "server": server.name, **fitted}
+    keys = {**given, **_changed(changes, given)}
     found: AnyNetwork = network_of(server, count, used) if network is None else read_network_file(network).network
     refuse(
         found.npus != count * used,
@@ -127,15 +128,19 @@ def _unlike(server: Server, place: Place, servers: int) -> Iterator[str]:
             )
 
 
-def _changed(changes: Sequence[str]) -> dict[str, Json]:
-    """Return the keys of ``KEY=VALUE`` words; ``host-overhead.LL=2`` is a key in a group."""
+def _changed(changes: Sequence[str], given: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the keys of ``KEY=VALUE`` words; ``host-overhead.LL=2`` is one key of the group that is ``given``."""
     keys: dict[str, Json] = {}
     for change in changes:
         key, equals, value = change.partition("=")
         refuse(not key or not equals or not value, f"--set: found '{change}', expected KEY=VALUE")
         group, dot, inner = key.partition(".")
-        known = keys.get(group)
-        keys[group] = {**(known if isinstance(known, dict) else {}), inner: value} if dot else value
+        known = keys.get(group, given.get(group, {}))
+        refuse(
+            bool(dot) and not isinstance(known, Mapping),
+            f"--set: found '{change}' beside {group} {known}, expected one or the other",
+        )
+        keys[group] = {**known, inner: value} if dot and isinstance(known, Mapping) else value
     return keys
 
 

@@ -22,7 +22,7 @@ def network_of(server: Server, servers: int, gpus: int) -> NetworkConfig:
 
     The links inside carry what NCCL's own constants say of an NVLink; a NIC carries its whole rate.
     """
-    nics = _nics(server, gpus)
+    nics = _nics(server, gpus) if servers > 1 else gpus
     refuse(servers > 1 and not server.nics, f"server '{server.name}' has no NIC, and there are {servers} servers")
     rate = sum(nic.gbits_per_s for nic in server.nics) / len(server.nics) if server.nics else 400.0
     document: dict[str, Json] = {

@@ -6,7 +6,7 @@ is forced by ``NCCL_ALGO`` and ``NCCL_PROTO`` and played. All else stays as it i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
@@ -15,6 +15,7 @@ from astra_ns3.experiments.nccl.machine import Machine
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.constants import FUNCTIONS
+from astra_ns3.network.backends import abilities_of
 
 PLAYED = ("Ring", "Tree", "NVLS", "NVLSTree")
 """The algorithms that can be played: of the others there are no channels."""
@@ -24,14 +25,23 @@ SLOWER = 0.01
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A size as the tuner chose, ``others``: as it might have, the fastest first."""
+    """A size as the tuner chose, ``others``: as it might have, the fastest first.
+
+    ``not_played``: choices that it might have made, too, but another algorithm stands for theirs here.
+    """
 
     row: BenchRow
     others: tuple[BenchRow, ...]
+    not_played: tuple[str, ...] = ()
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the tuner's own choice is played as NCCL plays it."""
+        return self.row.algorithm in PLAYED
 
     @property
     def faster(self) -> BenchRow | None:
-        """The fastest of the others, if it is faster than the tuner's choice; None: the choice was right."""
+        """The fastest of the others, if it is faster than the tuner's choice; None: none that was played is."""
         best = self.others[0] if self.others else self.row
         return best if best.time_us * (1 + SLOWER) < self.row.time_us else None
 
@@ -42,7 +52,8 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
     if kind not in FUNCTIONS:
         raise wrong(f"--what-if: NCCL makes {operation} of messages, and its tuner has no choice there")
     found: list[list[BenchRow]] = [[] for _ in rows]
-    for algorithm, protocol in allowed_pairs(machine.communicator, kind):
+    pairs = allowed_pairs(machine.communicator, kind)
+    for algorithm, protocol in pairs:
         others = [
             place
             for place, row in enumerate(rows)
@@ -55,9 +66,21 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
         for place, row in zip(others, played, strict=True):
             found[place].append(row)
     return [
-        WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)))
+        WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)), not_played(pairs))
         for row, others in zip(rows, found, strict=True)
     ]
+
+
+def doubts(backend: str) -> tuple[str, ...]:
+    """Return what to warn of where a backend doesn't tell well which choice is faster."""
+    if abilities_of(backend).shared_lines:
+        return ()
+    return (f"messages never meet on {backend}, so choices whose messages share lines seem faster than they are",)
+
+
+def not_played(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the names of those of NCCL's choices for which another algorithm stands."""
+    return tuple(" ".join(pair) for pair in pairs if pair[0] not in PLAYED)
 
 
 def choices_text(found: Sequence[WhatIf]) -> str:
@@ -79,9 +102,12 @@ def choices_text(found: Sequence[WhatIf]) -> str:
 
 
 def choices_document(found: Sequence[WhatIf]) -> list[dict[str, Json]]:
-    """Return two more keys for each size: ``others`` (times in us), and ``faster`` (null: the choice was right)."""
+    """Return more keys for each size: ``others`` (times in us), ``faster`` (null: none that was played is),
+    ``judged`` (false: nobody knows whether the choice was right) and ``not_played``."""
     return [
         {
+            "judged": one.is_judged,
+            "not_played": list(one.not_played),
             "others": [choice_document(row) for row in one.others],
             "faster": None if one.faster is None else choice_document(one.faster),
         }
@@ -114,5 +140,8 @@ def _line(one: WhatIf) -> str:
 
 
 def _summary(found: Sequence[WhatIf]) -> str:
-    wrong_ones = sum(one.faster is not None for one in found)
-    return f"# the tuner's choice was the fastest for {len(found) - wrong_ones} of {len(found)} sizes"
+    judged = [one for one in found if one.is_judged]
+    right = sum(one.faster is None for one in judged)
+    words = f"# the tuner's choice was within {SLOWER:.0%} of the fastest played for {right} of {len(judged)} sizes"
+    missing = [name for one in found[:1] for name in one.not_played]
+    return f"{words}; not played, so not judged: {', '.join(missing)}" if missing else words

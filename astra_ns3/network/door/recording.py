@@ -16,6 +16,7 @@ from astra_ns3.network.door.session import Session, numbers_of
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.recorded import (
     ACCOUNT_HOPS,
+    ACCOUNT_SERVED,
     ACCOUNTS,
     CONNECTIONS,
     FLOWS,
@@ -77,6 +78,7 @@ class Recording:
             self._observe(accounts=True)
             self._open(ACCOUNTS)
             self._open_ports(ACCOUNT_HOPS, all_ports(graph))
+            self._open(ACCOUNT_SERVED)
         self._observe_table(CONNECTIONS, QUANTITIES, observe.connections)
         self._observe_table(QUEUE_PAIRS, QUEUE_PAIR_QUANTITIES, observe.queue_pairs, observe.queue_pair_interval_ps)
         if queues:

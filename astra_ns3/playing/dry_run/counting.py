@@ -71,6 +71,26 @@ def expected_computation(programs: RolePrograms) -> tuple[int, int]:
     return first_ps, operations
 
 
+_SECOND, _THIRD = 1, 2
+
+
+def stops_in_each_pass(programs: RolePrograms) -> bool:
+    """Return whether every role computes or waits in each pass: else it would play passes for ever at one moment."""
+    return all(_stops_in_second_pass(programs, role) for role in programs.roles)
+
+
+def _stops_in_second_pass(programs: RolePrograms, role: Role) -> bool:
+    begun = stops = False
+    for operation in _operations(programs, role, _THIRD + 1, finishes=False):
+        if isinstance(operation, Waiting) or (isinstance(operation, Compute) and operation.time_ps):
+            stops = stops or begun
+        if isinstance(operation, Compute | CollectiveRequest | Send | Receive):
+            begun = begun or operation.label.iteration >= _SECOND
+            if operation.label.iteration >= _THIRD:
+                return stops
+    return False
+
+
 class PlannedMessages(NamedTuple):
     """Messages that go so many ``times`` between each of ``pairs``, source and destination."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.workload import Workload
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.playing.loops.group_communicators import GroupCommunicators
@@ -100,5 +101,6 @@ class Programs(RolePrograms):
             self.roles_by_name,
             groups=self._groups,
             exposed_until_first_end=self.exposed_until_first_end,
+            endless=self.passes == FOREVER,
         )
         return self.loop.program(steps, role)

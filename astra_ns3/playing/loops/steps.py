@@ -24,7 +24,8 @@ class Steps:
     ``dimensions``: over which each layer's collectives go (None: all). ``roles``: all there are. ``groups``: of NPUs,
     in SimAI's loops.
     ``exposed_until_first_end``: the option of this name of
-    :class:`~astra_ns3.config.core.compatibility.Compatibility`.
+    :class:`~astra_ns3.config.core.compatibility.Compatibility`. ``endless``: nobody knows how many passes there will
+    be, so none may begin before something of an earlier one has ended.
     """
 
     def __init__(
@@ -36,9 +37,11 @@ class Steps:
         *,
         groups: GroupCommunicators | None = None,
         exposed_until_first_end: bool = False,
+        endless: bool = False,
     ) -> None:
         self.workload = workload
         self.passes = range(passes)
+        self.endless = endless
         self.forwards = range(len(workload.layers))
         self.backwards = self.forwards[::-1]
         self.roles: Mapping[str, Role] = roles or {}

@@ -22,7 +22,7 @@ class Cohort:
     """``npus`` in the order in which they do what they do at one moment; ``place``: how far they have read.
 
     ``apart``: it is one NPU that never meets others; it may have an ``account`` of what it does. ``posted``: of each
-    operation by its number, what isn't known to be done.
+    operation by its number, what isn't known to be done. ``iteration``: the pass that it is in, if somebody counts.
     """
 
     __slots__ = (
@@ -34,6 +34,7 @@ class Cohort:
         "apart",
         "finish_ps",
         "held",
+        "iteration",
         "npus",
         "place",
         "posted",
@@ -49,6 +50,7 @@ class Cohort:
         self.held: Held | None = None
         self.ready: list[int] = []  # while the others still wait
         self.finish_ps: int | None = None
+        self.iteration = 0
         self._since_ps = 0
         self._compute_ps = 0
         self._exposed_ps = 0
@@ -83,6 +85,7 @@ class Cohort:
         for npus in groups:
             part = Cohort(npus, self.place.copy())
             part.finish_ps, part._since_ps = self.finish_ps, self._since_ps
+            part.iteration = self.iteration
             part._compute_ps, part._exposed_ps, part._before = self._compute_ps, self._exposed_ps, self._before
             parts.append(part)
         group_of = {npu: number for number, npus in enumerate(groups) for npu in npus}
@@ -156,6 +159,7 @@ def met(cohorts: Sequence[Cohort]) -> Cohort:
     if len(cohorts) == 1:
         return first
     together = Cohort([npu for cohort in cohorts for npu in cohort.npus], first.place)
+    together.iteration = first.iteration
     together._before = {npu: cohort.totals(npu) for cohort in cohorts for npu in cohort.npus}
     for number in first.posted:
         handles = [handle for cohort in cohorts for handle in cohort.posted[number].handles]

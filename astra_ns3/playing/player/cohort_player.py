@@ -7,8 +7,9 @@ from functools import partial
 
 from astra_ns3.playing.player.cohort import Cohort, met, shares
 from astra_ns3.playing.player.held import Awaited
+from astra_ns3.playing.player.passes import PassCounter, PostAll
 from astra_ns3.playing.player.tape import WrittenWait
-from astra_ns3.playing.programs.operations import Compute, Move, Posting
+from astra_ns3.playing.programs.operations import Compute, Move
 from astra_ns3.playing.slowdown.computations import Part, Resume, SlowedComputations
 from astra_ns3.playing.slowdown.moments import Moments
 from astra_ns3.system.launch_buffer import LaunchBuffer
@@ -18,8 +19,6 @@ from astra_ns3.system.request import Handle
 _LOOK_EVERY = 16
 _MOST_ALONE = 90
 
-PostAll = Callable[[Sequence[int], Sequence[int], Posting], list[Handle]]
-
 
 class CohortPlayer:
     """``players``: the cohort of each NPU, kept up to date. ``places``: of each NPU among those of its role.
@@ -27,6 +26,7 @@ class CohortPlayer:
     ``post_all(npus, turns, operation)`` posts one on each NPU; ``turns`` has the place in this moment's order of each
     NPU there is. ``ended(npus)``: so many have come to the end of their program. ``move_ps``: what a move to the next
     step takes. ``computations`` and ``together``: as of :class:`~astra_ns3.playing.slowdown.moments.Moments`.
+    ``passes``: counts those done (None: nobody does).
     """
 
     def __init__(
@@ -40,13 +40,15 @@ class CohortPlayer:
         move_ps: int = 0,
         computations: SlowedComputations | None = None,
         together: bool = True,
+        passes: PassCounter | None = None,
     ) -> None:
         self._launches = launches
         self._players = players
         self._places = places
-        self._post_all = post_all
+        self._post_all = post_all if passes is None else passes.counting(post_all)
         self._ended = ended
         self._move_ps = move_ps
+        self._passes = passes
         self._computations = computations
         self._ready: list[Cohort] = []  # some of whose NPUs may go on
         self._turns = list(range(len(players)))  # kept while an NPU computes
@@ -65,6 +67,8 @@ class CohortPlayer:
         An NPU apart goes on at once if it waited for that; others do with :meth:`go_on`.
         """
         handle.done = True
+        if self._passes is not None:
+            self._passes.handle_done(handle)
         joint, npu = handle.joint, handle.npu
         cohort = self._players[npu]
         if cohort.account is not None:
@@ -173,9 +177,10 @@ class CohortPlayer:
     def _run(self, cohort: Cohort, time_ps: int) -> None:
         """Let a cohort run to its next computation, or to what isn't done on all its NPUs."""
         place, posted, account = cohort.place, cohort.posted, cohort.account
+        read = place.read if self._passes is None else partial(self._passes.read, cohort)
         self._played += len(cohort.npus)
         self._played_alone += len(cohort.npus) == 1
-        while (operation := place.read()) is not None:
+        while (operation := read()) is not None:
             if isinstance(operation, Compute):
                 if operation.time_ps:
                     self._compute(cohort, operation, time_ps)

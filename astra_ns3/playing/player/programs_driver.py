@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility
@@ -18,6 +18,7 @@ from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.player.account import Account
 from astra_ns3.playing.player.cohort import Cohort, Member
 from astra_ns3.playing.player.cohort_player import CohortPlayer
+from astra_ns3.playing.player.passes import PassCounter
 from astra_ns3.playing.player.program_stall import describe_stall
 from astra_ns3.playing.player.tape import Tape
 from astra_ns3.playing.programs.operations import Posting, Send
@@ -36,7 +37,8 @@ class ProgramsDriver(SystemDriver):
     ``bandwidths``: of each of the network's dimensions, in any unit, for policies that ask (None: not known).
     ``seed``: of the system's random delays. ``on_heartbeat(time_ps, events)`` is called about ten times a second; what
     it raises ends the run. ``report_npu``: whose layers the records tell of. ``journal_to``: takes what every NPU does.
-    ``slowdown``: what makes computations longer (None: nothing does).
+    ``slowdown``: what makes computations longer (None: nothing does). ``told_passes``: hears how many passes all NPUs
+    have done, with each more (None: nobody asks).
     Raises InputError if the system can't do what the programs ask, and ProgramsDeadlock or ProgramMismatch if those of
     the roles don't go together.
     """
@@ -54,6 +56,7 @@ class ProgramsDriver(SystemDriver):
         report_npu: int = 0,
         journal_to: TableSink | None = None,
         slowdown: ComputeSlowdown | None = None,
+        told_passes: Callable[[int], None] | None = None,
     ) -> None:
         self._network = network
         self._programs = programs
@@ -88,7 +91,8 @@ class ProgramsDriver(SystemDriver):
         self._accounts = {
             npu: Account(npu, len(self._names), self._journal, place=self._place_of[npu]) for npu in observed
         }
-        self._npus = self._cohorts_of(programs, fine=self._plays_finely())
+        counter = None if told_passes is None else PassCounter(network.npus, programs.passes, told_passes)
+        self._npus = self._cohorts_of(programs, fine=counter is not None or self._plays_finely())
         self._cohorts = CohortPlayer(
             self._system.launches,
             self._npus,
@@ -98,6 +102,7 @@ class ProgramsDriver(SystemDriver):
             move_ps=self._tick_ps,
             computations=self._computations,
             together=self._together,
+            passes=counter,
         )
         self._left = len(self._npus)
         self._started = False

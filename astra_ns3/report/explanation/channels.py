@@ -95,7 +95,7 @@ class Channels:
             here = table["schedule"] == schedule
             self._rows[schedule] = {name: column[here] for name, column in table.items()}
         metadata = run.metadata
-        npus = metadata["tenant"]["npus"] if "tenant" in metadata else range(metadata["npus"])
+        npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
         self._servers = np.array(npus, dtype=np.int64) // metadata["npus_per_server"]
 
     def play(self, instance: int) -> bool:

@@ -30,6 +30,7 @@ from astra_ns3.report.explanation.parts import (
 )
 from astra_ns3.report.explanation.path import critical_path, path_of_collective
 from astra_ns3.report.explanation.run_tables import Columns, Tables, has_accounts, messages_of
+from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
@@ -42,6 +43,8 @@ _ALIKE = ("collective", "bytes")
 _WAITED = ("queue_ps", "paused_ps")
 # A queue that never held more of a port's mean frames is no trouble.
 _FEW_FRAMES = 10
+# A message tells of so many of others that it waited behind.
+_MOST_BEHIND = 3
 # Of so many rows for each line asked for the distinct ones are told.
 _MOST_ALIKE = 1000
 
@@ -68,7 +71,7 @@ def explain(
     messages = tables.messages if tables is not None else messages_of(run)
     remedy = "" if has_accounts(messages) else how_to_record(run, "accounts")
     whole, rows = iteration is None and collective is None, _rows_of_subject(run, messages, iteration, collective)
-    hops = _hops(run, messages, rows)
+    hops, served = _hops(run, messages, rows), Served(run)
     communications = _communications(segments, tables, names) if tables is not None else ()
     kinds, others_ps = _by_kind(segments), waited_for_others(segments, messages)
     time_ps = sum(segment.time_ps for segment in segments) if segments else int(metadata["finish_ps"])
@@ -85,7 +88,7 @@ def explain(
         _with_caveats(run, segments, what_ifs(kinds, parts, others_ps, _lines(run, tables, whole), time_ps)),
         tuple((each["layer"], each["exposed_ps"]) for each in metadata["exposed_by_layer"]),
         tuple(exposed_times(metadata, "group")),
-        _slowest(run, messages, rows, hops, segments, names, top),
+        _slowest(run, messages, rows, (hops, served), segments, names, top),
         _by_npu(segments, top),
         _by_port(hops, top),
         _congested(run, top) if whole else None,
@@ -94,6 +97,8 @@ def explain(
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
+        served.by_job(rows),
+        served.others(rows, top),
     )
 
 
@@ -262,12 +267,13 @@ def _slowest(
     run: Records,
     messages: Columns | None,
     rows: npt.NDArray[np.int64],
-    hops: Columns | None,
+    ways: tuple[Columns | None, Served],
     segments: Sequence[Segment],
     names: Mapping[int, str],
     top: int,
 ) -> tuple[Message, ...]:
-    """Return the messages that lost most of those at ``rows``."""
+    """Return the messages that lost most of those at ``rows``; ``ways``: their ports, and what they waited behind."""
+    hops, served = ways
     if messages is None or not len(rows):
         return ()
     messages = {name: column[rows] for name, column in messages.items()}
@@ -302,6 +308,7 @@ def _slowest(
                 () if hops is None else _path(hops, int(rows[row])),
                 bool(critical[alike].any()),
                 len(alike),
+                served.others(rows[row : row + 1], _MOST_BEHIND),
             )
         )
     return tuple(found)

@@ -11,6 +11,7 @@ from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
 from astra_ns3.report.alignment import aligned, counted, percent
 from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
+from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
@@ -21,7 +22,7 @@ MOST_PARTS = 4
 Row = TypeVar("Row")
 _BOUNDS = {"lines": "the lines allow", "chain": "the longest chain allows"}
 # Fields of names with times, and what each name is called for scripts.
-_PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"))
+_PAIRS = (("exposed", "layer"), ("groups", "group"), ("npus", "npu"), ("ports", "port"), ("jobs", "job"))
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class Message:
     """Whether it, or one that is alike, is on the critical path."""
     alike: int = 1
     """So many messages differ in their ends and their start alone; this is the first of them."""
+    behind: tuple[Behind, ...] = ()
+    """The other jobs' messages that it waited behind, those with most time first."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class Explanation:
     ``segments`` is empty, and ``exposed`` by layer all there is. ``groups``: exposed time by group of NPUs. ``flows``:
     of a list of flows what run.json has of them. ``report_npu``: the NPU that ``compute_ps``, ``exposed_ps``,
     ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
-    ``floor``: of the run, which is told if the run lies below it.
+    ``floor``: of the run, which is told if the run lies below it. ``jobs``: of a job among several, how long its
+    messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
     """
 
     subject: str
@@ -102,6 +106,8 @@ class Explanation:
     report_npu: int = 0
     remedy: str = ""
     floor: FloorDocument | None = None
+    jobs: tuple[tuple[str, int], ...] = ()
+    others: tuple[Behind, ...] = ()
 
     def __repr__(self) -> str:
         """Return what a notebook shows: the text."""
@@ -110,7 +116,7 @@ class Explanation:
     def text(self) -> str:
         """For people."""
         sections = [_head(self), _path(self), _what_ifs(self), _slowest(self), _links(self), _npus(self)]
-        sections += [_congested(self), f"not told: {'; '.join(self.missing)}" if self.missing else ""]
+        sections += [_jobs(self), _congested(self), f"not told: {'; '.join(self.missing)}" if self.missing else ""]
         return "\n\n".join(section for section in sections if section)
 
     def document(self) -> JsonObject:
@@ -257,7 +263,8 @@ def _slow_words(message: Message) -> tuple[object, ...]:
     """Return what is told of a message but for its ends and its start."""
     excess = None if message.excess_ps is None else format_time(message.excess_ps)
     waits = tuple(format_time(ps) for _, ps in message.path)
-    return message.bytes, message.name, format_time(message.time_ps), excess, _parts_text(message), waits
+    others = tuple((each.job, format_time(each.time_ps)) for each in message.behind)
+    return message.bytes, message.name, format_time(message.time_ps), excess, _parts_text(message), waits, others
 
 
 def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
@@ -272,6 +279,7 @@ def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
     ]
     if first.parts:
         lines.append(_parts_text(first))
+    lines += [f"behind {each.words} ({format_time(each.time_ps)})" for each in first.behind]
     if first.path:
         lines.append(" > ".join(f"{port} ({format_time(ps)})" if ps else port for port, ps in first.path))
     return [f"  {lines[0]}", *(f"    {line}" for line in lines[1:])]
@@ -287,6 +295,14 @@ def _links(found: Explanation) -> str:
         return ""
     rows = _rows_with_counts([(port, format_time(ps)) for port, ps in found.ports])
     return f"where messages waited, all of them together\n{aligned(rows, '  ')}"
+
+
+def _jobs(found: Explanation) -> str:
+    if not found.others:
+        return ""
+    rows = [(job, format_time(ps)) for job, ps in found.jobs]
+    rows += [(f"  {each.words}", format_time(each.time_ps)) for each in found.others]
+    return f"whose messages they waited behind, all of them together\n{aligned(rows, '  ')}"
 
 
 def _npus(found: Explanation) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from astra_ns3.config.core.compatibility import preset
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
+from astra_ns3.network.recorded import JOB
 from astra_ns3.network.run_document import FileDocument
 from astra_ns3.report.explanation.channels import Channels, Handled
 from astra_ns3.report.records import COLLECTIVES, Batch, table_of
@@ -31,7 +32,7 @@ POSTS = ("issue", "send", "receive")
 def messages_of(run: Records) -> Columns | None:
     """Return the columns of accounts.parquet, or of flows.parquet if there is none; None if there is neither."""
     table = table_of(run, "accounts") or table_of(run, "flows")
-    return None if table is None else table.whole(table.columns)
+    return None if table is None else table.whole([name for name in table.columns if name != JOB.name])
 
 
 def has_accounts(messages: Columns | None) -> bool:

@@ -113,10 +113,9 @@ def what_ifs(
     found[OTHERS] = 0 if lines.own_part else others_ps
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
-    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with. What it
-    # is busy with while the chain computes is hidden, too.
+    # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.
     busy_ps = lines.least_ps if lines.shared and time_ps < 2 * lines.least_ps <= 2 * time_ps else 0
-    busy_ps = min(busy_ps, time_ps - sum(kinds.values()) + kinds.get(OTHER, 0))
+    busy_ps = min(busy_ps, time_ps - _hiding_ps(kinds, parts))
     found[FASTER_LINES] = max(_paced_by_lines_ps(parts, lines), busy_ps) // 2
     found[FASTER_NPUS] = kinds.get(COMPUTE, 0) // 2
     found["without NPUs' own delays"] = kinds.get(ENDPOINT, 0)
@@ -130,6 +129,16 @@ def what_ifs(
         else:
             bounded.append(WhatIf(words, ps))
     return tuple(sorted((each for each in bounded if each.time_ps), key=lambda each: -each.time_ps))
+
+
+def _hiding_ps(kinds: Mapping[str, int], parts: Mapping[str, int]) -> int:
+    """Return the time of the chain that hides what a line is busy with: it computes, or its messages are on the way.
+
+    Signals are links that are no messages. Where parts are known, theirs are among them.
+    """
+    on_the_way_ps = parts.get("propagation_ps", 0)
+    told_apart = {OTHER, SIGNAL} if on_the_way_ps else {OTHER}
+    return sum(ps for kind, ps in kinds.items() if kind not in told_apart) + on_the_way_ps
 
 
 def waited_for_others(segments: Sequence[Segment], messages: Columns | None) -> int:

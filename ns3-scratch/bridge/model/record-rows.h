@@ -42,6 +42,13 @@ struct AccountHopRow
     const ns3::AccountHop& way; //!< its times
 };
 
+/// What a message's deciding packet waited behind on a line.
+struct AccountServedRow
+{
+    int64_t message;                  //!< number of the message's row among the accounts
+    const ns3::AccountServed& behind; //!< what
+};
+
 /// A value of a pair of NPUs.
 struct PairRow
 {
@@ -70,11 +77,12 @@ struct PortState
     uint64_t queueBytes;                     //!< waiting when the port was last settled
 };
 
-using FlowTable = RecordTableOf<FlowRow>;             //!< of messages
-using AccountTable = RecordTableOf<AccountRow>;       //!< of messages
-using AccountHopTable = RecordTableOf<AccountHopRow>; //!< of messages
-using PairTable = RecordTableOf<PairRow>;             //!< of pairs of NPUs
-using PortTable = RecordTableOf<PortRow>;             //!< of ports
+using FlowTable = RecordTableOf<FlowRow>;                   //!< of messages
+using AccountTable = RecordTableOf<AccountRow>;             //!< of messages
+using AccountHopTable = RecordTableOf<AccountHopRow>;       //!< of messages
+using AccountServedTable = RecordTableOf<AccountServedRow>; //!< of messages
+using PairTable = RecordTableOf<PairRow>;                   //!< of pairs of NPUs
+using PortTable = RecordTableOf<PortRow>;                   //!< of ports
 
 /// \return columns of messages
 inline std::vector<RecordColumn<FlowRow>>
@@ -125,6 +133,30 @@ AccountColumns()
         AccountColumn<AccountPart::SERIALISATION>("serialisation_ps"),
         AccountColumn<AccountPart::PROPAGATION>("propagation_ps"),
         AccountColumn<AccountPart::ACKNOWLEDGEMENT>("acknowledgement_ps"),
+    };
+}
+
+/// \return columns of what messages waited behind
+inline std::vector<RecordColumn<AccountServedRow>>
+AccountServedColumns()
+{
+    using Row = AccountServedRow;
+    return {
+        {"message", [](const Row& row) { return row.message; }},
+        {"hop", [](const Row& row) -> int64_t { return row.behind.hop; }},
+        {"source",
+         [](const Row& row) -> int64_t {
+             return row.behind.served.named ? static_cast<int64_t>(row.behind.served.sender) : -1;
+         }},
+        {"destination",
+         [](const Row& row) -> int64_t {
+             return row.behind.served.named ? static_cast<int64_t>(row.behind.served.receiver) : -1;
+         }},
+        {"instance",
+         [](const Row& row) -> int64_t {
+             return row.behind.served.named ? static_cast<int64_t>(row.behind.served.instance) : -1;
+         }},
+        {"served_ps", [](const Row& row) { return row.behind.timePs; }},
     };
 }
 

@@ -83,9 +83,14 @@ Recorder::Recorder(const Observation& observation,
                                                                   &m_pauses,
                                                                   &m_utilisation,
                                                                   &m_accounts,
-                                                                  &m_accountHops})
+                                                                  &m_accountHops,
+                                                                  &m_accountServed})
     {
         Number(*table);
+    }
+    if (m_recordsAccounts)
+    {
+        KeepServed();
     }
     ForEachPort(observation.queues, [&](uint32_t node, uint32_t port) {
         ObserveQueue(node, port, observation.queueIntervalPs);
@@ -120,6 +125,18 @@ void
 Recorder::AddFlush(std::function<void(int64_t)> flush)
 {
     m_flushes.push_back(std::move(flush));
+}
+
+void
+Recorder::KeepServed()
+{
+    for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
+    {
+        for (uint32_t number = 0; number < m_fabric.GetNPorts(node); ++number)
+        {
+            m_fabric.GetPort(node, number)->KeepServed();
+        }
+    }
 }
 
 void
@@ -233,6 +250,10 @@ Recorder::MessageAccounted(const CollectiveMessage& message, const MessageAccoun
     {
         const auto& [node, port] = way.port->GetPlace();
         m_accountHops.Append({m_accountRows, hop++, node, port, way});
+    }
+    for (const AccountServed& behind : account.GetServed())
+    {
+        m_accountServed.Append({m_accountRows, behind});
     }
     m_accountRows++;
 }

@@ -93,6 +93,8 @@ class Recorder : public ns3::MessageAccountant
   private:
     /// Give a table the next number.
     void Number(RecordTable& table);
+    /// Have every port remember what it puts on its line.
+    void KeepServed();
     /// Record the queue of a port.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.
@@ -122,17 +124,18 @@ class Recorder : public ns3::MessageAccountant
     FlowTable m_flows{"flows", FlowColumns()};             //!< messages
     int64_t m_accountRows{0};                              //!< accounts so far
     AccountTable m_accounts{"accounts", AccountColumns()}; //!< of messages
-    AccountHopTable m_accountHops{"account_hops", AccountHopColumns()}; //!< of messages
-    PortTable m_queues{"queues", PortColumns("queue_bytes")};           //!< of ports
-    PortTable m_pauses{"pauses", PortColumns("paused_priorities")};     //!< of ports
-    PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};  //!< of ports
-    std::vector<std::unique_ptr<RecordTable>> m_added;                  //!< by transports
-    std::vector<RecordTable*> m_tables;                                 //!< all, by number
-    std::vector<std::unique_ptr<QueueProbe>> m_queueProbes;             //!< of ports
-    ns3::FabricChanges* m_changes;                                      //!< of lines, or none
-    std::unique_ptr<TellingDelay> m_tellingDelay;                       //!< if anybody asks
-    std::unique_ptr<UtilisationRecord> m_utilisationRecord;             //!< of ports
-    std::vector<std::function<void(int64_t)>> m_flushes;                //!< of transports' probes
+    AccountHopTable m_accountHops{"account_hops", AccountHopColumns()};           //!< of messages
+    AccountServedTable m_accountServed{"account_served", AccountServedColumns()}; //!< of messages
+    PortTable m_queues{"queues", PortColumns("queue_bytes")};                     //!< of ports
+    PortTable m_pauses{"pauses", PortColumns("paused_priorities")};               //!< of ports
+    PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};            //!< of ports
+    std::vector<std::unique_ptr<RecordTable>> m_added;                            //!< by transports
+    std::vector<RecordTable*> m_tables;                     //!< all, by number
+    std::vector<std::unique_ptr<QueueProbe>> m_queueProbes; //!< of ports
+    ns3::FabricChanges* m_changes;                          //!< of lines, or none
+    std::unique_ptr<TellingDelay> m_tellingDelay;           //!< if anybody asks
+    std::unique_ptr<UtilisationRecord> m_utilisationRecord; //!< of ports
+    std::vector<std::function<void(int64_t)>> m_flushes;    //!< of transports' probes
     std::vector<std::pair<std::string, ns3::Ptr<ns3::PcapFileWrapper>>> m_captures; //!< open
     std::vector<std::string> m_failedCaptures;                           //!< not written whole
     std::vector<RecordColumn<PortState>> m_portCounters{PortCounters()}; //!< of each port

@@ -39,6 +39,31 @@ MessageAccount::AddWay(const FabricTrail& trail, int64_t fromPs)
         Add(AccountPart::PROPAGATION, added.propagationPs);
         inNic = false;
     }
+    AddServed(trail, fromPs);
+}
+
+void
+MessageAccount::AddServed(const FabricTrail& trail, int64_t fromPs)
+{
+    for (const FabricServed& served : trail.GetServed())
+    {
+        const FabricHop& hop = trail.GetHops()[served.hop];
+        const int64_t beginPs = std::max({served.startPs, hop.arrivalPs, fromPs});
+        const int64_t timePs = std::min(served.endPs, hop.startPs) - beginPs;
+        if (timePs <= 0)
+        {
+            continue;
+        }
+        const auto known = std::find_if(m_served.begin(), m_served.end(), [&](const auto& each) {
+            return each.hop == served.hop && each.served.IsAlike(served);
+        });
+        if (known != m_served.end())
+        {
+            known->timePs += timePs;
+            continue;
+        }
+        m_served.push_back({served.hop, served, timePs});
+    }
 }
 
 void

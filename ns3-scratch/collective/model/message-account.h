@@ -44,6 +44,14 @@ struct AccountHop
     int64_t propagationPs{0};        //!< along the cable
 };
 
+/// What a message's deciding packet waited behind on a line.
+struct AccountServed
+{
+    uint32_t hop{0};     //!< which line
+    FabricServed served; //!< whose
+    int64_t timePs{0};   //!< for how long
+};
+
 /// Where the time of one message went.
 class MessageAccount
 {
@@ -53,6 +61,7 @@ class MessageAccount
     {
         m_parts.fill(0);
         m_path.clear();
+        m_served.clear();
     }
 
     /// \param part a part \param timePs what is added to it
@@ -94,9 +103,19 @@ class MessageAccount
         return m_path;
     }
 
+    /// \return what the deciding packet waited behind: of each line once for each message
+    const std::vector<AccountServed>& GetServed() const
+    {
+        return m_served;
+    }
+
   private:
+    /// Add up what the deciding packet waited behind. \param trail of it \param fromPs as above
+    void AddServed(const FabricTrail& trail, int64_t fromPs);
+
     std::array<int64_t, static_cast<uint32_t>(AccountPart::PARTS)> m_parts{}; //!< by part
     std::vector<AccountHop> m_path;                                           //!< its lines
+    std::vector<AccountServed> m_served;                                      //!< others there
 };
 
 /// Who keeps accounts of messages.

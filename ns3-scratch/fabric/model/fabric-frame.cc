@@ -275,6 +275,7 @@ void
 FabricFramePool::GiveTrail(FabricTrail* trail)
 {
     trail->m_hops.clear();
+    trail->m_served.clear();
     trail->m_waits = false;
     FabricFramePool& pool = Get();
     pool.m_trails--;

@@ -66,6 +66,13 @@ class FabricFlow
 
     /// \param frame one of the flow's frames \return the packet it stands for, for a trace
     virtual Ptr<Packet> MakePacket(const FabricFrame& frame) const = 0;
+
+    /// \param frame one of the flow's frames \return whether it has data of a message, which is
+    /// then known if accounts are kept
+    virtual bool HasData([[maybe_unused]] const FabricFrame& frame) const
+    {
+        return false;
+    }
 };
 
 /**
@@ -109,6 +116,9 @@ struct alignas(64) FabricFrame
     int64_t tailPs{0}; //!< towards a switch that cuts through: arrival of its last bit
     uint32_t egressPort{FABRIC_NO_PORT}; //!< there: the port chosen when its head had come
     uint8_t pausedPriorities{0};         //!< pause frame: bit p is set if priority p must stop
+    uint64_t instance{0};                //!< with accounts: which run of a schedule it is of
+    uint32_t sender{0};                  //!< with accounts: NPU that sends its message
+    uint32_t receiver{0};                //!< with accounts: NPU that receives its message
 
     /// \param carried the IP packet that it carries
     void SetPacket(Ptr<Packet> carried)
@@ -126,6 +136,15 @@ struct alignas(64) FabricFrame
         pathOnly = onlyPath;
         carries = true;
         collects = true;
+    }
+
+    /// \param run its message's run of a schedule \param from NPU that sends it \param to NPU that
+    /// receives it
+    void SetMessage(uint64_t run, uint32_t from, uint32_t to)
+    {
+        instance = run;
+        sender = from;
+        receiver = to;
     }
 
     /// \return what is collected on the way, or was; or none

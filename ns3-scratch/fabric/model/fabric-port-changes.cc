@@ -55,6 +55,10 @@ FabricPort::LoseContents()
         LoseQueue(queue, nowPs);
     }
     m_queues.BeginAnew();
+    if (FabricServedLog* served = GetServed())
+    {
+        served->Forget();
+    }
 }
 
 void

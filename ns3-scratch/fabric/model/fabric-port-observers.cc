@@ -77,6 +77,12 @@ FabricPortObservers::IsEmpty() const
 }
 
 void
+FabricPortObservers::KeepServed()
+{
+    m_served = std::make_unique<FabricServedLog>();
+}
+
+void
 FabricPortObservers::TellLine(int64_t timePs, uint32_t wireBytes) const
 {
     m_line(TimeStep(timePs), wireBytes);

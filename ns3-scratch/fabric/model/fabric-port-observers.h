@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-frame.h"
+#include "fabric-served-log.h"
 
 #include "ns3/nstime.h"
 #include "ns3/packet.h"
@@ -10,6 +11,7 @@
 #include "ns3/traced-callback.h"
 
 #include <cstdint>
+#include <memory>
 
 namespace ns3
 {
@@ -42,6 +44,15 @@ class FabricPortObservers
         return !m_line.IsEmpty();
     }
 
+    /// Remember what goes on the line, for accounts.
+    void KeepServed();
+
+    /// \return what has gone on the line lately, or none
+    FabricServedLog* GetServed() const
+    {
+        return m_served.get();
+    }
+
     /// Bytes go on the line, without a frame.
     void TellLine(int64_t timePs, uint32_t wireBytes) const;
     /// The bytes waiting have changed.
@@ -64,12 +75,13 @@ class FabricPortObservers
     static Ptr<const TraceSourceAccessor> MakePauseAccessor();    //!< \copydoc MakeQueueAccessor
 
   private:
-    Queue m_queue;     //!< queue length changed
-    Line m_line;       //!< line is busy
-    Frames m_transmit; //!< packet put on the line
-    Frames m_drop;     //!< packet dropped or lost
-    Frames m_mark;     //!< packet marked
-    Pauses m_pause;    //!< stopped or let go on
+    Queue m_queue;                             //!< queue length changed
+    Line m_line;                               //!< line is busy
+    Frames m_transmit;                         //!< packet put on the line
+    Frames m_drop;                             //!< packet dropped or lost
+    Frames m_mark;                             //!< packet marked
+    Pauses m_pause;                            //!< stopped or let go on
+    std::unique_ptr<FabricServedLog> m_served; //!< what has gone on the line lately, or none
 };
 
 } // namespace ns3

@@ -261,6 +261,12 @@ FabricPort::SetPauseListener(FabricPauseListener* listener)
     m_pauseListener = listener;
 }
 
+void
+FabricPort::KeepServed()
+{
+    GetObservers().KeepServed();
+}
+
 bool
 FabricPort::IsTraced() const
 {

@@ -155,6 +155,10 @@ FabricPort::Push(FabricFrame* frame, int64_t nowPs)
     if (frame->accounted) [[unlikely]]
     {
         frame->trail->Wait(nowPs, GetStoppedPs(frame->priority, nowPs));
+        if (FabricServedLog* served = GetServed())
+        {
+            served->Wait(nowPs);
+        }
     }
     List();
     m_queues.Push(frame);
@@ -244,6 +248,10 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     {
         const int64_t stoppedPs = GetStoppedPs(frame->priority, startPs);
         frame->trail->Leave(this, startPs, m_line.GetFreePs(), nextPs, stoppedPs);
+    }
+    if (FabricServedLog* served = GetServed()) [[unlikely]]
+    {
+        served->Put(*frame, startPs, m_line.GetFreePs());
     }
     if (m_announcesHeads) [[unlikely]]
     {

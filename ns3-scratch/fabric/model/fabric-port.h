@@ -338,6 +338,15 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
         return m_observers && m_observers->SeeLine();
     }
 
+    /// Remember what goes on the line, for accounts of messages.
+    void KeepServed();
+
+    /// \return what has gone on the line lately, if accounts are kept
+    FabricServedLog* GetServed() const
+    {
+        return m_observed ? m_observers->GetServed() : nullptr;
+    }
+
     /// Tell of bytes that cross the line without frames. \param timePs when \param wireBytes them
     void TellLine(int64_t timePs, uint32_t wireBytes) const
     {

@@ -20,6 +20,26 @@ struct FabricHop
     int64_t endPs{0};                //!< its last bit at the far end
 };
 
+/// What was on a line while a frame waited for it. Times are picoseconds.
+struct FabricServed
+{
+    int64_t startPs{0};   //!< its first bit on the line
+    int64_t endPs{0};     //!< its last bit on the line
+    uint64_t instance{0}; //!< of its message: which run of a schedule
+    uint32_t sender{0};   //!< of its message: NPU that sends
+    uint32_t receiver{0}; //!< of its message: NPU that receives
+    uint32_t hop{0};      //!< which line of the trail's it was
+    bool named{false};    //!< its message is known
+
+    /// \param other something else \return whether both are of one message, or of none
+    bool IsAlike(const FabricServed& other) const
+    {
+        return named == other.named &&
+               (!named || (instance == other.instance && sender == other.sender &&
+                           receiver == other.receiver));
+    }
+};
+
 /// What has held a sender back so far, and what it has used its line for; picoseconds.
 struct FabricSenderTimes
 {
@@ -79,6 +99,19 @@ class FabricTrail
         hop.endPs = nowPs;
     }
 
+    /// \param served what was on the last line while the frame waited for it
+    void AddServed(FabricServed served)
+    {
+        served.hop = static_cast<uint32_t>(m_hops.size()) - 1;
+        m_served.push_back(served);
+    }
+
+    /// \return what it waited behind, in turn
+    const std::vector<FabricServed>& GetServed() const
+    {
+        return m_served;
+    }
+
     /// \param firstPs when its sender first sent what is in it \param times of its sender by then
     void SetFirst(int64_t firstPs, const FabricSenderTimes& times)
     {
@@ -107,13 +140,14 @@ class FabricTrail
   private:
     friend class FabricFramePool;
 
-    FabricTrail* m_next{nullptr};  //!< next in the pool
-    bool m_waits{false};           //!< the frame waits in a port
-    int64_t m_arrivalPs{0};        //!< since when
-    int64_t m_pausedPs{0};         //!< for how long its priority had been stopped by then
-    int64_t m_firstPs{0};          //!< when its sender first sent what is in it
-    FabricSenderTimes m_times;     //!< of its sender by then
-    std::vector<FabricHop> m_hops; //!< the lines, in turn
+    FabricTrail* m_next{nullptr};       //!< next in the pool
+    bool m_waits{false};                //!< the frame waits in a port
+    int64_t m_arrivalPs{0};             //!< since when
+    int64_t m_pausedPs{0};              //!< for how long its priority had been stopped by then
+    int64_t m_firstPs{0};               //!< when its sender first sent what is in it
+    FabricSenderTimes m_times;          //!< of its sender by then
+    std::vector<FabricHop> m_hops;      //!< the lines, in turn
+    std::vector<FabricServed> m_served; //!< what was on these while it waited
 };
 
 } // namespace ns3

@@ -309,6 +309,12 @@ RoceQueuePair::TurnsEnded()
     }
 }
 
+bool
+RoceQueuePair::HasData(const FabricFrame& frame) const
+{
+    return frame.kind == ROCE_DATA;
+}
+
 Ptr<Packet>
 RoceQueuePair::MakePacket(const FabricFrame& frame) const
 {

@@ -59,6 +59,7 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     void FrameLost(FabricFrame* frame) override;
     void TurnsEnded() override;
     Ptr<Packet> MakePacket(const FabricFrame& frame) const override;
+    bool HasData(const FabricFrame& frame) const override;
 
     /// \return where it is
     const RoceAddress& GetAddress() const

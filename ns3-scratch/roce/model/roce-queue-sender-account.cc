@@ -50,6 +50,8 @@ RoceQueueSender::AccountLoss(int64_t nowPs)
 void
 RoceQueueSender::AccountPacket(FabricFrame* frame, RoceMessage* message, int64_t startPs)
 {
+    const RoceAddress& address = m_pair.GetAddress();
+    frame->SetMessage(message->instance, address.senderNpu, address.receiverNpu);
     m_account->Sent({frame,
                      message,
                      m_pair.GetMessages().GetNext(*message),

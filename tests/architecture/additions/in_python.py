@@ -710,7 +710,10 @@ RESULT_TABLE = Recipe(
             ),
         ),
         "astra_ns3/experiments/saving.py": (
-            ("import collective_table, npu_table", "import collective_table, end_table, npu_table"),
+            (
+                "import collective_table, jobs_table, npu_table",
+                "import collective_table, end_table, jobs_table, npu_table",
+            ),
             (
                 "        npu_table(records),",
                 "        npu_table(records),\n        end_table(records),",

@@ -39,7 +39,7 @@ def test_a_file_is_read_with_its_units_and_paths_beside_it(file: Path) -> None:
     config = read_scenario(file).config
     one, other = config.jobs
     assert (config.network, one.workload) == (str(file.parent / "n.yaml"), str(file.parent / "w.txt"))
-    assert (one.npus, one.start_ps, one.changes, one.passes) == ((0, 1), 2_000_000, {"workload.loop": "DATA"}, 1)
+    assert (one.npus, one.start, one.changes, one.passes) == ((0, 1), 2_000_000, {"workload.loop": "DATA"}, 1)
     assert (one.count, other.count) == (2, 3)
     (event,) = config.events
     assert [start // 1_000_000 for start in event.starts_ps] == [1, 6, 11, 16]

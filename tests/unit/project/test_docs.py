@@ -355,8 +355,8 @@ def test_every_column_and_key_of_a_run_with_several_tenants_is_documented(tmp_pa
     small = small_run()
     one = Tenant("one", [0, 1], small["workload"], small["system"])
     result = astra_ns3.run_scenario(network=small["network"], backend=small["backend"], tenants=[one])
-    (tenant,) = result.metadata["tenants"]
-    words = [*tenant, *result.rows("tenants.csv")[0], *result.metadata, *result.tenants["one"].metadata["tenant"]]
+    (tenant,) = result.metadata["jobs"]
+    words = [*tenant, *result.rows("jobs.csv")[0], *result.metadata, *result.tenants["one"].metadata["job"]]
     assert mentions("docs/results.md", words) == []
     assert mentions("docs/python.md", [field.name for field in fields(Tenant)]) == []
 

@@ -430,7 +430,7 @@ def test_the_speed_and_a_share_of_the_floor_are_numbers_like_the_others(
 def test_the_page_of_a_tenant_says_that_the_network_counts_for_all() -> None:
     run = played()
     assert "of all tenants" not in page_of(run)
-    run.metadata["tenant"] = {"name": "a", "npus": [0, 1, 2, 3], "start_ps": 0, "dimensions": [4]}
+    run.metadata["job"] = {"name": "a", "npus": [0, 1, 2, 3], "start_ps": 0, "dimensions": [4]}
     text = page_of(run)
     assert re.search(r"<dt>messages</dt><dd>[^<]*<small>of all tenants</small>", text)
     assert "events of all tenants</small>" in text

@@ -10,7 +10,7 @@ from support.small_run import small_run
 
 from astra_ns3 import run
 from astra_ns3.report.explanation.explanation import Explanation
-from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, MESSAGE, Segment
+from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, SIGNAL, Segment
 from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
 
 COMPUTING = "with NPUs that compute twice as fast"
@@ -38,8 +38,20 @@ def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_
 def test_what_lines_carry_while_the_chain_computes_is_not_saved_by_faster_lines() -> None:
     """The lines are busy for 60 ps of 100, but the chain computes or handles for 90: half of 10 ps is saved."""
     kinds = {COMPUTE: 80, ENDPOINT: 10}
-    found = what_ifs(kinds, {"transport_ps": 8, "propagation_ps": 2}, 0, Lines(60, own_part=True), 100)
+    found = what_ifs(kinds, {"transport_ps": 10}, 0, Lines(60, own_part=True), 100)
     assert {each.change: each.time_ps for each in found}[LINES] == 5
+
+
+def test_what_lines_carry_while_messages_are_on_the_way_is_not_saved_by_faster_lines() -> None:
+    """The chain has 50 ps of hops, 30 on the way and 20 on lines, of which faster lines save half. A signal is a link
+    of its own, and its way and its time on lines are among the parts.
+    """
+    parts = {"serialisation_ps": 20, "propagation_ps": 30}
+    assert what_ifs({LATENCY: 50}, parts, 0, Lines(60), 100) == (WhatIf(LINES, 10),)
+    assert what_ifs({LATENCY: 40, SIGNAL: 20}, {"serialisation_ps": 30, "propagation_ps": 30}, 0, Lines(60), 100) == (
+        WhatIf(LINES, 15),
+    )
+    assert what_ifs({LATENCY: 40, SIGNAL: 20}, {"message": 40}, 0, Lines(60), 100) == (WhatIf(LINES, 20),)
 
 
 def test_without_a_chain_faster_lines_save_no_more_than_the_longest_chain_of_computations_leaves() -> None:

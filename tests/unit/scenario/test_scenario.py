@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.fake_backend import FakeBackend
+from support.job_tables import frame_of, rows_of
 from support.small_run import small_network, small_system, small_workload
 from support.training_driver import TrainingDriver
 
@@ -23,7 +24,7 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.memory import Available
 from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
-from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNTS, CONNECTIONS, Columns, RecordedTable
+from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNT_SERVED, ACCOUNTS, CONNECTIONS, Columns, RecordedTable
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork
@@ -135,10 +136,8 @@ def test_tenants_that_do_not_go_together_are_refused_in_one_line(
 
 
 def test_a_run_ends_with_the_tenant_who_ends_last_in_simulated_time() -> None:
-    of_none: Any = None  # the plan isn't asked
-    scenario = Scenario(of_none, (Tenancy("a", (0, 2), 0, (2,), None), Tenancy("b", (5, 3), 100, (2,), None)))
-    assert scenario.finish_ps([50, 20]) == 120
-    assert scenario.finish_ps([500, 20]) == 500
+    result = play(tenant("a", [0, 1, 2, 3]), tenant("b", [4, 5, 6, 7], start_ps=7 * US))
+    assert result.finish_ps == 7 * US + result.tenants["b"].finish_ps > result.tenants["a"].finish_ps
 
 
 def test_the_ideal_of_a_tenant_is_that_of_its_npus() -> None:
@@ -152,18 +151,18 @@ def test_the_ideal_of_a_tenant_is_that_of_its_npus() -> None:
 def test_a_tenant_on_some_npus_plays_as_on_a_network_of_its_own() -> None:
     result = play(tenant("a", [6, 2, 5, 0]), record=("timeline", "layers"))
     own = alone("a", record=("timeline", "layers"))
-    assert result.tenants["a"].operations.equals(own.operations)
-    assert result.tenants["a"].phases.equals(own.phases)
-    assert result.tenants["a"].rows("collectives.csv") == own.rows("collectives.csv")
+    assert frame_of(result.tenants["a"].operations).equals(own.operations)
+    assert frame_of(result.tenants["a"].phases).equals(own.phases)
+    assert rows_of(result.tenants["a"], "collectives.csv") == own.rows("collectives.csv")
 
 
 def test_a_tenant_s_times_count_from_its_start_and_the_run_s_from_its_own() -> None:
     own = alone("late")
     result = play(tenant("early", [0, 1, 2, 3]), tenant("late", [4, 5, 6, 7], start_ps=70 * US))
-    assert result.tenants["late"].rows("npus.csv") == own.rows("npus.csv")
-    assert result.tenants["late"].rows("EndToEnd.csv") == own.rows("EndToEnd.csv")
+    assert rows_of(result.tenants["late"], "npus.csv") == own.rows("npus.csv")
+    assert rows_of(result.tenants["late"], "EndToEnd.csv") == own.rows("EndToEnd.csv")
     assert result.finish_ps == 70 * US + own.finish_ps
-    assert [(row["tenant"], row["start_us"]) for row in result.rows("tenants.csv")] == [
+    assert [(row["job"], row["start_us"]) for row in result.rows("jobs.csv")] == [
         ("early", "0.000000"),
         ("late", "70.000000"),
     ]
@@ -222,26 +221,26 @@ def test_what_others_do_after_its_end_leaves_a_tenant_s_records_as_they_are() ->
     result = play(tenant("short", [0, 1, 2, 3]), tenant("long", [4, 5, 6, 7], passes=5))
     short, own = result.tenants["short"], alone("short")
     assert short.finish_ps < result.tenants["long"].finish_ps
-    assert short.rows("short_dimension_utilization.csv") == own.rows("short_dimension_utilization.csv")
+    assert rows_of(short, "short_dimension_utilization.csv") == own.rows("short_dimension_utilization.csv")
 
 
 def test_a_tenant_s_network_speaks_in_ranks_and_a_stall_names_the_tenant() -> None:
     lost = FakeBackend(NPUS, lost=lambda schedule, row: schedule.sender[row] == 2)
-    with pytest.raises(SimulationStalled, match=r"^tenant 'a': .*NPU [0-3] ") as raised:
+    with pytest.raises(SimulationStalled, match=r"^job 'a': .*NPU [0-3] ") as raised:
         play(tenant("a", [4, 5, 6, 7]), backend=lost)
     assert all(f"NPU {npu}" not in str(raised.value) for npu in range(4, 8))
 
 
 def test_a_run_that_stalls_keeps_the_tables_of_who_had_ended() -> None:
     backend = FakeBackend(NPUS, lost=lambda schedule, row: schedule.ranks == 2)
-    with pytest.raises(SimulationStalled, match=r"^tenant 'b': ") as raised:
+    with pytest.raises(SimulationStalled, match=r"^job 'b': ") as raised:
         play(tenant("a", [0, 1, 2, 3]), tenant("b", [4, 5]), backend=backend)
     result = raised.value.result
     assert not result.complete
     assert result.tenants["a"].complete
     assert result.tenants["a"].metadata["stopped"] is None
     assert not result.tenants["b"].complete
-    assert result.tenants["a"].rows("npus.csv") == alone("a").rows("npus.csv")
+    assert rows_of(result.tenants["a"], "npus.csv") == alone("a").rows("npus.csv")
 
 
 def test_seeds_of_tenants_differ_and_one_that_is_given_counts() -> None:
@@ -284,7 +283,7 @@ def test_each_tenant_names_the_rank_that_its_tables_tell_of() -> None:
     for rank, name in enumerate("ab", 1):
         own = alone(name, report_npu=rank, compute_slowdown=slow, record=("layers",))
         assert result.tenants[name].metadata["report_npu"] == rank
-        assert result.tenants[name].rows("detailed.csv") == own.rows("detailed.csv")
+        assert rows_of(result.tenants[name], "detailed.csv") == own.rows("detailed.csv")
 
 
 def test_a_forecast_adds_up_tenants_and_counts_the_network_once() -> None:
@@ -353,12 +352,19 @@ def test_results_are_saved_by_tenant_and_read_back(tmp_path: Path) -> None:
     saved = play(*tenants, output=tmp_path / "out")
     loaded = ScenarioResult.load(tmp_path / "out")
     assert (loaded.finish_ps, [*loaded.tenants]) == (saved.finish_ps, ["a", "b"])
-    assert loaded.metadata["tenants"][1]["npus"] == [4, 5, 6, 7]
-    of_b = Result.load(tmp_path / "out" / "tenant-b")
-    assert of_b.metadata["tenant"] == {"name": "b", "npus": [4, 5, 6, 7], "start_ps": US, "dimensions": [4]}
+    assert loaded.metadata["jobs"][1]["npus"] == [4, 5, 6, 7]
+    of_b = Result.load(tmp_path / "out" / "job-b")
+    assert of_b.metadata["job"] == {
+        "name": "b",
+        "npus": [4, 5, 6, 7],
+        "start_ps": US,
+        "dimensions": [4],
+        "passes_done": 1,
+        "ended_by": "programs",
+    }
     assert of_b.rows("npus.csv") == saved.tenants["b"].rows("npus.csv")
     assert of_b.rows("switch.csv") == loaded.rows("switch.csv")
-    with pytest.raises(InputError, match="holds the results of several tenants; name one of its folders: tenant-a"):
+    with pytest.raises(InputError, match="holds the results of several jobs; name one of its folders: job-a"):
         Result.load(tmp_path / "out")
     with pytest.raises(InputError, match="holds a run"):
         play(*tenants, output=tmp_path / "out")
@@ -371,9 +377,11 @@ class _Kept:
 
     def __init__(self) -> None:
         self.rows: dict[str, list[Columns]] = {}
+        self.tables: dict[str, RecordedTable] = {}
 
     def open(self, table: RecordedTable) -> None:
         self.rows[table.name] = []
+        self.tables[table.name] = table
 
     def label(self, name: str, column: str, number: int, text: str) -> None: ...
 
@@ -384,8 +392,8 @@ class _Kept:
 
     def close(self) -> None: ...
 
-    def column(self, name: str, table: RecordedTable, column: str) -> list[int]:
-        place = table.recorded.index(column)
+    def column(self, name: str, column: str) -> list[int]:
+        place = self.tables[name].recorded.index(column)
         return [int(number) for columns in self.rows[name] for number in columns[place]]
 
 
@@ -406,13 +414,35 @@ def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
         _columns(ACCOUNTS, 3, source=[5, 0, 4], destination=[4, 1, 5], instance=instances, start_ps=[100, 90, 130]),
     )
     tables.write("account_hops", _columns(ACCOUNT_HOPS, 1, message=[2], arrival_ps=[140]))
-    assert kept.column("a/account_hops", ACCOUNT_HOPS, "message") == [0]
-    assert kept.column("b/account_hops", ACCOUNT_HOPS, "message") == [0, 0, 1]
-    assert kept.column("b/account_hops", ACCOUNT_HOPS, "arrival_ps") == [10, 20, 40]
-    assert kept.column("b/accounts", ACCOUNTS, "source") == [0, 1]
-    assert kept.column("b/accounts", ACCOUNTS, "instance") == [7, 9]
-    assert kept.column("b/accounts", ACCOUNTS, "start_ps") == [0, 30]
-    assert kept.column("a/accounts", ACCOUNTS, "start_ps") == [90]
+    assert kept.column("a/account_hops", "message") == [0]
+    assert kept.column("b/account_hops", "message") == [0, 0, 1]
+    assert kept.column("b/account_hops", "arrival_ps") == [10, 20, 40]
+    assert kept.column("b/accounts", "source") == [0, 1]
+    assert kept.column("b/accounts", "instance") == [7, 9]
+    assert kept.column("b/accounts", "start_ps") == [0, 30]
+    assert kept.column("a/accounts", "start_ps") == [90]
+
+
+def test_what_a_message_waited_behind_is_told_in_the_numbers_of_the_job_that_it_is_of() -> None:
+    kept, bits = _Kept(), TenantBits(2)
+    tables = NetworkTables(kept, bits, [("a", [0, 1], 0), ("b", [5, 4], 100)])
+    for table in (ACCOUNTS, ACCOUNT_SERVED):
+        tables.open(table)
+    served = {"message": [0, 0, 0], "source": [5, 1, -1], "destination": [4, 0, -1], "served_ps": [3, 4, 5]}
+    tables.write("account_served", _columns(ACCOUNT_SERVED, 3, **served, instance=[bits.of(1, 7), bits.of(0, 9), -1]))
+    tables.write("accounts", _columns(ACCOUNTS, 1, source=[0], destination=[1], instance=[bits.of(0, 8)]))
+    own = {column: kept.column("a/account_served", column) for column in ("of_job", *served, "instance", "job")}
+    assert own == {
+        "of_job": [1, 0, -1],
+        "message": [0, 0, 0],
+        "source": [0, 1, -1],
+        "destination": [1, 0, -1],
+        "served_ps": [3, 4, 5],
+        "instance": [7, 9, -1],
+        "job": [0, 0, 0],
+    }
+    assert kept.tables["a/account_served"].labels["of_job"] == {(0,): "a", (1,): "b", (-1,): ""}
+    assert kept.rows["b/account_served"] == []
 
 
 def test_a_connection_s_rows_go_to_its_ends_tenant_up_to_the_moment_of_its_end() -> None:
@@ -422,6 +452,6 @@ def test_a_connection_s_rows_go_to_its_ends_tenant_up_to_the_moment_of_its_end()
     tables.open(CONNECTIONS)
     rows = {"source": [5, 0, 4, 1], "destination": [4, 1, 5, 0], "time_ps": [200, 150, 201, 151]}
     tables.write("connections", _columns(CONNECTIONS, 4, **rows))
-    assert kept.column("a/connections", CONNECTIONS, "time_ps") == [150]
-    assert kept.column("b/connections", CONNECTIONS, "time_ps") == [100]
-    assert kept.column("b/connections", CONNECTIONS, "source") == [0]
+    assert kept.column("a/connections", "time_ps") == [150]
+    assert kept.column("b/connections", "time_ps") == [100]
+    assert kept.column("b/connections", "source") == [0]

@@ -171,6 +171,14 @@ def test_nobody_plays_where_there_is_nothing_to_send_or_nobody_to_send_to() -> N
     assert planner.chunks(CollectiveKind.ALL_REDUCE, 1000, ()) == []
 
 
+@pytest.mark.parametrize("kind", [*KINDS, CollectiveKind.BARRIER])
+@pytest.mark.parametrize("size", [0, 4, 200_000, 30_000_000])
+def test_the_name_is_that_of_what_is_played(kind: CollectiveKind, size: int) -> None:
+    system, dimensions = system_on(servers_network(2, 4)), (0, 1)
+    for (phase,) in planner_of(system, 4, 2).chunks(kind, size, dimensions):
+        assert planner_of(system, 4, 2).name(kind, size, dimensions) == phase.algorithm
+
+
 def test_groups_of_a_dimension_are_one_communicator_each() -> None:
     """NPUs of a node play inside it; those of the same place in each node are one GPU a server."""
     network = servers_network(2, 4)

@@ -1,0 +1,52 @@
+"""Keys of a job that say from when to when it plays: a time, another job's end or passes, for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from annotated_types import Ge, MinLen
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+
+from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.core.model import ConfigModel, Count, TimePs, as_value_error, shown
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import nearest, wrong
+
+_FOREVER = "forever"
+
+
+class AfterConfig(ConfigModel):
+    """A start that follows another job: its end, or the end of so many of its passes."""
+
+    after: Annotated[str, MinLen(1)]
+    passes: Count | None = None
+    """None: all of them."""
+    delay_ps: TimePs = Field(alias="delay", default=0)
+
+
+def _form(value: Json | AfterConfig) -> str:
+    return "follows" if isinstance(value, (Mapping, AfterConfig)) else "time"
+
+
+StartTime = Annotated[Annotated[TimePs, Tag("time")] | Annotated[AfterConfig, Tag("follows")], Discriminator(_form)]
+"""A time of the run, or what is waited for."""
+
+
+def _passes(value: Json) -> Json:
+    """A number, or ``forever``."""
+    if isinstance(value, str):
+        if value != _FOREVER:
+            raise wrong(f"found {shown(value)}, expected a number of passes, or {_FOREVER}{nearest(value, [_FOREVER])}")
+        return FOREVER
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise wrong(f"found {shown(value)}, expected a number of passes, or {_FOREVER}")
+    return value
+
+
+Passes = Annotated[
+    int,
+    Ge(1),
+    BeforeValidator(as_value_error(_passes)),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": _FOREVER}]}),
+]

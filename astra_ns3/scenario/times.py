@@ -1,0 +1,110 @@
+"""When jobs start and end, as they are asked for: by the clock, by each other, for ever; and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.errors import nearest, refuse, wrong
+from astra_ns3.network.run_document import TenantDocument
+from astra_ns3.scenario.tenant import After, Tenant
+
+PROGRAMS, OTHERS, TIME, TRANSPORT = "programs", "others", "time", "transport"
+"""What ended a job: the end of its programs, that of all others, a time of the file, or a transport that gave up."""
+
+
+class Times(NamedTuple):
+    """When a job plays: from ``start_ps`` on, which counts from the run's begin or from ``after``, until ``end_ps``.
+
+    ``endless``: until all jobs that aren't have ended.
+    """
+
+    start_ps: int = 0
+    after: After | None = None
+    end_ps: int | None = None
+    endless: bool = False
+
+    def document(self) -> TenantDocument:
+        """Return when it starts, what it follows, and when it is stopped, as plain data."""
+        found: TenantDocument = {"start_ps": self.start_ps}
+        if self.after is not None:
+            found["after"] = self.after.job
+            if self.after.passes is not None:
+                found["after_passes"] = self.after.passes
+        if self.end_ps is not None:
+            found["end_ps"] = self.end_ps
+        return found
+
+
+class Course(NamedTuple):
+    """What became of a job: when it started (None: it didn't), what ended it (None: nothing), passes it has done."""
+
+    start_ps: int | None = 0
+    ended_by: str | None = None
+    passes: int = 0
+
+
+def times_of(tenant: Tenant) -> Times:
+    """Return when a tenant plays, as it is asked for."""
+    return Times(tenant.start_ps, tenant.after, tenant.end_ps, tenant.passes == FOREVER and tenant.end_ps is None)
+
+
+def check_times(tenants: Sequence[Tenant]) -> None:
+    """Raise InputError for a start that can't come, an end before its start, and a run without an end."""
+    by_name = {tenant.name: tenant for tenant in tenants}
+    for tenant in tenants:
+        _check_type(tenant)
+        if tenant.after is not None:
+            _check_after(tenant, tenant.after, by_name)
+        elif tenant.end_ps is not None:
+            refuse(tenant.end_ps <= tenant.start_ps, "ends before it starts; expected a later end", tenant.place)
+    for tenant in tenants:
+        circle = _circle(tenant, by_name)
+        if circle:
+            raise wrong(f"starts after itself: {' after '.join(circle)}; expected a time in one of them", tenant.place)
+    endless = [tenant for tenant in tenants if times_of(tenant).endless]
+    refuse(
+        len(endless) == len(tenants) > 0,
+        "plays for ever, and no job ends; expected a number of passes or an end of one job",
+        endless[0].place if endless else "",
+    )
+
+
+def _check_type(tenant: Tenant) -> None:
+    end_ps = tenant.end_ps
+    if end_ps is not None and (isinstance(end_ps, bool) or not isinstance(end_ps, int) or end_ps <= 0):
+        raise wrong(f"end_ps is {end_ps!r}, expected a number of picoseconds above 0", tenant.place)
+
+
+def _check_after(tenant: Tenant, after: After, by_name: Mapping[str, Tenant]) -> None:
+    other = by_name.get(after.job)
+    if other is None:
+        named = nearest(after.job, by_name)
+        raise wrong(f"starts after '{after.job}', which is no job; expected {', '.join(by_name)}{named}", tenant.place)
+    if after.passes is None:
+        refuse(
+            times_of(other).endless and other is not tenant,
+            f"starts after '{after.job}', which plays for ever; expected passes: NUMBER beside it",
+            tenant.place,
+        )
+        return
+    refuse(
+        after.passes > other.passes,
+        f"starts after {after.passes} passes of '{after.job}', which plays {other.passes}; expected no more",
+        tenant.place,
+    )
+
+
+def _circle(tenant: Tenant, by_name: Mapping[str, Tenant]) -> list[str]:
+    """Return the names from a tenant back to it, each of which starts after the next; none: it waits for none of them.
+
+    A wait for passes counts as one for the end: who waits can't be what is waited for.
+    """
+    names, now = [tenant.name], tenant
+    while now.after is not None and now.after.job not in names[1:]:
+        names.append(now.after.job)
+        if now.after.job == tenant.name:
+            return names
+        now = by_name[now.after.job]
+    return []

@@ -1,0 +1,124 @@
+"""Starts the tenants of a run at their times and after each other, and ends those that have no end of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from astra_ns3.frozen import dataclass
+from astra_ns3.scenario.tenant_network import TenantNetwork
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Course, Times
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tenant of the timetable: its name, when it plays, its view of the network, and ``start``, which begins it."""
+
+    name: str
+    times: Times
+    view: TenantNetwork
+    start: Callable[[], None]
+
+
+class Timetable:
+    """Keeps who waits for whom. ``stop()`` ends the run: it is called once nobody is left who has an end.
+
+    A start that follows something happens at the moment of that, or so long after.
+    """
+
+    def __init__(self, entries: Sequence[Entry], stop: Callable[[], None]) -> None:
+        self._entries = entries
+        self._stop = stop
+        self._ended_by: list[str | None] = [None] * len(entries)
+        self._passes = [0] * len(entries)
+        self._waiting = {number for number, entry in enumerate(entries) if entry.times.after is not None}
+        self._stranded: dict[int, tuple[str, str]] = {}
+        self._with_an_end = sum(not entry.times.endless for entry in entries)
+        self._over = False
+        for number, entry in enumerate(entries):
+            entry.view.on_stop = partial(self._ended, number, PROGRAMS)
+            entry.view.on_passes = partial(self._passed, number)
+
+    def begin(self) -> None:
+        """Put all on the network's list of events that depends on the clock alone; once."""
+        for number, entry in enumerate(self._entries):
+            if number not in self._waiting:
+                entry.view.start(entry.start)
+            if entry.times.end_ps is not None:
+                entry.view.call_at(entry.times.end_ps, partial(self._halt, number, TIME))
+
+    def courses(self) -> tuple[Course, ...]:
+        """Return what has become of each tenant by now."""
+        return tuple(
+            Course(entry.view.start_ps if entry.view.started else None, ended_by, passes)
+            for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
+        )
+
+    def fail(self, number: int) -> None:
+        """End a tenant whose transport has given up."""
+        self._halt(number, TRANSPORT)
+
+    @property
+    def stranded(self) -> tuple[str, str] | None:
+        """A tenant that waited for passes of another, which ended without them, and that one; None: there is none."""
+        return next(iter(self._stranded.values()), None)
+
+    def _halt(self, number: int, ended_by: str) -> None:
+        """Stop a tenant that goes on."""
+        if self._ended_by[number] is None and number not in self._stranded:
+            self._entries[number].view.halt()
+            self._ended(number, ended_by)
+
+    def _ended(self, number: int, ended_by: str) -> None:
+        """A tenant has ended: who waits for that starts, and with the last that has an end the run is over."""
+        self._ended_by[number] = ended_by
+        self._waiting.discard(number)
+        if self._over:
+            return
+        for waiting, passes in self._those_after(number):
+            if passes is None or ended_by == PROGRAMS:
+                self._start(waiting)
+            else:
+                self._strand(waiting)
+        self._one_less(number)
+
+    def _strand(self, number: int) -> None:
+        """A tenant can't start any more, and so can't who waits for it."""
+        after = self._entries[number].times.after
+        assert after is not None
+        self._stranded[number] = self._entries[number].name, after.job
+        self._waiting.remove(number)
+        for waiting, _ in self._those_after(number):
+            self._strand(waiting)
+        self._one_less(number)
+
+    def _one_less(self, number: int) -> None:
+        """End the run with the last tenant that has an end."""
+        if self._entries[number].times.endless:
+            return
+        self._with_an_end -= 1
+        if not self._with_an_end:
+            self._over = True
+            for other in range(len(self._entries)):
+                self._halt(other, OTHERS)
+            self._stop()
+
+    def _passed(self, number: int, passes: int) -> None:
+        self._passes[number] = passes
+        for waiting, awaited in self._those_after(number):
+            if awaited == passes:
+                self._start(waiting)
+
+    def _those_after(self, number: int) -> list[tuple[int, int | None]]:
+        """Return who waits for a tenant, and for how many of its passes (None: its end)."""
+        name, found = self._entries[number].name, []
+        for waiting in sorted(self._waiting):
+            after = self._entries[waiting].times.after
+            if after is not None and after.job == name:
+                found.append((waiting, after.passes))
+        return found
+
+    def _start(self, number: int) -> None:
+        self._waiting.remove(number)
+        entry = self._entries[number]
+        entry.view.start_in(entry.times.start_ps, entry.start)

@@ -1,0 +1,111 @@
+"""Points whose run is that of a scenario: its file with other values of keys, and the files of its jobs, all read.
+
+The request holds no path of a scenario, a workload or a system: what a worker plays is what was read here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.config.core.changing import changed
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import validated
+from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.reading import read_text
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.formats.kinds import SCENARIO as SCENARIO_FORMAT
+from astra_ns3.config.formats.kinds import told_apart
+from astra_ns3.config.scenario.file import ScenarioConfig, ScenarioFile
+from astra_ns3.errors import located, of_type, refuse
+from astra_ns3.experiments.scenario_request import tenants_of_file
+from astra_ns3.frozen import replace
+from astra_ns3.scenario.tenant import Tenant
+from astra_ns3.studies.changes import Change
+from astra_ns3.studies.sources import Sources
+
+_NETWORK = ("network",)
+_FILES_OF_JOB = ("workload", "system", "compute-slowdown", "compute_slowdown")
+
+
+class Scenarios:
+    """Reads scenarios' files and makes changes to them, and remembers both; ``sources`` reads the files of jobs."""
+
+    def __init__(self, study: str, folder: Path, sources: Sources) -> None:
+        """``study``: its file, for messages; ``folder``: where its paths begin."""
+        self._study = study
+        self._folder = folder
+        self._sources = sources
+        self._made: dict[str, tuple[ScenarioFile, tuple[Tenant, ...]]] = {}
+
+    def get(self, chosen: Change, changes: Sequence[Change]) -> tuple[ScenarioFile, tuple[Tenant, ...]]:
+        """Return a scenario after changes, and its jobs with what their files say.
+
+        Raises InputError: file, line and key.
+        """
+        path = self._path(chosen)
+        key = json.dumps([path, {change.meaning: change.value for change in changes}], sort_keys=True)
+        if key not in self._made:
+            file = self._file(path, changes)
+            self._made[key] = file, tuple(self._read(tenant) for tenant in tenants_of_file(file))
+        return self._made[key]
+
+    def _path(self, chosen: Change) -> str:
+        words = f"key '{chosen.key}' is {chosen.value!r}, expected the path of a scenario's file"
+        path = os.path.normpath(self._folder / of_type(chosen.value, str, words, self._place(chosen)))
+        refuse(not os.path.lexists(path), f"key '{chosen.key}': {path}: no such file", self._place(chosen))
+        return path
+
+    def _file(self, path: str, changes: Sequence[Change]) -> ScenarioFile:
+        with told_apart(path, SCENARIO_FORMAT):
+            document = parse_yaml(read_text(path), path)
+            validated(ScenarioConfig, document)  # what is wrong with the file itself is told with its lines
+            data = _beside(document.data, Path(path).parent)
+            if changes:
+                with located(self._place(changes[0])):
+                    settings = [change.setting._replace(value=self._placed(change)) for change in changes]
+                    data, _ = changed(data, data, settings, self._folder)
+            made = Document(path, data, document.lines)
+            return ScenarioFile(validated(ScenarioConfig, made), made)
+
+    def _placed(self, change: Change) -> Json:
+        """A change's value, whose paths begin at the study's folder."""
+        last = change.key.split(".")[-1]
+        if last in (*_NETWORK, *_FILES_OF_JOB) and isinstance(change.value, str):
+            return os.path.normpath(self._folder / change.value)
+        return change.value
+
+    def _read(self, tenant: Tenant) -> Tenant:
+        """Return a job with the content of its files, after the changes that the scenario makes to them."""
+        read: dict[str, Any] = {}  # what replace takes by name
+        for kind in ("workload", "system"):
+            own = [Change(key, value) for key, value in (tenant.changes or {}).items() if key.startswith(f"{kind}.")]
+            with located(tenant.place):
+                read[kind] = self._sources.get(kind, Change(kind, getattr(tenant, kind)), own).config
+        return replace(tenant, **read, changes=None)
+
+    def _place(self, change: Change) -> str:
+        return f"{self._study}:{change.line}" if change.line else self._study
+
+
+def _beside(data: object, folder: Path) -> dict[str, Json]:
+    """Return the data of a scenario's file with its paths as seen from its folder."""
+    found: dict[str, Json] = dict(data) if isinstance(data, Mapping) else {}
+    if isinstance(found.get("network"), str):
+        found["network"] = os.path.normpath(folder / str(found["network"]))
+    jobs = found.get("jobs")
+    if isinstance(jobs, list):
+        found["jobs"] = [_job_beside(job, folder) for job in jobs]
+    return found
+
+
+def _job_beside(job: Json, folder: Path) -> Json:
+    if not isinstance(job, Mapping):
+        return job
+    return {
+        key: os.path.normpath(folder / value) if key in _FILES_OF_JOB and isinstance(value, str) else value
+        for key, value in job.items()
+    }

@@ -1,0 +1,81 @@
+"""``--scenario`` with jobs that wait for each other: what ``show`` and ``run`` say of them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.small_run import write_inputs
+
+from astra_ns3.report.figures.figure import Spans
+from astra_ns3.report.scenario_figure import scenario_figure
+
+Command = Callable[..., Any]
+SCENARIO = {
+    "network": "network.yaml",
+    "jobs": [
+        {"name": "a", "workload": "workload.txt", "system": "system.txt", "npus": [0], "passes": 2},
+        {
+            "name": "b",
+            "workload": "workload.txt",
+            "system": "system.txt",
+            "npus": [1],
+            "start": {"after": "a", "passes": 2, "delay": "5us"},
+        },
+        {"name": "c", "workload": "workload.txt", "system": "system.txt", "npus": [2], "start": {"after": "b"}},
+        {"name": "noise", "workload": "workload.txt", "system": "system.txt", "npus": [3], "passes": "forever"},
+    ],
+}
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    write_inputs(tmp_path)
+    path = tmp_path / "jobs.yaml"
+    path.write_text(json.dumps(SCENARIO), encoding="utf-8")
+    return path
+
+
+def test_show_says_what_starts_wait_for_and_draws_them_thin(command: Command, scenario: Path) -> None:
+    words = [line.split() for line in command("show", "scenario", str(scenario)).out.splitlines()]
+    assert ["b", "1", "1", "5us", "after", "2", "passes", "of", "a", "1"] in [line[:10] for line in words]
+    assert ["c", "1", "2", "after", "b", "1"] in [line[:6] for line in words]
+    assert ["noise", "1", "3", "0", "for", "ever"] in [line[:6] for line in words]
+    document = command("show", "scenario", str(scenario), "--json").json
+    assert [each["passes"] for each in document["jobs"]] == [2, 1, 1, None]
+    when = scenario_figure(document).panels[1]
+    assert list(when.y.names or ())[:3] == ["a", "b: 5us after 2 passes of a", "c: after b"]
+    heights = [series.thick for series in when.series if isinstance(series, Spans)]
+    assert heights[0] == heights[3] > heights[1] == heights[2]
+
+
+def test_a_run_says_who_was_ended_by_others(command: Command, scenario: Path) -> None:
+    finished = command("run", "--scenario", str(scenario), "--backend", "fake")
+    assert finished.status == 0
+    (line,) = (line for line in finished.out.splitlines() if line.startswith("noise"))
+    assert "ended by others after" in line
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("passes", "for ever", "key 'jobs.0.passes': found 'for ever', expected a number of passes, or forever"),
+        ("passes", 0, "key 'jobs.0.passes'"),
+        ("start", {"after": "nobody"}, "job 'a': starts after 'nobody', which is no job; expected a, b, c, noise"),
+        ("start", {"afer": "b"}, "did you mean 'jobs.0.start.after'?"),
+        ("end", "0ns", "key 'jobs.0.end'"),
+        ("start", "-1us", "key 'jobs.0.start'"),
+    ],
+)
+def test_keys_of_times_are_refused_with_their_line(
+    command: Command, scenario: Path, key: str, value: Any, words: str
+) -> None:
+    first = {**SCENARIO["jobs"][0], key: value}  # type: ignore[dict-item]
+    scenario.write_text(json.dumps({**SCENARIO, "jobs": [first, *SCENARIO["jobs"][1:]]}), encoding="utf-8")
+    finished = command("validate", "--scenario", str(scenario))
+    assert finished.status == 2
+    assert words in finished.err
+    assert finished.err.startswith(f"astra-ns3: error: {scenario}:1: ")

@@ -1,0 +1,129 @@
+"""Studies whose points are scenarios: keys of jobs, addresses, measures of jobs, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.small_run import SYSTEM, WORKLOAD
+from support.studies import INPUTS, expanded
+
+import astra_ns3
+from astra_ns3.errors import InputError
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.studies.checking import check_points, forecasts
+from astra_ns3.studies.expansion import Expansion, expand
+from astra_ns3.studies.file import read_study
+
+LINE = {"rate": "100Gbps", "delay": "500ns"}
+NETWORK = {
+    "topology": {"kind": "leaf-spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 2, "link": LINE, "uplink": LINE},
+    "transport": {"kind": "roce"},
+}
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> dict[str, Any]:
+    """The base of a study on a scenario of two jobs, each from one leaf to the other."""
+    switch = {"buffer": "32MB", "pfc": {}}
+    network = {**NETWORK, "topology": {**NETWORK["topology"], "switch": switch}}  # type: ignore[dict-item]
+    job = {"workload": "workload.txt", "system": "system.txt"}
+    jobs = [{"name": "first", **job, "npus": [0, 2]}, {"name": "second", **job, "npus": [1, 3], "passes": 2}]
+    (tmp_path / "network.yaml").write_text(json.dumps(network), encoding="utf-8")
+    (tmp_path / "workload.txt").write_text(WORKLOAD, encoding="utf-8")
+    (tmp_path / "system.txt").write_text(SYSTEM, encoding="utf-8")
+    (tmp_path / "scenario.yaml").write_text(json.dumps({"network": "network.yaml", "jobs": jobs}), encoding="utf-8")
+    return {"scenario": str(tmp_path / "scenario.yaml"), "backend": "flow"}
+
+
+def points_of(base: dict[str, Any], **axes: Any) -> Expansion:
+    return expanded({"base": base, "parts": {"all": {"axes": axes}}})
+
+
+def requests_of(base: dict[str, Any], **axes: Any) -> list[ScenarioRequest]:
+    found = [point.request for point in points_of(base, **axes).points]
+    assert all(isinstance(request, ScenarioRequest) for request in found)
+    return [request for request in found if isinstance(request, ScenarioRequest)]
+
+
+def test_points_change_keys_of_jobs_by_name_and_number(base: dict[str, Any]) -> None:
+    found = requests_of(
+        base,
+        **{
+            "scenario.jobs.second.start": ["0ns", {"after": "first"}],
+            "scenario.jobs.0.npus": [[0, 2], [2, 0]],
+            "scenario.jobs.first.set": [{}, {"workload.layers.0.weight_gradient.bytes": 9}],
+        },
+    )
+    jobs = [{tenant.name: tenant for tenant in request.tenants} for request in found]
+    assert [each["second"].after is None for each in jobs] == [True] * 4 + [False] * 4
+    assert [each["first"].npus for each in jobs] == [(0, 2), (0, 2), (2, 0), (2, 0)] * 2
+    sizes = [each["first"].workload.layers[0].weight_gradient.bytes for each in jobs]  # type: ignore[union-attr]
+    assert len(set(sizes)) == 2
+    assert sizes[1::2] == [9] * 4
+
+
+def test_addresses_tell_apart_what_decides_a_run_and_nothing_else(base: dict[str, Any], tmp_path: Path) -> None:
+    def addresses(**axes: Any) -> list[str]:
+        return [point.address for point in points_of(base, **axes).points]
+
+    changed = addresses(
+        change={
+            "none": {},
+            "same": {"scenario.jobs.first.start": 0},
+            "npus": {"scenario.jobs.first.npus": [2, 0]},
+            "passes": {"scenario.jobs.first.passes": "forever"},
+            "system": {"scenario.jobs.first.set": {"system.preferred-dataset-splits": 7}},
+            "network": {"network.transport.payload": 2000},
+            "event": {"scenario.events": [{"at": "1us", "nic": 0, "rate": "50%"}]},
+        }
+    )
+    assert changed[0] == changed[1]
+    assert len(set(changed[1:])) == len(changed) - 1
+    (before,) = addresses()
+    (tmp_path / "system.txt").write_text(SYSTEM + "\n", encoding="utf-8")
+    assert addresses() == [before]
+    (tmp_path / "system.txt").write_text(SYSTEM.replace("endpoint-delay: 10", "endpoint-delay: 20"), encoding="utf-8")
+    assert addresses() != [before]
+
+
+def test_a_study_plays_scenarios_and_measures_their_jobs(base: dict[str, Any], tmp_path: Path) -> None:
+    axes = {"scenario.jobs.second.start": ["0ns", {"after": "first"}]}
+    study = {"base": base, "parts": {"all": {"axes": axes}}}
+    played = astra_ns3.study(study, tmp_path / "out", jobs=1)
+    together, after = played.frame.to_dict("records")
+    both = astra_ns3.run_scenario(scenario=base["scenario"], backend="flow")
+    times = [job.finish_ps / 10**6 for job in both.tenants.values()]
+    assert [together["job_1_us"], together["job_2_us"]] == pytest.approx(times)
+    assert after["finish_us"] == pytest.approx(after["job_1_us"] + after["job_2_us"])
+    assert after["job_1_us"] < together["job_1_us"]
+    assert played.result(0).finish_ps == both.finish_ps
+    again = astra_ns3.study(study, tmp_path / "out", jobs=1)
+    assert (again.played, len(again.frame)) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"passes": 2}, "key 'passes' is of one job; expected scenario.jobs.NAME.KEY beside a scenario"),
+        ({"workload.loop": "DATA"}, "key 'workload.loop' is of one job"),
+        ({"scenario.jobs.third.passes": 2}, "has no entry 'third', expected 0 to 1, *, or a name: first, second"),
+        ({"scenario.jobs.second.npus": [0]}, "NPU 0 is of job 'first', expected a free one"),
+        ({"scenario.jobs.second.start": {"after": "third"}}, "starts after 'third', which is no job"),
+        ({"scenario": "missing.yaml"}, "missing.yaml: no such file"),
+    ],
+)
+def test_what_can_t_be_is_refused_in_a_line(base: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as raised:
+        points_of({**base, **changes})
+    assert words in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_study_of_interference_can_be_played() -> None:
+    found = expand(read_study(INPUTS / "studies" / "interference.yaml"))
+    assert (len(found.points), len(found.tasks(""))) == (54, 54)
+    check_points(found.points)
+    assert sum(each.seconds for each in forecasts(found.points).values()) < 300
