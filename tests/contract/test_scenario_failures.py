@@ -13,6 +13,7 @@ from contract.test_scenario_files import LINK, Files, leaf_spine, ring, star
 import astra_ns3
 from astra_ns3 import ScenarioResult
 from astra_ns3.errors import AstraNs3Error, InputError
+from astra_ns3.network.api import Limits
 
 US, MS = 10**6, 10**9
 TIMEOUT_PS = 100 * US
@@ -349,3 +350,22 @@ def test_a_server_goes_on_over_its_other_nics_where_npus_forward(recovering: Rec
     assert found.complete
     # Both flows take the one NIC that is left.
     assert found.finish_ps == pytest.approx(2 * idle, rel=0.05)
+
+
+@pytest.mark.parametrize("hello", [False, True])
+def test_no_pause_outlives_a_link_that_failed_while_it_was_told(recovering: Recovering, hello: bool) -> None:
+    """Two senders crowd a receiver, so that NICs are stopped and let go on all the time, while a NIC flaps."""
+    flows = recovering.write("flow.csv", "source,destination,bytes,start\n0,2,2000000,0ns\n1,2,2000000,0ns\n")
+    network = star(3, congestion_control="none", reliability=RELIABILITY)
+    network["topology"]["switch"] = {"buffer": "200KB", "pfc": {}}
+    flaps = [{"at": "20us", "nic": 0, "up": False, "for": "3us", "every": "11us", "times": 20}]
+    detection = {"detection": {"kind": "hello", "interval": "10us"}} if hello else {}
+    job = [recovering.job("one", flows)]
+    idle = recovering.play(network, job)
+    assert statistics(idle)["pauses"] > 20
+    found = recovering.play(network, job, flaps, recovery=detection, limits=Limits(simulated_ps=20 * MS))
+    assert found.complete
+    lost = "silent_frames" if hello else "cut_frames"
+    assert statistics(found)[lost] > 0
+    # 20 flaps, each with at most a timeout until what it lost is sent again
+    assert found.finish_ps < idle.finish_ps + 20 * (TIMEOUT_PS + 3 * US)

@@ -127,3 +127,10 @@ def test_the_study_of_interference_can_be_played() -> None:
     assert (len(found.points), len(found.tasks(""))) == (54, 54)
     check_points(found.points)
     assert sum(each.seconds for each in forecasts(found.points).values()) < 300
+
+
+def test_the_study_of_failures_can_be_played() -> None:
+    found = expand(read_study(INPUTS / "studies" / "failures.yaml"))
+    assert (len(found.points), len(found.tasks(""))) == (72, 72)
+    check_points(found.points)
+    assert sum(each.seconds for each in forecasts(found.points).values()) < 300
