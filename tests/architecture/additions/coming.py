@@ -228,7 +228,9 @@ assert found["arrival_ps"].tolist() == [5_000, 70_000_000, 8_000]
 assert (found["end_ps"] > found["arrival_ps"]).all()
 others = {{"network": small_network(), "backend": FakeBackend(4), "output": "both", "record": "flows"}}
 beside = astra_ns3.run_scenario(tenants=[tenant], **others)
-assert beside.tenants["server"].requests.equals(result.requests)
+found = beside.tenants["server"].requests
+assert set(found.pop("job")) == {{"server"}}
+assert found.equals(result.requests)
 """,
 )
 

@@ -724,7 +724,7 @@ RESULT_TABLE = Recipe(
             ("    npus = Frame(", '    ends = Frame(ENDS, "when each NPU ends")\n    npus = Frame('),
         ),
         "astra_ns3/experiments/store.py": (
-            ("import COLLECTIVES, NPUS, SWITCH", "import COLLECTIVES, ENDS, NPUS, SWITCH"),
+            ("import COLLECTIVES, JOBS, NPUS, SWITCH", "import COLLECTIVES, ENDS, JOBS, NPUS, SWITCH"),
             ("    NPUS,\n", "    NPUS,\n    ENDS,\n"),
         ),
     },
