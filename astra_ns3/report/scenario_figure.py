@@ -24,10 +24,13 @@ _LETTERS = 40
 
 
 def scenario_figure(document: ScenarioDocument) -> Figure:
-    """Return the panels: who is where, and when what happens."""
+    """Return the panels: who is where, and when what happens, unless all begins at once and lasts."""
     jobs = list(document["jobs"])
     colours = [colour for colour, _ in zip(cycle(style.COLOURS), jobs, strict=False)]
-    return Figure([_where(document["rows"], jobs, colours), _when(jobs, document["events"], colours)], legend=(3, 6))
+    panels = [_where(document["rows"], jobs, colours)]
+    if _last_ps(jobs, document["events"]) or any("after" in job for job in jobs):
+        panels.append(_when(jobs, document["events"], colours))
+    return Figure(panels, legend=(3, 6))
 
 
 def _where(rows: Sequence[RowDocument], jobs: Sequence[TenantDocument], colours: Sequence[str]) -> Panel:
@@ -54,9 +57,7 @@ def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colou
     for event in events:
         parts.setdefault(f"{event['name']}: {state_text(event)}", []).append(event)
     shown = list(parts)[:MOST_PARTS]
-    times_ps = [time_ps for job in jobs for time_ps in (job["start_ps"] or 0, job.get("end_ps", 0))]
-    last_ps = max(times_ps + [end for each in events for span in _spans(each, None) for end in span])
-    end_ps = int((last_ps or PS_PER_US) * (1 + _SHOWN_BEHIND))
+    end_ps = int((_last_ps(jobs, events) or PS_PER_US) * (1 + _SHOWN_BEHIND))
     unit = style.time_unit(end_ps)
     series: list[Series] = []
     for lane, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
@@ -74,6 +75,12 @@ def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colou
     names = style.cut([*of_jobs, *shown], _LETTERS)
     note = f"{left} more of the network's parts change" if left else ""
     return Panel(x, Axis(names=names, letters=5), series, note=note, height=0.14 * max(len(names), 4) + 0.2)
+
+
+def _last_ps(jobs: Sequence[TenantDocument], events: Sequence[EventDocument]) -> int:
+    """Return the last time that the file names."""
+    times_ps = [time_ps for job in jobs for time_ps in (job["start_ps"] or 0, job.get("end_ps", 0))]
+    return max(times_ps + [end for each in events for span in _spans(each, None) for end in span], default=0)
 
 
 def _from_to(job: TenantDocument, last_ps: int) -> tuple[int, int]:

@@ -126,6 +126,11 @@ def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Comman
     assert (bars.starts, bars.lengths) == ([10.0, 30.0], [5.0, 5.0])
 
 
+def test_the_picture_has_no_times_where_the_file_has_none(command: Command, scenario: str) -> None:
+    without = _with(_with(scenario, JOBS[JOBS.index("events") :], ""), ", start: 5us", "")
+    assert len(scenario_figure(command("show", "scenario", without, "--json").json).panels) == 1
+
+
 @pytest.mark.parametrize(
     ("before", "after", "line", "message"),
     [
