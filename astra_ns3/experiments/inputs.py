@@ -11,6 +11,7 @@ from typing import TypeVar
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
@@ -21,6 +22,7 @@ from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
@@ -31,6 +33,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
+from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
@@ -190,6 +193,14 @@ def load_inputs(
     )
 
 
+def network_of_run(options: RunRequest) -> AnyNetwork:
+    """Return the network that a request names, as its options change it. Raises InputError."""
+    nobody = FlowList.of([0], [1], [1], [0])
+    files = _read_files(nobody, system_of_flows(None), options.network, options)
+    with _named(options.network, files.network):
+        return network_with_options(files.network.network, options)
+
+
 def _read_files(
     workload: FilePath | AnyWorkload, system: FilePath | SystemConfig, network: FilePath | AnyNetwork, options: Options
 ) -> RunFiles:
@@ -264,7 +275,8 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
         return tenancy_of("", None, 0, None, grid, bandwidths)
     tenant, npus = sharing.tenant, sharing.npus_on(network)
     with located(tenant.where):
-        return tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
+        found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
+    return found if tenant.traffic is None else found.as_traffic
 
 
 def _check_shares(

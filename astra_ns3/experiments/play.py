@@ -222,7 +222,8 @@ def _members(
             sink if recorder.nodes else None,
             inputs.slowdown,
         )
-        members.append(Member(inputs.tenancy.name, view, inputs.job.driver(view, inputs.platform, playing)))
+        driver = inputs.job.driver(view, inputs.platform, playing)
+        members.append(Member(inputs.tenancy.name, view, driver, inputs.tenancy.is_traffic))
     return members
 
 

@@ -10,6 +10,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
+from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, option
@@ -17,6 +18,7 @@ from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_na
 from astra_ns3.frozen import dataclass, field, fields, replace
 from astra_ns3.scenario.events import Event
 from astra_ns3.scenario.tenant import FilePath, Tenant
+from astra_ns3.scenario.traffic import Traffic
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
@@ -55,9 +57,9 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
-            tenants = (*_tenants(file), *tenants)
+            tenants = (*_tenants(file), *tenants, *_traffic(file))
         if not tenants:
-            what = "" if file is None else ", or a job of the scenario"
+            what = "" if file is None else ", or a job or traffic of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
         network = _network(file) if file is not None and not self.network else self.network
         made = {"scenario": file, "tenants": tenants, "network": network}
@@ -115,6 +117,25 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         compute_slowdown=job.compute_slowdown,
         changes=job.changes,
         where=where,
+    )
+
+
+def _traffic(file: ScenarioFile) -> Iterable[Tenant]:
+    """Return the other traffic of a scenario's file as tenants."""
+    for number, entry in enumerate(file.config.traffic):
+        yield _of_traffic(entry, f"{file.document.where(('traffic', number))}: traffic '{entry.name}'")
+
+
+def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:
+    return Tenant(
+        entry.name,
+        entry.npus,
+        "",
+        "",
+        start_ps=entry.start_ps,
+        seed=entry.seed,
+        where=where,
+        traffic=Traffic(entry, where),
     )
 
 

@@ -9,12 +9,14 @@ from functools import partial
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
+from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, network_of_run, scenario_of
+from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnalyticalPlan
 from astra_ns3.scenario.events import check_not_cut
 from astra_ns3.scenario.placement import placed
+from astra_ns3.scenario.traffic import Traffic, check_played, flows_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
 
@@ -29,12 +31,23 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.events, source)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
+        if tenant is not None and tenant.traffic is not None:
+            part = _with_flows(part, tenant.traffic, first)
         found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
     scenario = scenario_of(found)
     if scenario.changes:
-        jobs = {each.name: each.npus for each in scenario.tenants}
+        jobs = {each.name: each.npus for each in scenario.tenants if not each.is_traffic}
         check_not_cut(request.events, scenario.plan.graph, scenario.changes, jobs)
     return tuple(found)
+
+
+def _with_flows(part: RunRequest, traffic: Traffic, first: Inputs | None) -> RunRequest:
+    """Return a request with the flows of traffic as its workload, and a system as the first tenant's."""
+    check_played([traffic], part.backend_name)
+    network = network_of_run(part) if first is None else first.network
+    graph = _graph(network) if first is None else first.graph
+    flows = flows_of(traffic, graph, part.seed)
+    return replace(part, workload=flows, system=system_of_flows(None if first is None else first.system))
 
 
 class _Berths:

@@ -15,11 +15,15 @@ from astra_ns3.scenario.tenant_network import TenantNetwork
 
 @dataclass(frozen=True)
 class Member:
-    """A tenant that plays: its name, the network as the tenant sees it, and what plays its workload there."""
+    """A tenant that plays: its name, the network as the tenant sees it, and what plays its workload there.
+
+    ``is_traffic``: the tenant ends with the others.
+    """
 
     name: str
     network: NetworkBackend
     driver: Driver
+    is_traffic: bool = False
 
 
 class Company:
@@ -36,12 +40,15 @@ class Company:
         self._network = network
         self._bits = bits
         self.heartbeat = on_heartbeat
-        self._left = len(members)
+        jobs = [member for member in members if not member.is_traffic]
+        self._awaited = tuple(jobs or members)
+        """Whose end the run waits for: traffic's only where there is nothing else."""
+        self._left = len(self._awaited)
         self._views: list[TenantNetwork] = []
         for member in members:
             if isinstance(member.network, TenantNetwork):
                 member.network.listener = member.driver
-                member.network.on_stop = self._stopped
+                member.network.on_stop = self._stopped if member in self._awaited else _nothing
                 self._views.append(member.network)
 
     def run(self, limits: Limits) -> None:
@@ -73,8 +80,8 @@ class Company:
             self._views[tenant].phases_done(of_npus, of_instances, time_ps)
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Return passes done, passes, steps done and steps of a pass, those of all tenants added up."""
-        done, passes, steps_done, steps = zip(*(member.driver.progress() for member in self.members), strict=True)
+        """Return passes done, passes, steps done and steps of a pass, those of tenants that are awaited added up."""
+        done, passes, steps_done, steps = zip(*(member.driver.progress() for member in self._awaited), strict=True)
         return sum(done), sum(passes), sum(steps_done), sum(steps)
 
     def computed_ps(self) -> int:
@@ -103,4 +110,11 @@ class Company:
         """A tenant has ended; with the last one the run does."""
         self._left -= 1
         if not self._left:
+            for member in self.members:
+                if member not in self._awaited:
+                    member.driver.cut_off()
             self._network.stop()
+
+
+def _nothing() -> None:
+    """Traffic has ended before the jobs, which go on."""

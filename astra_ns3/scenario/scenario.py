@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
 from astra_ns3.network.instance import TenantBits
@@ -19,12 +19,16 @@ from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
 from astra_ns3.topology.changes import Change
 
+FIRST_CONNECTIONS = 64
+"""From this number on, connections are those of traffic; below are those of a collective library's channels."""
+
 
 @dataclass(frozen=True)
 class Tenancy:
     """Where and when a tenant plays: ``npus[i]`` is the NPU of rank i; ``dimensions``: its logical grid.
 
-    ``bandwidths``: of each dimension, in the network's own unit; None: nobody knows.
+    ``bandwidths``: of each dimension, in the network's own unit; None: nobody knows. ``is_traffic``: whether it is
+    other traffic, which ends with the jobs and may have their NPUs.
     """
 
     name: str
@@ -32,6 +36,12 @@ class Tenancy:
     start_ps: int
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
+    is_traffic: bool = False
+
+    @property
+    def as_traffic(self) -> Tenancy:
+        """Return it as other traffic, whose ranks have one dimension."""
+        return replace(self, dimensions=(len(self.npus),), bandwidths=None, is_traffic=True)
 
     def document(self) -> TenantDocument:
         """Return the same as plain data."""
@@ -79,10 +89,13 @@ class Scenario:
         """Return the network as each tenant sees it; ``tables``: what takes the network's rows."""
         if self.is_a_run:
             return [network]
+        shared = any(tenant.is_traffic for tenant in self.tenants)
         views = [
-            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits)
+            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared)
             for number, tenant in enumerate(self.tenants)
         ]
+        for number, view in enumerate(views):
+            view.connections = FIRST_CONNECTIONS + number if self.tenants[number].is_traffic else 0
         if isinstance(tables, NetworkTables):
             tables.end_ps = lambda tenant: views[tenant].end_ps
         return [*views]
@@ -116,6 +129,8 @@ def check_apart(tenants: Sequence[Tenancy]) -> None:
     for tenant in tenants:
         refuse(tenant.name in names, f"two tenants are called '{tenant.name}', expected a name of its own for each")
         names.add(tenant.name)
+        if tenant.is_traffic:
+            continue
         for npu in tenant.npus:
             if npu in owner:
                 raise wrong(f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from astra_ns3.config.core.plain import Json
     from astra_ns3.config.scenario.file import Placement
     from astra_ns3.config.system import SystemConfig
+    from astra_ns3.scenario.traffic import Traffic
     from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 FilePath = str | os.PathLike[str]
@@ -30,7 +31,8 @@ class Tenant:
     ``dimensions``: the tenant's logical grid, the innermost first (None: cut from the network's). ``seed``: of the
     tenant's random numbers (None: made of the run's seed and the name). ``report_npu``: the rank whose layers tables
     tell of. ``compute_slowdown``: what makes ranks compute slower. ``changes``: other values of keys of the two files.
-    ``where``: the place in a scenario's file that names it, empty: none does.
+    ``where``: the place in a scenario's file that names it, empty: none does. ``traffic``: the tenant is other traffic,
+    whose workload and system are made of it where the network is known.
     """
 
     name: str
@@ -45,11 +47,17 @@ class Tenant:
     compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
     changes: Mapping[str, Json] | None = None
     where: str = ""
+    traffic: Traffic | None = None
 
     @property
     def place(self) -> str:
         """The words with which messages about the tenant begin."""
         return self.where or f"tenant '{self.name}'"
+
+    @property
+    def files(self) -> tuple[object, ...]:
+        """What it names as files."""
+        return () if self.traffic is not None else (self.workload, self.system)
 
     def seed_in(self, seed: int) -> int:
         """Return the tenant's seed in a run with ``seed``: one of its own, or that of the run mixed with the name."""

@@ -1,4 +1,4 @@
-"""The file of a scenario: which jobs share a network, each on which NPUs and from when on, and what happens when.
+"""The file of a scenario: which jobs and other traffic share a network, where and from when on, and what happens when.
 
 Names of nodes are looked up where the network is known (:mod:`astra_ns3.scenario.events`), and so are placements
 (:mod:`astra_ns3.scenario.placement`).
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Lt, MinLen
+from annotated_types import Ge, Lt, MaxLen, MinLen
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
@@ -35,6 +35,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO, told_apart
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
+from astra_ns3.config.scenario.traffic import MOST_ENTRIES, TrafficConfig
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 
@@ -178,6 +179,7 @@ class ScenarioConfig(ConfigModel):
     network: FileBeside | None = None
     """None: whoever runs it names one."""
     jobs: tuple[JobConfig, ...] = ()
+    traffic: Annotated[tuple[TrafficConfig, ...], MaxLen(MOST_ENTRIES)] = ()
     events: tuple[EventConfig, ...] = ()
 
     @model_validator(mode="after")
@@ -198,6 +200,22 @@ class ScenarioConfig(ConfigModel):
                 refuse_key(
                     other != job.name, ("jobs", number, "npus"), f"NPU {npu} is of job '{other}', expected a free one"
                 )
+
+    @model_validator(mode="after")
+    @checked
+    def _traffic_has_names_and_an_end(self) -> None:
+        names = {job.name for job in self.jobs}
+        for number, entry in enumerate(self.traffic):
+            refuse_key(
+                entry.name in names, ("traffic", number, "name"), f"found {entry.name!r} twice, expected a new name"
+            )
+            names.add(entry.name)
+            refuse_key(
+                not (self.jobs or entry.ends),
+                ("traffic", number),
+                f"'{entry.name}' never ends, and there is no job with which it could; expected end: TIME or flows: "
+                "NUMBER",
+            )
 
     @model_validator(mode="after")
     @checked

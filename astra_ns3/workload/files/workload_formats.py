@@ -20,11 +20,12 @@ from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, is_chakra, read_chakra
 from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
+from astra_ns3.workload.generators.streams import FlowStream
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 # How YAML begins.
 _KEY = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[A-Za-z_][\w-]*:")
-AnyWorkload = Workload | GraphWorkload | FlowList | ModelWorkload
+AnyWorkload = Workload | GraphWorkload | FlowList | FlowStream | ModelWorkload
 """A workload of any kind."""
 
 

@@ -16,7 +16,7 @@ from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
 from astra_ns3.network.records import Chain
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.playing.flows.flow_totals import flow_totals, percentile, size_class
-from astra_ns3.playing.flows.goodput import DeliveryCurve, at_mean_rates
+from astra_ns3.playing.flows.goodput import DeliveryCurve, at_mean_rates, intervals_of
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 
@@ -236,7 +236,7 @@ def test_the_curve_of_deliveries_keeps_few_points_and_all_bytes() -> None:
     curve = DeliveryCurve()
     for step in range(100_000):
         curve.take(step * 1_000_000, step * 10)
-    intervals = curve.intervals(99_999 * 1_000_000, 99_999 * 10)
+    intervals = intervals_of(curve.points, 99_999 * 1_000_000, 99_999 * 10)
     assert 100 < len(intervals) <= 513
     assert sum(size for _, _, size in intervals) == 99_999 * 10
     assert intervals[0][0] == 0
