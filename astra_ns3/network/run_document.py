@@ -32,7 +32,11 @@ class FloorDocument(TypedDict):
 
 
 class TenantDocument(TypedDict, total=False):
-    """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too."""
+    """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
+
+    ``traffic``: it is other traffic; ``started`` and ``delivered``: how many of its flows, ``slowdowns``:
+    percentiles of all of them (None: not known).
+    """
 
     name: str
     npus: list[int]
@@ -44,6 +48,10 @@ class TenantDocument(TypedDict, total=False):
     finish_ps: int
     compute_ps: int
     exposed_ps: int
+    traffic: bool
+    started: int
+    delivered: int
+    slowdowns: Mapping[str, float] | None
 
 
 class EventDocument(TypedDict, total=False):
@@ -133,6 +141,7 @@ class FlowsDocument(TypedDict):
     goodput_bps: int | None
     all: FlowSizesDocument | None
     sizes: Sequence[FlowSizesDocument]
+    bins: Sequence[FlowSizesDocument]
 
 
 StageDocument = Mapping[str, Any]  # a name, words, and the bytes of as many parts as memory has

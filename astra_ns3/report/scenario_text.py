@@ -15,6 +15,7 @@ _MOST_NPUS = 40
 """Letters of a list of NPUs."""
 _MOST_EVENTS = 40
 _COPIED = ("run_name", "complete", "stopped", "finish_ps", "floor", "scenario", "tenants", "events", "warnings")
+_PERCENTILES = ("p50", "p95", "p99", "p999")
 _COUNTS = ("messages", "packets", "events")
 _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
 
@@ -121,8 +122,11 @@ def scenario_summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
 
 def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     """The table at the end of a run with several jobs, for people: a line for each."""
-    rows = [("job", "NPUs", "start", "finish", "took", "compute", "exposed")]
-    rows += [_line(job) for job in metadata["tenants"]]
+    tenants = metadata["tenants"]
+    jobs = [job for job in tenants if not job.get("traffic")]
+    rows = [("job", "NPUs", "start", "finish", "took", "compute", "exposed"), *map(_line, jobs)]
+    flows = [("flows of", "NPUs", "started", "delivered", *(f"slowdown {name}" for name in _PERCENTILES))]
+    flows += [_flows_line(job) for job in tenants if "started" in job]
     statistics, memory = metadata["statistics"], metadata["memory"]
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
@@ -140,7 +144,14 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
         ("peak memory", f"{format_bytes(memory['peak_above_idle_bytes'])} above the idle program's"),
         ("files", str(folder) if folder is not None else "none (name a folder with --output)"),
     ]
-    return f"{table(rows)}\n{aligned(whole)}"
+    tables = [table(some) for some in (rows, flows) if len(some) > 1]
+    return "\n".join([*tables, aligned(whole)])
+
+
+def _flows_line(job: TenantDocument) -> tuple[str, ...]:
+    slowdowns = job["slowdowns"]
+    slower = [f"{slowdowns[name]:.4g}" if slowdowns else "-" for name in _PERCENTILES]
+    return (job["name"], str(len(job["npus"])), f"{job['started']:,}", f"{job['delivered']:,}", *slower)
 
 
 def _line(job: TenantDocument) -> tuple[str, str, str, str, str, str, str]:

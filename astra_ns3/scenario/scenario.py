@@ -50,6 +50,7 @@ class Tenancy:
             "npus": list(self.npus),
             "start_ps": self.start_ps,
             "dimensions": list(self.dimensions),
+            **_traffic(self.is_traffic),
         }
 
     def whole(self, npus: int) -> bool:
@@ -120,6 +121,10 @@ class Scenario:
             return ideal
         npus = np.array(self.tenants[tenant].npus, dtype=np.int32)
         return lambda sources, destinations, sizes: ideal(npus[sources], npus[destinations], sizes)
+
+
+def _traffic(is_traffic: bool) -> TenantDocument:
+    return {"traffic": True} if is_traffic else {}
 
 
 def check_apart(tenants: Sequence[Tenancy]) -> None:

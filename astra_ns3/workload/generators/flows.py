@@ -162,8 +162,15 @@ def _list(flows: Flows, npus: int, name: str) -> FlowList:
 
 def list_of(flows: Flows, npus: int, source: str, kind: str) -> FlowList:
     """Return flows as a list from ``source``, of a ``kind`` in words."""
-    ends = (column.astype(np.int32) for column in (flows.sources, flows.destinations))
-    return FlowList(*ends, flows.sizes_bytes, flows.starts_ps, npus=npus, source=source, format=kind)
+    return FlowList(
+        flows.sources.astype(np.int32),
+        flows.destinations.astype(np.int32),
+        flows.sizes_bytes,
+        flows.starts_ps,
+        npus=npus,
+        source=source,
+        format=kind,
+    )
 
 
 def _check(npus: int, least: int, time_ps: int) -> None:
