@@ -105,7 +105,9 @@ class Scenario:
         """Return what takes the rows of the network's tables and hands them to ``sink``, split by tenant."""
         if sink is None or self.is_a_run:
             return sink
-        return NetworkTables(sink, self.bits, [(each.name, each.npus, each.start_ps) for each in self.tenants])
+        shared = [number for number, each in enumerate(self.tenants) if each.is_traffic]
+        tenants = [(each.name, each.npus, each.start_ps) for each in self.tenants]
+        return NetworkTables(sink, self.bits, tenants, shared)
 
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""

@@ -6,7 +6,7 @@ A tenant's table is called ``NAME/TABLE`` on its way to the files; tables withou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -96,20 +96,31 @@ class SplitTables(_Renamed):
 class NetworkTables:
     """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
-    ``tenants``: of each its name, its NPUs and its start. A tenant that has ended, by ``end_ps(tenant)``, gets no rows
-    of what its transports still do: alone, the run ends with the tenant.
+    ``tenants``: of each its name, its NPUs and its start. ``shared``: numbers of those whose NPUs others may have, too;
+    what names two NPUs and nothing else is taken for the first tenant's that has both. A tenant that has ended, by
+    ``end_ps(tenant)``, gets no rows of what its transports still do: alone, the run ends with the tenant.
     """
 
-    def __init__(self, sink: TableSink, bits: TenantBits, tenants: Sequence[tuple[str, Sequence[int], int]]) -> None:
+    def __init__(
+        self,
+        sink: TableSink,
+        bits: TenantBits,
+        tenants: Sequence[tuple[str, Sequence[int], int]],
+        shared: Collection[int] = (),
+    ) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
         self._sink = sink
         self._bits = bits
         self._own = [TenantTables(sink, name) for name, _, _ in tenants]
         self._starts_ps = [start_ps for _, _, start_ps in tenants]
-        self._rank_of, self._tenant_of = np.zeros((2, 1 + max(max(npus) for _, npus, _ in tenants)), dtype=np.int64)
+        ranks, self._tenant_of = np.full((2, 1 + max(max(npus) for _, npus, _ in tenants)), NOBODY, dtype=np.int64)
+        self._rank_of = {tenant: np.full_like(ranks, NOBODY) for tenant in shared}
+        """The rank of each NPU in each tenant that may share it; all others have theirs in one table."""
+        self._ranks = ranks
         for tenant, (_, npus, _) in enumerate(tenants):
-            self._rank_of[list(npus)] = np.arange(len(npus))
-            self._tenant_of[list(npus)] = tenant
+            self._rank_of.get(tenant, ranks)[list(npus)] = np.arange(len(npus))
+            if tenant not in shared:
+                self._tenant_of[list(npus)] = tenant
         self._opened: dict[str, RecordedTable] = {}
         self._messages = _Messages(len(tenants))
         self._hops: list[Columns] = []
@@ -154,9 +165,9 @@ class NetworkTables:
             tenants = found["instance"] >> self._bits.shift
             found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
         else:
-            tenants = self._tenant_of[found["source"]]
+            tenants = self._of_pairs(found["source"], found["destination"])
         for end in ("source", "destination"):
-            found[end] = self._rank_of[found[end]]
+            found[end] = self._rank_in(tenants, found[end])
         moments = found["end_ps" if "end_ps" in found else "time_ps"]
         for tenant in range(len(self._own)):
             end_ps = self.end_ps(tenant)
@@ -165,6 +176,22 @@ class NetworkTables:
         if name == ACCOUNTS.name:
             self._messages.add(tenants)
         self._hand_on(name, found, tenants)
+
+    def _of_pairs(self, sources: Numbers, destinations: Numbers) -> Numbers:
+        """Return the first tenant that has both NPUs of each pair."""
+        found = self._tenant_of[sources]
+        found = np.where(self._tenant_of[destinations] == found, found, NOBODY)
+        for tenant, ranks in self._rank_of.items():
+            has = (ranks[sources] != NOBODY) & (ranks[destinations] != NOBODY)
+            found = np.where((found == NOBODY) & has, tenant, found)
+        return found
+
+    def _rank_in(self, tenants: Numbers, npus: Numbers) -> Numbers:
+        """Return the rank of each NPU in its tenant."""
+        found = self._ranks[npus]
+        for tenant, ranks in self._rank_of.items():
+            found = np.where(tenants == tenant, ranks[npus], found)
+        return found
 
     def _write_hops(self) -> None:
         """Hand on the hops of messages whose rows have come; the network may hand over the hops first."""
