@@ -4,7 +4,7 @@
 
 Prints a row for each case: the p50, p95 and p99 of slowdowns of short, middle and long flows. Source of topology, sizes
 and loads: Li et al., HPCC, SIGCOMM 2019, sections 5.1 and 5.3. With a folder the runs stay there, for
-``astra-ns3 plot FOLDER/CASE/tenant-web slowdown --beside ...``.
+``astra-ns3 plot FOLDER/CASE/tenant-CONTROL slowdown --beside ...``.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ BANDS = {"web-search": (30_000, 1_000_000), "hadoop": (1_000, 100_000)}
 
 def row(sizes: str, load: str, control: str, flows: int, folder: Path) -> str:
     """Play a case and return its row."""
-    entry = {"name": "web", "kind": "poisson", "sizes": sizes, "load": float(load), "flows": flows, "seed": 1}
-    scenario, out = folder / f"{sizes}-{load}.yaml", folder / f"{sizes}-{load}-{control}"
+    entry = {"name": control, "kind": "poisson", "sizes": sizes, "load": float(load), "flows": flows, "seed": 1}
+    scenario, out = folder / f"{sizes}-{load}-{control}.yaml", folder / f"{sizes}-{load}-{control}"
     scenario.write_text(json.dumps({"network": str(NETWORK), "traffic": [entry]}))
     began = time.monotonic()
     words = ["run", "--scenario", scenario, "--set", f"network.transport.congestion_control.kind={control}"]
@@ -40,7 +40,7 @@ def row(sizes: str, load: str, control: str, flows: int, folder: Path) -> str:
     if done.returncode:
         raise SystemExit(done.stderr)
     seconds = time.monotonic() - began
-    table = Result.load(out / "tenant-web").completions
+    table = Result.load(out / f"tenant-{control}").completions
     slowdown = ((table["end_ps"] - table["start_ps"]) / table["ideal_ps"]).to_numpy()
     short, long = BANDS[sizes]
     size = table["bytes"].to_numpy()

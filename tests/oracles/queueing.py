@@ -1,7 +1,7 @@
 """Closed forms of queues on one line with Poisson arrivals; times are in units of the mean service, E[S] = 1.
 
-L. Kleinrock, Queueing Systems I (1975), 3.2 (M/M/1) and 5.7 (M/G/1, Pollaczek and Khinchin); A. K. Erlang's waiting time
-of M/D/1 as in D. Gross et al., Fundamentals of Queueing Theory, 4th edition, 5.1.3; II (1976), 4.4 (processor sharing).
+L. Kleinrock, Queueing Systems I (1975), 3.2 (M/M/1) and 5.7 (M/G/1, Pollaczek and Khinchin), II (1976), 4.4 (processor
+sharing); A. K. Erlang's waiting time of M/D/1 as in D. Gross et al., Fundamentals of Queueing Theory (2008), 5.1.3.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def test_the_totals_of_npus_and_flows_add_up() -> None:
         (1_000, 10_000, 1),
     ]
     assert totals.all is not None
-    assert tuple(totals.all["times_ps"].values()) == (took_ps(100), took_ps(2_000), took_ps(2_000), took_ps(2_000))
+    assert tuple(totals.all["times_ps"].values()) == (took_ps(100), *[took_ps(2_000)] * 4)
     assert sum(interval[2] for interval in totals.goodput) == 2_100
 
 
@@ -168,7 +168,7 @@ def test_slowdown_is_time_over_ideal() -> None:
     totals = driver.records().flows
     assert totals is not None
     assert totals.all is not None
-    assert totals.all["slowdowns"] == {"p50": 1.0, "p95": 3.0, "p99": 3.0, "max": 3.0}
+    assert totals.all["slowdowns"] == {"p50": 1.0, "p95": 3.0, "p99": 3.0, "p999": 3.0, "max": 3.0}
 
 
 def test_a_flow_that_is_lost_is_named() -> None:
@@ -217,6 +217,27 @@ def test_an_npu_of_a_stopped_list_ends_when_it_stopped_unless_all_of_its_flows_a
     assert [npu.done for npu in npus] == [False, False, True, True]
     assert [npu.finish_ps for npu in npus] == [5_000_000, 5_000_000, 0, took_ps(200)]
     assert [npu.exposed_ps for npu in npus] == [npu.finish_ps for npu in npus]
+
+
+def test_bins_have_equal_numbers_of_flows_by_size_and_few_flows_have_none() -> None:
+    """Of 1,000 flows of all sizes from 1 to 1,000 that take ten times their size: fifty in each bin, p999 the last."""
+    count = 1_000
+    sizes = np.random.default_rng(1).permutation(count) + 1
+    starts = np.zeros(count, dtype=np.int64)
+    flows = FlowList.of([0] * count, [1] * count, sizes.tolist(), starts.tolist())
+    totals = flow_totals(flows, starts, 10 * sizes, np.full(count, 10), ())
+    assert [each["flows"] for each in totals.bins] == [50] * 20
+    assert [each["most_bytes"] for each in totals.bins] == [50 * (each + 1) for each in range(20)]
+    assert [each["above_bytes"] for each in totals.bins] == [50 * each for each in range(20)]
+    slowdowns = [each["slowdowns"] for each in totals.bins]
+    assert [each and (each["p50"], each["p999"]) for each in slowdowns] == [
+        (50 * each + 25, 50 * each + 50) for each in range(20)
+    ]
+    assert totals.all is not None
+    assert totals.all["slowdowns"] == {"p50": 500, "p95": 950, "p99": 990, "p999": 999, "max": 1_000}
+    assert flow_totals(flows.some(np.arange(399)), starts[:399], 10 * sizes[:399], starts[:399], ()).bins == ()
+    alike = FlowList.of([0] * count, [1] * count, [7] * count, starts.tolist())
+    assert [each["flows"] for each in flow_totals(alike, starts, 10 * sizes, starts, ()).bins] == [count]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +304,7 @@ def test_a_snapshot_has_the_flows_that_are_delivered_and_changes_nothing() -> No
     assert found is not None
     assert (found.flows, found.started, found.delivered, found.delivered_bytes) == (3, 2, 2, 300)
     assert found.all is not None
-    assert tuple(found.all["times_ps"].values()) == (took_ps(100), took_ps(200), took_ps(200), took_ps(200))
+    assert tuple(found.all["times_ps"].values()) == (took_ps(100), *[took_ps(200)] * 4)
     assert driver.flow_totals() == totals
     assert found.goodput == totals.goodput
     assert not known.records()[0].complete
