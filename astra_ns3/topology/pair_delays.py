@@ -19,8 +19,6 @@ from astra_ns3.topology.graph import Graph
 # Longer than any path; two of them still fit.
 _FAR_PS = np.iinfo(np.int64).max // 4
 _BYTES_PER_DELAY = 8
-# Hosts of a class that are looked at: one more to go to from the first.
-_MEMBERS = 2
 
 _Picoseconds = npt.NDArray[np.int64]
 _Costs = npt.NDArray[np.int64]
@@ -45,20 +43,19 @@ class PairDelays:
 
 def pair_delays(graph: Graph, hosts: Sequence[int]) -> PairDelays:
     """The delays between ``hosts``, each of which is named once and can reach the others."""
-    members: dict[object, list[int]] = {}
     numbers: dict[object, int] = {}
     class_of = np.zeros(len(hosts), dtype=np.int64)
     for index, host in enumerate(hosts):
-        key = _surroundings(graph, host)
-        class_of[index] = numbers.setdefault(key, len(numbers))
-        members.setdefault(key, []).append(host)
-    classes = [each[:_MEMBERS] for each in members.values()]
+        class_of[index] = numbers.setdefault(_surroundings(graph, host), len(numbers))
     require_memory(
-        f"the delays between {len(classes)} classes of hosts",
-        len(classes) * _MEMBERS * (graph.switches + len(classes)) * _BYTES_PER_DELAY,
+        f"the delays between {len(numbers)} classes of hosts",
+        2 * len(numbers) * (graph.switches + len(numbers)) * _BYTES_PER_DELAY,
         "use a smaller network, or one in which more hosts share a switch",
     )
-    return PairDelays(class_of, _between(graph, classes))
+    _, first, crowd = np.unique(class_of, return_index=True, return_counts=True)
+    delays_ps = _between(graph, [hosts[index] for index in first.tolist()])
+    np.fill_diagonal(delays_ps, np.where(crowd > 1, delays_ps.diagonal(), 0))
+    return PairDelays(class_of, delays_ps)
 
 
 def _surroundings(graph: Graph, host: int) -> object:
@@ -69,18 +66,12 @@ def _surroundings(graph: Graph, host: int) -> object:
     return tuple(sorted((port.peer, graph.links[port.link].cost, graph.links[port.link].delay_ps) for port in ports))
 
 
-def _between(graph: Graph, classes: Sequence[Sequence[int]]) -> _Picoseconds:
-    targets = [host for members in classes for host in members]
+def _between(graph: Graph, targets: Sequence[int]) -> _Picoseconds:
+    """The delays between hosts, one of each class; on the diagonal that to another host of the class."""
     groups = host_groups(graph)
     costs = distances_to_groups(graph, groups).astype(np.int64)[:, groups.of_host[targets]]
     delays_ps = _to_targets(graph, targets, costs)
-    first = np.cumsum([0, *(len(members) for members in classes)])[:-1]
-    found = np.zeros((len(classes), len(classes)), dtype=np.int64)
-    for number, members in enumerate(classes):
-        row = _from_host(graph, members[0], targets, costs, delays_ps)
-        found[number] = row[first]
-        found[number, number] = row[first[number] + 1] if len(members) > 1 else 0
-    return found
+    return np.stack([_from_host(graph, host, targets, costs, delays_ps) for host in targets])
 
 
 def _to_targets(graph: Graph, targets: Sequence[int], costs: _Costs) -> _Picoseconds:
@@ -91,20 +82,28 @@ def _to_targets(graph: Graph, targets: Sequence[int], costs: _Costs) -> _Picosec
             link, switch = graph.links[port.link], port.peer - graph.hosts
             if switch >= 0 and costs[switch, column] == link.cost:
                 delays_ps[switch, column] = min(delays_ps[switch, column], link.delay_ps)
-    between = [link for link in graph.links if min(link.a, link.b) >= graph.hosts]
-    ways = [
-        (a - graph.hosts, b - graph.hosts, link) for link in between for a, b in ((link.a, link.b), (link.b, link.a))
-    ]
+    ways = _ways_between_switches(graph)
     changed = True
     while changed:  # once for each link of the longest path, and once more
         changed = False
-        for here, beyond, link in ways:
-            nearer = costs[here] == costs[beyond] + link.cost
-            onward = np.where(nearer, delays_ps[beyond] + link.delay_ps, _FAR_PS)
+        for here, beyond, cost, delay_ps in ways:
+            nearer = costs[here] == costs[beyond] + cost
+            onward = np.where(nearer, delays_ps[beyond] + delay_ps, _FAR_PS)
             if (onward < delays_ps[here]).any():
                 np.minimum(delays_ps[here], onward, out=delays_ps[here])
                 changed = True
     return delays_ps
+
+
+def _ways_between_switches(graph: Graph) -> Sequence[tuple[int, int, int, int]]:
+    """Where a way begins, where it leads, its cost and its delay; of links that differ in nothing, one."""
+    ways = {
+        (a - graph.hosts, b - graph.hosts, link.cost, link.delay_ps): None
+        for link in graph.links
+        if min(link.a, link.b) >= graph.hosts
+        for a, b in ((link.a, link.b), (link.b, link.a))
+    }
+    return tuple(ways)
 
 
 def _from_host(graph: Graph, host: int, targets: Sequence[int], costs: _Costs, delays_ps: _Picoseconds) -> _Picoseconds:
