@@ -22,6 +22,7 @@ from astra_ns3.workload.files.chakra.writer import write_chakra
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.files.workload_formats import AnyWorkload
+from astra_ns3.workload.generators.streams import FlowStream
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
@@ -106,7 +107,7 @@ def _rank_alone(workload: object) -> int | None:
 
 def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     """A workload as graphs; raises InputError for what can't be one."""
-    if isinstance(workload, FlowList):
+    if isinstance(workload, (FlowList, FlowStream)):
         raise wrong("flows start at times, which no graph of ours can say", workload.source)
     if not isinstance(workload, (Workload, ModelWorkload)):
         return workload
