@@ -261,11 +261,20 @@ def generate_on_off(
 @_shared
 @_RATE
 @_DURATION
-# rest: for _written
-def generate_constant(npus: int, sizes: FlowSizes, rate: int, duration: int, seed: int, **rest: Any) -> None:
+def generate_constant(
+    npus: int,
+    sizes: FlowSizes,
+    rate: int,
+    duration: int,
+    seed: int,
+    output: str,
+    written_as: str,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
     """NPUs that send flow after flow to one other, as the rate takes their bytes."""
     made = generators.constant(npus, sizes, rate_bps=rate, duration_ps=duration, seed=seed)
-    _written(made, npus, rate, **rest)
+    _written(made, npus, rate, output=output, written_as=written_as, overwrite=overwrite, as_json=as_json)
 
 
 def _written(

@@ -33,7 +33,6 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
-from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
@@ -193,11 +192,11 @@ def load_inputs(
     )
 
 
-def network_of_run(options: RunRequest) -> AnyNetwork:
-    """Return the network that a request names, as its options change it. Raises InputError."""
+def network_of_run(network: FilePath | AnyNetwork, options: Options) -> AnyNetwork:
+    """Return the network that a run names, as its options change it. Raises InputError."""
     nobody = FlowList.of([0], [1], [1], [0])
-    files = _read_files(nobody, system_of_flows(None), options.network, options)
-    with _named(options.network, files.network):
+    files = _read_files(nobody, system_of_flows(None), network, options)
+    with _named(network, files.network):
         return network_with_options(files.network.network, options)
 
 

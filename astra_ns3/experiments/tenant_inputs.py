@@ -44,7 +44,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
 def _with_flows(part: RunRequest, traffic: Traffic, first: Inputs | None) -> RunRequest:
     """Return a request with the flows of traffic as its workload, and a system as the first tenant's."""
     check_played([traffic], part.backend_name)
-    network = network_of_run(part) if first is None else first.network
+    network = network_of_run(part.network, part) if first is None else first.network
     graph = _graph(network) if first is None else first.graph
     flows = flows_of(traffic, graph, part.seed)
     return replace(part, workload=flows, system=system_of_flows(None if first is None else first.system))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream, list_of
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.errors import located, of_npus, refuse
 from astra_ns3.frozen import dataclass
@@ -18,10 +19,9 @@ from astra_ns3.scenario.cut import HOSTS, RACKS, Cut, cut_named
 from astra_ns3.topology.graph import Graph
 from astra_ns3.units import PS_PER_SECOND
 from astra_ns3.workload.generators.flow_sizes import FlowSizes, flow_sizes
-from astra_ns3.workload.generators.flows import check_senders, list_of, made
+from astra_ns3.workload.generators.flows import check_senders, made
 from astra_ns3.workload.generators.processes import BITS, Constant, Incast, OnOff, Poisson, Process, until
 from astra_ns3.workload.generators.receivers import Receivers
-from astra_ns3.workload.generators.streams import FlowStream
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
@@ -27,7 +28,6 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.units import PS_PER_NS, parse_bytes, parse_time_ps
 from astra_ns3.user_code import FORM, user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload
-from astra_ns3.workload.generators.streams import FlowStream
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.models.workload import ModelWorkload
 

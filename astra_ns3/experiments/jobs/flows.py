@@ -10,6 +10,7 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
@@ -20,7 +21,6 @@ from astra_ns3.playing.flows.completions import not_known
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.system.file import parse_system
 from astra_ns3.system.messages import message_schedule
-from astra_ns3.workload.generators.streams import FlowStream
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,6 @@ class StreamJob(Job):
             "loop": stream.format,
             "seed": stream.seed,
             "mean_bps": process.mean_bps,
-            "mean_bytes": process.sizes.mean_bytes,
             "npus": stream.npus,
         }
 

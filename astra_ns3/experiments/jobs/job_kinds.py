@@ -7,6 +7,7 @@ from typing import Any
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
@@ -15,7 +16,6 @@ from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.workload.files.workload_formats import AnyWorkload
-from astra_ns3.workload.generators.streams import FlowStream
 from astra_ns3.workload.loops.simai_rules import as_simai_plays
 from astra_ns3.workload.models.workload import ModelWorkload
 

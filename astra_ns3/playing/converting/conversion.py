@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
@@ -22,7 +23,6 @@ from astra_ns3.workload.files.chakra.writer import write_chakra
 from astra_ns3.workload.files.flows.writing import WRITERS, write_flows
 from astra_ns3.workload.files.simai import format_simai, parse_simai
 from astra_ns3.workload.files.workload_formats import AnyWorkload
-from astra_ns3.workload.generators.streams import FlowStream
 from astra_ns3.workload.graphs.checking import check_graphs
 from astra_ns3.workload.graphs.rolled import rolled
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS

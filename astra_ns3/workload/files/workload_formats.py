@@ -9,6 +9,7 @@ from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.fitting import fits_model
@@ -20,7 +21,6 @@ from astra_ns3.workload.files.chakra.groups import read_groups
 from astra_ns3.workload.files.chakra.trace import ChakraTrace, is_chakra, read_chakra
 from astra_ns3.workload.files.flows.reading import holds_flows, read_flows
 from astra_ns3.workload.files.simai import fits_simai, read_simai
-from astra_ns3.workload.generators.streams import FlowStream
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 # How YAML begins.

@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.config.flow_stream import Flows, list_of
 from astra_ns3.errors import in_range, refuse
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_SECOND
 from astra_ns3.workload.generators.flow_sizes import FlowSizes
 from astra_ns3.workload.generators.processes import (
     BITS,
     Constant,
-    Flows,
     Incast,
     OnOff,
     Poisson,
@@ -158,19 +158,6 @@ def _in_one_circle(chance: np.random.Generator, npus: int) -> Numbers:
 
 def _list(flows: Flows, npus: int, name: str) -> FlowList:
     return list_of(flows, npus, name, f"generated: {name}")
-
-
-def list_of(flows: Flows, npus: int, source: str, kind: str) -> FlowList:
-    """Return flows as a list from ``source``, of a ``kind`` in words."""
-    return FlowList(
-        flows.sources.astype(np.int32),
-        flows.destinations.astype(np.int32),
-        flows.sizes_bytes,
-        flows.starts_ps,
-        npus=npus,
-        source=source,
-        format=kind,
-    )
 
 
 def _check(npus: int, least: int, time_ps: int) -> None:

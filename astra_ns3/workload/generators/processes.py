@@ -11,11 +11,12 @@ import heapq
 import math
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from astra_ns3.config.flow_list import Numbers
+from astra_ns3.config.flow_stream import FlowProcess, Flows
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
 from astra_ns3.units import PS_PER_SECOND
@@ -29,36 +30,12 @@ _DRAWS = 5
 """Uniform numbers of a Poisson flow: its gap, sender, receiver's rack, receiver, size."""
 
 
-class Flows(NamedTuple):
-    """Columns of flows, by start."""
-
-    sources: Numbers
-    destinations: Numbers
-    sizes_bytes: Numbers
-    starts_ps: Numbers
-
-
-class Process(Protocol):
-    """Makes flows without end."""
-
-    @property
-    def kind(self) -> str:
-        """Its name."""
-
-    @property
-    def npus(self) -> int:
-        """How many NPUs send."""
-
-    @property
-    def mean_bps(self) -> float:
-        """Bits of all NPUs' flows in a second, on average."""
+class Process(FlowProcess, Protocol):
+    """A process of flows whose sizes have a distribution."""
 
     @property
     def sizes(self) -> FlowSizes:
         """The distribution of the sizes."""
-
-    def blocks(self, seed: int) -> Iterator[Flows]:
-        """Yield flows in blocks, none of which starts before the block ahead of it ends."""
 
 
 @dataclass(frozen=True)
