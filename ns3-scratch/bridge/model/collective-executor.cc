@@ -153,8 +153,8 @@ CollectiveExecutor::PlayFlows(int64_t nowPs)
             m_told[kept++] = due;
             continue;
         }
-        const bool isHeard = due.isTimer ? flows->StartDue(nowPs)
-                                         : flows->PhaseDone(due.npu, due.number, nowPs);
+        const bool isHeard =
+            due.isTimer ? flows->StartDue(nowPs) : flows->PhaseDone(due.npu, due.number, nowPs);
         if (isHeard)
         {
             m_told[kept++] = {flows->GetToken(), 0, 1};

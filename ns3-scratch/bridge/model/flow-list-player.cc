@@ -88,9 +88,7 @@ FlowListPlayer::WaitForNext()
     m_waits = true;
     const uint32_t flow = m_order[m_next];
     const int64_t nowPs = Simulator::Now().GetTimeStep() - m_beginPs;
-    m_executor.SetFlowTimer(m_sources[flow],
-                            std::max<int64_t>(m_due[flow] - nowPs, 0),
-                            m_number);
+    m_executor.SetFlowTimer(m_sources[flow], std::max<int64_t>(m_due[flow] - nowPs, 0), m_number);
 }
 
 bool

@@ -295,12 +295,8 @@ Session::OpenFlows(uint32_t schedule,
                    const uint32_t* measured,
                    uint32_t count)
 {
-    return m_parts->executor->OpenFlows({schedule,
-                                         firstInstance,
-                                         tenantBit,
-                                         connections,
-                                         token,
-                                         {measured, measured + count}});
+    return m_parts->executor->OpenFlows(
+        {schedule, firstInstance, tenantBit, connections, token, {measured, measured + count}});
 }
 
 void
