@@ -292,3 +292,10 @@ def test_a_stream_is_the_list_of_its_first_flows() -> None:
     assert len(long) > 20_000 > len(short) > 100
     for name in ("sources", "destinations", "sizes_bytes", "starts_ps"):
         assert np.array_equal(getattr(short, name), getattr(long, name)[: len(short)])
+
+
+def test_two_cores_play_traffic_as_one_does(files: Files) -> None:
+    entry = {"name": "t", "kind": "poisson", "sizes": "20KB", "load": 0.6, "flows": 300}
+    one, two = (files.play(network(), {"cores": cores}, traffic=[entry]) for cores in (1, 2))
+    assert rows(one.tenants["t"]) == rows(two.tenants["t"])
+    assert len(rows(one.tenants["t"])) == 300

@@ -39,7 +39,7 @@ def test_the_closed_forms_agree_where_they_meet() -> None:
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("name", IN_LINE)
 def test_a_line_serves_messages_in_the_order_of_their_starts(name: str, load: float) -> None:
-    found = measured(CASES[name], load, SHORT, seed=4)
+    found = measured(CASES[name], load, SHORT, seed=1)
     mean, tail = _expected(name, load)
     assert found.load == pytest.approx(load, rel=0.02)
     assert found.mean == pytest.approx(mean, rel=TOLERANCE)
@@ -49,7 +49,7 @@ def test_a_line_serves_messages_in_the_order_of_their_starts(name: str, load: fl
 @pytest.mark.parametrize("load", LOADS)
 @pytest.mark.parametrize("name", SHARING)
 def test_flows_share_a_line_so_that_slowdown_hangs_on_the_load_alone(name: str, load: float) -> None:
-    found = measured(CASES[name], load, SHORT, seed=4)
+    found = measured(CASES[name], load, SHORT, seed=1)
     assert found.slowdown == pytest.approx(sharing_mean_slowdown(load), rel=TOLERANCE)
 
 

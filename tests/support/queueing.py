@@ -25,7 +25,8 @@ _POINTS = 4000
 
 
 class Measured(NamedTuple):
-    """In units of the mean service: mean and p99 of the time in the queue, mean slowdown, and the load offered."""
+    """In units of the mean service: mean and p99 of the time in the queue; the mean of the time over the own
+    service, and the load offered."""
 
     mean: float
     p99: float
@@ -99,4 +100,4 @@ def measured(case: Case, load: float, flows: int, seed: int) -> Measured:
     in_queue = (took - ideal + service) / service_ps
     span_ps = int(drawn.starts_ps[-1]) - int(drawn.starts_ps[0])
     p99 = float(np.percentile(in_queue, 99, method="inverted_cdf"))
-    return Measured(float(in_queue.mean()), p99, float((took / ideal).mean()), float(service.sum() / span_ps))
+    return Measured(float(in_queue.mean()), p99, float(((took - ideal + service) / service).mean()), float(service.sum() / span_ps))
