@@ -100,6 +100,5 @@ def measured(case: Case, load: float, flows: int, seed: int) -> Measured:
     in_queue = (took - ideal + service) / service_ps
     span_ps = int(drawn.starts_ps[-1]) - int(drawn.starts_ps[0])
     p99 = float(np.percentile(in_queue, 99, method="inverted_cdf"))
-    return Measured(
-        float(in_queue.mean()), p99, float(((took - ideal + service) / service).mean()), float(service.sum() / span_ps)
-    )
+    slowdown = float(((took - ideal + service) / service).mean())
+    return Measured(float(in_queue.mean()), p99, slowdown, float(service.sum() / span_ps))
