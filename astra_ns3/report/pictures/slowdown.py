@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from astra_ns3.errors import wrong
 from astra_ns3.report.figures.figure import Axis, Curve, Figure, Panel
 from astra_ns3.report.figures.style import COLOURS, tails
 from astra_ns3.report.pictures.completion import columns_of, slowdowns_by_size, with_ideal
@@ -23,10 +22,10 @@ def _in_file(records: Records, choice: Choice) -> Figure:
             named = f"{run}, {name}" if len(every) > 1 else name
             colour = COLOURS[(index if len(every) > 1 else number) % len(COLOURS)]
             curves.append(Curve(x, y, dash=number, mark=index, size=2.5, name=named, colour=colour))
-    if not curves:
-        raise wrong("of no message is the time alone known: slowdowns need RoCE, or a list of flows")
-    x_axis = Axis("size of the message", "bytes", log=True, sizes=True, grid=True)
-    return Figure([Panel(x_axis, Axis("slowdown", log=True, grid=True), curves, height=1.6)], around=0.6)
+    x_axis = Axis("size of the message", "bytes", log=bool(curves), sizes=True, grid=True)
+    empty = "of no message is the time alone known: slowdowns need RoCE, or a list of flows"
+    y_axis = Axis("slowdown", log=bool(curves), grid=True)
+    return Figure([Panel(x_axis, y_axis, curves, empty="" if curves else empty, height=1.6)], around=0.6)
 
 
 KIND = Kind(
