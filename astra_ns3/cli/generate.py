@@ -93,6 +93,8 @@ _OF_FLOWS = {
         "seed",
         "rate",
         "load",
+        "rack_npus",
+        "rack_local",
         "duration",
         "on",
         "off",
@@ -147,6 +149,8 @@ def generate_flows(context: click.Context) -> None:
 @_RATE
 @_DURATION
 @click.option("--load", type=float, required=True, help="Share of the rate that flows take on average, such as 0.5.")
+@click.option("--rack-npus", type=click.IntRange(1), help="NPUs of a rack, for --rack-local.")
+@click.option("--rack-local", type=float, help="Share of flows that stay in the rack; without it, as chance has it.")
 def generate_poisson(
     npus: int,
     sizes: FlowSizes,
@@ -154,10 +158,21 @@ def generate_poisson(
     duration: int,
     load: float,
     seed: int,
+    rack_npus: int | None,
+    rack_local: float | None,
     **rest: Any,  # for _written
 ) -> None:
     """Flows from all NPUs to any others, at random times, at a load."""
-    made = generators.poisson(npus, sizes, load=load, rate_bps=rate, duration_ps=duration, seed=seed)
+    made = generators.poisson(
+        npus,
+        sizes,
+        load=load,
+        rate_bps=rate,
+        duration_ps=duration,
+        seed=seed,
+        rack_npus=rack_npus,
+        rack_local=rack_local,
+    )
     _written(made, npus, rate, **rest)
 
 
@@ -232,6 +247,34 @@ def generate_on_off(
     """NPUs that send flow after flow to one other for a while, are quiet for a while, and choose another."""
     made = generators.on_off(npus, sizes, rate_bps=rate, on_ps=on, off_ps=off, duration_ps=duration, seed=seed)
     _written(made, npus, rate, **rest)
+
+
+@generate_flows.command(
+    "constant",
+    short_help="NPUs that send at a constant rate.",
+    groups=_OF_FLOWS,
+    examples=(
+        "astra-ns3 generate flows constant --npus 16 --sizes 1MB --rate 20Gbps --duration 1ms -o constant.csv",
+        "astra-ns3 generate flows constant --npus 8 --sizes 64KB --rate 5Gbps --duration 1ms --seed 2 -o other.csv",
+    ),
+)
+@_shared
+@_RATE
+@_DURATION
+def generate_constant(
+    npus: int,
+    sizes: FlowSizes,
+    rate: int,
+    duration: int,
+    seed: int,
+    output: str,
+    written_as: str,
+    overwrite: bool,
+    as_json: bool,
+) -> None:
+    """NPUs that send flow after flow to one other, as the rate takes their bytes."""
+    made = generators.constant(npus, sizes, rate_bps=rate, duration_ps=duration, seed=seed)
+    _written(made, npus, rate, output=output, written_as=written_as, overwrite=overwrite, as_json=as_json)
 
 
 def _written(

@@ -63,8 +63,8 @@ def plot_command(
 ) -> None:
     """Draw a picture of the run in DIR, or list what can be drawn.
 
-    KIND is layers, exposed, timeline, accounts, completion, bandwidth, utilisation, queues, rates or memory. Without
-    it, the list says what has to be recorded for those that can't be drawn.
+    KIND is layers, exposed, timeline, accounts, completion, slowdown, bandwidth, utilisation, queues, rates or memory.
+    Without it, the list says what has to be recorded for those that can't be drawn.
     """
     if no_title and title is not None:
         raise click.UsageError("--no-title and --title exclude each other")

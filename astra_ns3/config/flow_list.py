@@ -159,6 +159,17 @@ class FlowList:
             starts_ps=_times(self.starts_ps, compute_scale, "start"),
         )
 
+    def some(self, flows: Numbers) -> FlowList:
+        """Return some of the flows of a list without gates, by their numbers."""
+        return replace(
+            self,
+            sources=self.sources[flows],
+            destinations=self.destinations[flows],
+            sizes_bytes=self.sizes_bytes[flows],
+            starts_ps=self.starts_ps[flows],
+            lines=None if self.lines is None else self.lines[flows],
+        )
+
     def check_npus(self, npus: int) -> None:
         """Raise InputError if a flow names an NPU that a network of so many doesn't have."""
         if self.npus <= npus:
@@ -190,6 +201,18 @@ class FlowList:
             f"its flows have more than {LARGEST_INTEGER} bytes, which can't be counted",
             self.source,
         )
+
+
+def joined(first: FlowList, second: FlowList) -> FlowList:
+    """Return a list with the flows of two, neither of which has gates, one behind the other."""
+    return replace(
+        first,
+        sources=np.concatenate([first.sources, second.sources]),
+        destinations=np.concatenate([first.destinations, second.destinations]),
+        sizes_bytes=np.concatenate([first.sizes_bytes, second.sizes_bytes]),
+        starts_ps=np.concatenate([first.starts_ps, second.starts_ps]),
+        npus=max(first.npus, second.npus),
+    )
 
 
 def gates_of_parents(after: Sequence[Sequence[int]]) -> tuple[Places, FlowGates]:

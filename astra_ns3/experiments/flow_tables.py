@@ -49,10 +49,11 @@ GOODPUT_COLUMNS: tuple[CellColumn[Interval], ...] = (
 
 
 def flow_tables(totals: FlowTotals | None) -> list[Table]:
-    """A row for each class of sizes and one for all; a row for each interval of time. None for other workloads."""
+    """A row for each class of sizes, each bin, and all; a row for each interval of time. None for other workloads."""
     if totals is None:
         return []
-    rows = [*(("class", sizes) for sizes in totals.sizes), *([("all", totals.all)] if totals.all else [])]
+    rows = [*(("class", sizes) for sizes in totals.sizes), *(("bin", sizes) for sizes in totals.bins)]
+    rows += [("all", totals.all)] if totals.all else []
     return [
         Table.of(FLOW_COMPLETION, FLOW_COMPLETION_COLUMNS, rows),
         Table.of(GOODPUT, GOODPUT_COLUMNS, totals.goodput),
@@ -77,6 +78,7 @@ def flow_document(totals: FlowTotals | None) -> RunDocument:
             "goodput_bps": totals.delivered_bytes * _BITS * PS_PER_NS * 10**9 // span_ps if span_ps > 0 else None,
             "all": totals.all,
             "sizes": list(totals.sizes),
+            "bins": list(totals.bins),
         }
     }
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
+from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
@@ -20,6 +21,7 @@ from astra_ns3.experiments.changes.setting import RunFiles, place_of
 from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
@@ -199,6 +201,14 @@ def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Cours
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
+def network_of_run(network: FilePath | AnyNetwork, options: Options) -> AnyNetwork:
+    """Return the network that a run names, as its options change it. Raises InputError."""
+    nobody = FlowList.of([0], [1], [1], [0])
+    files = _read_files(nobody, system_of_flows(None), network, options)
+    with _named(network, files.network):
+        return network_with_options(files.network.network, options)
+
+
 def _read_files(
     workload: FilePath | AnyWorkload, system: FilePath | SystemConfig, network: FilePath | AnyNetwork, options: Options
 ) -> RunFiles:
@@ -275,7 +285,8 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     with located(tenant.where):
         found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
     times = times_of(tenant)
-    return replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless)
+    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless)
+    return found if tenant.traffic is None else found.as_traffic
 
 
 def _check_shares(

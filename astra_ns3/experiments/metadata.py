@@ -148,11 +148,21 @@ def _tenant_document(part: RunRequest, description: Description, records: RunRec
         "finish_ps": records.finish_ps,
         "compute_ps": totals["compute_ps"],
         "exposed_ps": totals["exposed_ps"],
+        **_flows_of_tenant(records),
     }
 
 
 def _with_course(tenant: TenantDocument, course: Course) -> TenantDocument:
     return {**tenant, "start_ps": course.start_ps, "passes_done": course.passes, "ended_by": course.ended_by}
+
+
+def _flows_of_tenant(records: RunRecords) -> TenantDocument:
+    """How many of a tenant's flows have started and come, and how much slower than alone; nothing of others."""
+    flows = records.flows
+    if flows is None:
+        return {}
+    slowdowns = None if flows.all is None else flows.all["slowdowns"]
+    return {"started": flows.started, "delivered": flows.delivered, "slowdowns": slowdowns}
 
 
 def options_document(request: RunRequest) -> RunDocument:

@@ -252,7 +252,8 @@ def _members(
             view.passes_done if counts and isinstance(view, TenantNetwork) else None,
         )
         driver = inputs.job.driver(view, inputs.platform, playing)
-        members.append(Member(inputs.tenancy.name, view, driver, inputs.tenancy.times, part.passes))
+        tenancy = inputs.tenancy
+        members.append(Member(tenancy.name, view, driver, tenancy.times, part.passes, tenancy.is_traffic))
     return members
 
 

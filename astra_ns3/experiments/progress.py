@@ -146,7 +146,9 @@ class ProgressMeter:
 
 
 def expected_work(parts: Parts) -> ExpectedWork:
-    """Return what all tenants of a run have to do."""
+    """Return what all tenants of a run have to do; nothing is expected where one goes on for as long as the others."""
+    if any(inputs.job.endless for inputs, _ in parts):
+        return NOTHING_EXPECTED
     bytes, compute_ps, cost, whole = map(sum, zip(*(_work(*part) for part in parts), strict=True))
     share = 1.0 if not compute_ps or not whole else cost / whole
     return ExpectedWork(bytes, compute_ps, share)

@@ -11,6 +11,7 @@ from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
 from astra_ns3.config.scenario.times import AfterConfig
+from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, wrong
 from astra_ns3.experiments.option import INPUTS, option
@@ -20,6 +21,7 @@ from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event
 from astra_ns3.scenario.tenant import After, FilePath, Tenant
 from astra_ns3.scenario.times import check_times
+from astra_ns3.scenario.traffic import Traffic
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 
@@ -58,9 +60,9 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
-            tenants = (*tenants_of_file(file), *tenants)
+            tenants = (*tenants_of_file(file), *tenants, *_traffic(file))
         if not tenants:
-            what = "" if file is None else ", or a job of the scenario"
+            what = "" if file is None else ", or a job or traffic of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
         network = _network(file) if file is not None and not self.network else self.network
         made = {"scenario": file, "tenants": tenants, "network": network}
@@ -124,6 +126,25 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         where=where,
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
+    )
+
+
+def _traffic(file: ScenarioFile) -> Iterable[Tenant]:
+    """Return the other traffic of a scenario's file as tenants."""
+    for number, entry in enumerate(file.config.traffic):
+        yield _of_traffic(entry, f"{file.document.where(('traffic', number))}: traffic '{entry.name}'")
+
+
+def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:
+    return Tenant(
+        entry.name,
+        entry.npus,
+        "",
+        "",
+        start_ps=entry.start_ps,
+        seed=entry.seed,
+        where=where,
+        traffic=Traffic(entry, where),
     )
 
 

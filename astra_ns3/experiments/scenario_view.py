@@ -63,7 +63,10 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
 
 def _tenant(inputs: Inputs, passes: int) -> TenantDocument:
     asked = None if passes == FOREVER else passes
-    return {**inputs.tenancy.document(), "workload": inputs.job.source, "passes": asked}
+    headline = inputs.job.headline()
+    traffic = f"{headline.loop}, {headline.layers:,} flows" if headline.layers else f"{headline.loop}, until jobs end"
+    workload = traffic if inputs.tenancy.is_traffic else inputs.job.source
+    return {**inputs.tenancy.document(), "workload": workload, "passes": asked}
 
 
 def _rows(places: Places) -> Iterator[RowDocument]:

@@ -11,7 +11,8 @@ from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, scenario_of
+from astra_ns3.experiments.inputs import Inputs, Parts, Sharing, load_inputs, network_of_run, scenario_of
+from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import ProgramsJob
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.api import EndpointModel
@@ -19,6 +20,7 @@ from astra_ns3.network.plan import AnalyticalPlan
 from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
 from astra_ns3.scenario.placement import placed
+from astra_ns3.scenario.traffic import Traffic, check_played, flows_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
 
@@ -33,15 +35,26 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.course, source)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
+        if tenant is not None and tenant.traffic is not None:
+            part = _with_flows(part, tenant.traffic, first)
         found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
         if tenant is not None and part.passes == FOREVER:
             _check_endless(found[-1], tenant.place)
     scenario = scenario_of(found)
     if scenario.changes:
-        jobs = {each.name: each.npus for each in scenario.tenants}
+        jobs = {each.name: each.npus for each in scenario.tenants if not each.is_traffic}
         graph = scenario.plan.graph
         check_not_cut(request.course.events(graph), graph, scenario.changes, jobs)
     return tuple(found)
+
+
+def _with_flows(part: RunRequest, traffic: Traffic, first: Inputs | None) -> RunRequest:
+    """Return a request with the flows of traffic as its workload, and a system as the first tenant's."""
+    check_played([traffic], part.backend_name)
+    network = network_of_run(part.network, part) if first is None else first.network
+    graph = _graph(network) if first is None else first.graph
+    flows = flows_of(traffic, graph, part.seed)
+    return replace(part, workload=flows, system=system_of_flows(None if first is None else first.system))
 
 
 class _Berths:

@@ -99,7 +99,7 @@ def tenants_of(request: ScenarioRequest) -> tuple[Inputs, ...]:
     """Read and check what each tenant plays, the user's code first in a child; raises InputError."""
     request.check()
     load = partial(load_tenants, request)
-    files = (request.network, *(file for tenant in request.tenants for file in (tenant.workload, tenant.system)))
+    files = (request.network, *(file for tenant in request.tenants for file in tenant.files))
     if any(map(_may_name_code, files)):
         try_in_child(load)  # it may call the user's functions
     found = load()

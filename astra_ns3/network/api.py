@@ -14,6 +14,7 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.channel import ChannelCosts as ChannelCosts
 from astra_ns3.network.floor.carried import CarriedBytes, Launch
+from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup
 from astra_ns3.network.limits import Limits as Limits
 
 
@@ -137,6 +138,10 @@ class NetworkBackend(Protocol):
         Backends without channels charge the usual costs of an endpoint.
         """
         return self.register_group(npus)
+
+    def flow_player(self, setup: FlowPlayerSetup) -> FlowPlayer | None:
+        """Return who starts flows at their times inside the backend; None: whoever wants that launches each."""
+        return None
 
     @property
     def delivers_whole(self) -> bool:

@@ -226,12 +226,14 @@ class RoleTimes:
     groups: Mapping[str, int] = field(default_factory=dict)
 
 
-FLOW_PERCENTILES = {"p50": 50, "p95": 95, "p99": 99, "max": 100}
+FLOW_PERCENTILES: Mapping[str, float] = {"p50": 50, "p95": 95, "p99": 99, "p999": 99.9, "max": 100}
 
 
 @dataclass(frozen=True)
 class FlowTotals:
     """Totals of a list of flows by now. ``all``: of all delivered flows (None: there is none); ``sizes``: by class.
+
+    ``bins``: by size, too, about as many flows in each; none of few flows.
 
     ``goodput``: intervals of time, one after the other, with the bytes of messages that all NPUs got in each.
     ``overlapping``: flows that started while the one before of the same two NPUs was on its way.
@@ -246,6 +248,7 @@ class FlowTotals:
     last_end_ps: int
     all: FlowSizesDocument | None = None
     sizes: tuple[FlowSizesDocument, ...] = ()
+    bins: tuple[FlowSizesDocument, ...] = ()
     goodput: tuple[tuple[int, int, int], ...] = ()
     overlapping: int = 0
 

@@ -37,6 +37,8 @@ class TenantDocument(TypedDict, total=False):
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
+    ``traffic``: it is other traffic; ``started`` and ``delivered``: how many of its flows, ``slowdowns``:
+    percentiles of all of them (None: not known).
     """
 
     name: str
@@ -54,6 +56,10 @@ class TenantDocument(TypedDict, total=False):
     finish_ps: int
     compute_ps: int
     exposed_ps: int
+    traffic: bool
+    started: int
+    delivered: int
+    slowdowns: Mapping[str, float] | None
 
 
 class EventDocument(TypedDict, total=False):
@@ -150,6 +156,7 @@ class FlowsDocument(TypedDict):
     goodput_bps: int | None
     all: FlowSizesDocument | None
     sizes: Sequence[FlowSizesDocument]
+    bins: Sequence[FlowSizesDocument]
 
 
 StageDocument = Mapping[str, Any]  # a name, words, and the bytes of as many parts as memory has

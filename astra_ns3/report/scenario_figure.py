@@ -34,10 +34,12 @@ def scenario_figure(document: ScenarioDocument) -> Figure:
 
 
 def _where(rows: Sequence[RowDocument], jobs: Sequence[TenantDocument], colours: Sequence[str]) -> Panel:
-    owner = {npu: number for number, job in enumerate(jobs) for npu in job["npus"]}
+    owner = {npu: number for number, job in enumerate(jobs) if not job.get("traffic") for npu in job["npus"]}
     places = [(owner.get(npu), column, lane) for lane, row in enumerate(rows) for column, npu in enumerate(row["npus"])]
     series: list[Series] = []
     for number, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
+        if job.get("traffic"):  # it may have the NPUs of jobs
+            continue
         series.append(_cells([place for place in places if place[0] == number], job["name"], colour))
     free = [place for place in places if place[0] is None]
     if free:

@@ -24,6 +24,7 @@ _MOST_EVENTS = 40
 _AT_ONCE = "detection loss-of-signal; routes at-once"
 """How a network recovers unless its scenario says otherwise."""
 _COPIED = ("run_name", "complete", "stopped", "finish_ps", "floor", "scenario", "jobs", "events", "warnings")
+_PERCENTILES = ("p50", "p95", "p99", "p999")
 _COUNTS = ("messages", "packets", "events")
 _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
 
@@ -171,10 +172,13 @@ def scenario_summary(metadata: RunDocument, folder: Path | None) -> JsonObject:
 
 def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     """The table at the end of a run with several jobs, for people: a line for each."""
+    tenants = metadata["jobs"]
+    lines = [_line(job) for job in tenants if not job.get("traffic")]
     rows: list[tuple[str, ...]] = [("job", "NPUs", "start", "finish", "took", "compute", "exposed")]
-    lines = [_line(job) for job in metadata["jobs"]]
     stopped = any(line[-1] for line in lines)
     rows = [(*rows[0], ""), *lines] if stopped else [*rows, *(line[:-1] for line in lines)]
+    flows = [("flows of", "NPUs", "started", "delivered", *(f"slowdown {name}" for name in _PERCENTILES))]
+    flows += [_flows_line(job) for job in tenants if "started" in job]
     statistics, memory = metadata["statistics"], metadata["memory"]
     state = "" if metadata["complete"] else "  (incomplete)"
     counts = [(name, f"{statistics[name]:,}") for name in _COUNTS if name in statistics]
@@ -192,7 +196,14 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
         ("peak memory", f"{format_bytes(memory['peak_above_idle_bytes'])} above the idle program's"),
         ("files", str(folder) if folder is not None else "none (name a folder with --output)"),
     ]
-    return f"{table(rows)}\n{aligned(whole)}"
+    tables = [table(some) for some in (rows, flows) if len(some) > 1]
+    return "\n".join([*tables, aligned(whole)])
+
+
+def _flows_line(job: TenantDocument) -> tuple[str, ...]:
+    slowdowns = job["slowdowns"]
+    slower = [f"{slowdowns[name]:.4g}" if slowdowns else "-" for name in _PERCENTILES]
+    return (job["name"], str(len(job["npus"])), f"{job['started']:,}", f"{job['delivered']:,}", *slower)
 
 
 _ENDED_BY = {"others": "by others", "time": "by its end", "transport": "by its transport, which gave up,"}

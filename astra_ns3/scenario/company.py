@@ -18,13 +18,17 @@ from astra_ns3.scenario.timetable import Entry, Timetable
 
 @dataclass(frozen=True)
 class Member:
-    """A tenant that plays: its name, the network as it sees it, what plays its workload there, when, and how often."""
+    """A tenant that plays: its name, the network as it sees it, what plays its workload there, when, and how often.
+
+    ``is_traffic``: it ends with the others.
+    """
 
     name: str
     network: NetworkBackend
     driver: Driver
     times: Times = Times()
     passes: int = 1
+    is_traffic: bool = False
 
 
 class Company:
@@ -42,13 +46,18 @@ class Company:
         self._bits = bits
         self.heartbeat = on_heartbeat
         self._failures: dict[int, str] = {}
+        jobs = [member for member in members if not member.is_traffic]
+        self._awaited = tuple(jobs or members)
+        """Whose end the run waits for: traffic's only where there is nothing else."""
         self._views: list[TenantNetwork] = []
         entries = []
         for member in members:
             if isinstance(member.network, TenantNetwork):
                 member.network.listener = member.driver
                 self._views.append(member.network)
-                entries.append(Entry(member.name, member.times, member.network, member.driver.start))
+                times = member.times if member in self._awaited else member.times._replace(endless=True)
+                driver = member.driver
+                entries.append(Entry(member.name, times, member.network, driver.start, driver.cut_off))
         self._timetable = Timetable(entries, network.stop)
 
     def run(self, limits: Limits) -> None:
@@ -94,8 +103,8 @@ class Company:
             self._views[tenant].phases_done(of_npus, of_instances, time_ps)
 
     def progress(self) -> tuple[int, int, int, int]:
-        """Return passes done, passes, steps done and steps of a pass, those of all tenants with an end added up."""
-        members = [member for member in self.members if member.passes != FOREVER] or self.members[:1]
+        """Return passes done, passes, steps done and steps of a pass, those of all that are awaited added up."""
+        members = [member for member in self._awaited if member.passes != FOREVER] or self._awaited[:1]
         done, passes, steps_done, steps = zip(*(member.driver.progress() for member in members), strict=True)
         return sum(done), sum(passes), sum(steps_done), sum(steps)
 

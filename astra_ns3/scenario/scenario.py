@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.frozen import dataclass
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
 from astra_ns3.network.instance import TenantBits
@@ -21,12 +21,16 @@ from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
 from astra_ns3.scenario.times import Times
 from astra_ns3.topology.changes import Change
 
+FIRST_CONNECTIONS = 64
+"""From this number on, connections are those of traffic; below are those of a collective library's channels."""
+
 
 @dataclass(frozen=True)
 class Tenancy:
     """Where and when a tenant plays: ``npus[i]`` is the NPU of rank i; ``dimensions``: its logical grid.
 
-    ``bandwidths``: of each dimension, in the network's own unit; None: nobody knows.
+    ``bandwidths``: of each dimension, in the network's own unit; None: nobody knows. ``is_traffic``: whether it is
+    other traffic, which ends with the jobs and may have their NPUs.
     """
 
     name: str
@@ -39,17 +43,23 @@ class Tenancy:
     end_ps: int | None = None
     endless: bool = False
     """Whether it plays until all that are not have ended."""
+    is_traffic: bool = False
 
     @property
     def times(self) -> Times:
         """When it plays."""
         return Times(self.start_ps, self.after, self.end_ps, self.endless)
 
+    @property
+    def as_traffic(self) -> Tenancy:
+        """Return it as other traffic, whose ranks have one dimension."""
+        return replace(self, dimensions=(len(self.npus),), bandwidths=None, is_traffic=True)
+
     def document(self) -> TenantDocument:
         """Return the same as plain data."""
         found = self.times.document()
         found |= {"name": self.name, "npus": list(self.npus), "dimensions": list(self.dimensions)}
-        return found
+        return {**found, **_traffic(self.is_traffic)}
 
     def whole(self, npus: int) -> bool:
         """Whether it is all of a network of ``npus`` NPUs, in their order, from the begin on."""
@@ -88,10 +98,13 @@ class Scenario:
         """Return the network as each tenant sees it; ``tables``: what takes the network's rows."""
         if self.is_a_run:
             return [network]
+        shared = any(tenant.is_traffic for tenant in self.tenants)
         views = [
-            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits)
+            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared)
             for number, tenant in enumerate(self.tenants)
         ]
+        for number, view in enumerate(views):
+            view.connections = FIRST_CONNECTIONS + number if self.tenants[number].is_traffic else 0
         if isinstance(tables, NetworkTables):
             tables.start_ps = lambda tenant: views[tenant].start_ps
             tables.end_ps = lambda tenant: views[tenant].end_ps
@@ -101,7 +114,9 @@ class Scenario:
         """Return what takes the rows of the network's tables and hands them to ``sink``, split by tenant."""
         if sink is None or self.is_a_run:
             return sink
-        return NetworkTables(sink, self.bits, [(each.name, each.npus, each.start_ps) for each in self.tenants])
+        shared = [number for number, each in enumerate(self.tenants) if each.is_traffic]
+        tenants = [(each.name, each.npus, each.start_ps) for each in self.tenants]
+        return NetworkTables(sink, self.bits, tenants, shared)
 
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""
@@ -115,6 +130,10 @@ class Scenario:
         return lambda sources, destinations, sizes: ideal(npus[sources], npus[destinations], sizes)
 
 
+def _traffic(is_traffic: bool) -> TenantDocument:
+    return {"traffic": True} if is_traffic else {}
+
+
 def check_apart(tenants: Sequence[Tenancy]) -> None:
     """Raise InputError if two tenants have a name or an NPU in common."""
     owner: dict[int, str] = {}
@@ -122,6 +141,8 @@ def check_apart(tenants: Sequence[Tenancy]) -> None:
     for tenant in tenants:
         refuse(tenant.name in names, f"two tenants are called '{tenant.name}', expected a name of its own for each")
         names.add(tenant.name)
+        if tenant.is_traffic:
+            continue
         for npu in tenant.npus:
             if npu in owner:
                 raise wrong(f"tenants '{owner[npu]}' and '{tenant.name}' both have NPU {npu}, expected one of them")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from astra_ns3.config.core.plain import Json
     from astra_ns3.config.scenario.file import Placement
     from astra_ns3.config.system import SystemConfig
+    from astra_ns3.scenario.traffic import Traffic
     from astra_ns3.workload.files.workload_formats import AnyWorkload
 
 FilePath = str | os.PathLike[str]
@@ -40,7 +41,8 @@ class Tenant:
     tell of. ``compute_slowdown``: what makes ranks compute slower. ``changes``: other values of keys of the two files.
     ``where``: the place in a scenario's file that names it, empty: none does. ``after``: what it waits for; then
     ``start_ps`` counts from there. ``end_ps``: when it is stopped (None: it isn't). ``passes``: :data:`FOREVER`: until
-    all others have ended.
+    all others have ended. ``traffic``: the tenant is other traffic, whose workload and system are made of it where the
+    network is known.
     """
 
     name: str
@@ -57,11 +59,17 @@ class Tenant:
     where: str = ""
     after: After | None = None
     end_ps: int | None = None
+    traffic: Traffic | None = None
 
     @property
     def place(self) -> str:
         """The words with which messages about the tenant begin."""
         return self.where or f"tenant '{self.name}'"
+
+    @property
+    def files(self) -> tuple[object, ...]:
+        """What it names as files."""
+        return () if self.traffic is not None else (self.workload, self.system)
 
     def seed_in(self, seed: int) -> int:
         """Return the tenant's seed in a run with ``seed``: one of its own, or that of the run mixed with the name."""

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.frozen import replace
 from astra_ns3.network.api import Limits, NetworkBackend, NetworkListener, PendingMessage
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.floor.carried import Launch
+from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup, Point
 from astra_ns3.network.instance import TenantBits
 
 
@@ -19,18 +25,60 @@ def _nobody_asks(_passes: int) -> None:
     """Nobody asks for a tenant's passes."""
 
 
+class _FlowsOfRanks:
+    """A player of flows that name ranks; ``npus``: the NPU of each."""
+
+    def __init__(self, player: FlowPlayer, npus: npt.NDArray[np.int32]) -> None:
+        self._player = player
+        self._npus = npus
+        self.begin = player.begin
+        self.delivered_from = player.delivered_from
+
+    def add(self, flows: FlowList, *, last: bool) -> None:
+        """Hand over flows."""
+        sources, destinations = self._npus[flows.sources], self._npus[flows.destinations]
+        self._player.add(replace(flows, sources=sources, destinations=destinations, npus=0), last=last)
+
+    @property
+    def starts_ps(self) -> Numbers:
+        """When each flow began."""
+        return self._player.starts_ps
+
+    @property
+    def ends_ps(self) -> Numbers:
+        """When each flow was delivered."""
+        return self._player.ends_ps
+
+    @property
+    def delivered(self) -> int:
+        """How many are delivered."""
+        return self._player.delivered
+
+    @property
+    def curve(self) -> Sequence[Point]:
+        """How much the measured ranks had got."""
+        return self._player.curve
+
+
 class TenantNetwork(NetworkBackend):
     """``network`` as the tenant of number ``tenant`` sees it, on ``npus`` and from ``start_ps`` on.
 
     A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
     are. ``on_stop`` is called when it stops, ``on_passes`` when it has done more passes; ``listener`` is told of what
-    concerns it. ``started``: whether its time has begun to run.
+    concerns it. ``started``: whether its time has begun to run. ``shared``: other tenants may have some of its NPUs.
     """
 
     npus = 0
 
     def __init__(
-        self, network: NetworkBackend, tenant: int, npus: Sequence[int], start_ps: int, bits: TenantBits
+        self,
+        network: NetworkBackend,
+        tenant: int,
+        npus: Sequence[int],
+        start_ps: int,
+        bits: TenantBits,
+        *,
+        shared: bool = False,
     ) -> None:
         self.npus = len(npus)
         self.on_stop: Callable[[], None] = network.stop
@@ -42,6 +90,9 @@ class TenantNetwork(NetworkBackend):
         self._npus = list(npus)
         self._rank = {npu: rank for rank, npu in enumerate(npus)}
         self._bits = bits
+        self._shared = shared
+        self.connections = 0
+        """Which connections of a pair of NPUs its flows take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
         self._deaf = False
         self.listener: NetworkListener | None = None
@@ -85,8 +136,22 @@ class TenantNetwork(NetworkBackend):
 
     @property
     def delivers_whole(self) -> bool:
-        """As the network."""
-        return self._network.delivers_whole
+        """As the network, unless its NPUs get others' bytes, too."""
+        return self._shared or self._network.delivers_whole
+
+    def flow_player(self, setup: FlowPlayerSetup) -> FlowPlayer | None:
+        """Return who starts flows of the tenant's ranks inside the network."""
+        npus = np.array(self._npus, dtype=np.int32)
+        own = replace(
+            setup,
+            on_due=lambda time_ps: self._call(setup.on_due, time_ps),
+            measured=[self._npus[rank] for rank in setup.measured],
+            first_instance=self._bits.of(self._tenant, setup.first_instance),
+            tenant_bit=self._bits.shift,
+            connections=self.connections,
+        )
+        player = self._network.flow_player(own)
+        return None if player is None else _FlowsOfRanks(player, npus)
 
     def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
         """Return the bytes of messages that some of the tenant's ranks, or all, have got."""

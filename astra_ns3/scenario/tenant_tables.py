@@ -6,7 +6,7 @@ A tenant's table is called ``NAME/TABLE`` on its way to the files; tables withou
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -109,20 +109,31 @@ class NetworkTables:
     """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
     ``tenants``: of each its name, its NPUs and its start, unless ``start_ps(tenant)`` says otherwise once it has
-    started. A tenant that has ended, by ``end_ps(tenant)``, gets no rows of what its transports still do: alone, the
-    run ends with the tenant.
+    started. ``shared``: numbers of those whose NPUs others may have, too; what names two NPUs and nothing else is taken
+    for the first tenant's that has both. A tenant that has ended, by ``end_ps(tenant)``, gets no rows of what its
+    transports still do: alone, the run ends with the tenant.
     """
 
-    def __init__(self, sink: TableSink, bits: TenantBits, tenants: Sequence[tuple[str, Sequence[int], int]]) -> None:
+    def __init__(
+        self,
+        sink: TableSink,
+        bits: TenantBits,
+        tenants: Sequence[tuple[str, Sequence[int], int]],
+        shared: Collection[int] = (),
+    ) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
         self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant][2]
         self._sink = sink
         self._bits = bits
         self._own = [TenantTables(sink, name) for name, _, _ in tenants]
-        self._rank_of, self._tenant_of = np.zeros((2, 1 + max(max(npus) for _, npus, _ in tenants)), dtype=np.int64)
+        ranks, self._tenant_of = np.full((2, 1 + max(max(npus) for _, npus, _ in tenants)), NOBODY, dtype=np.int64)
+        self._rank_of = {tenant: np.full_like(ranks, NOBODY) for tenant in shared}
+        """The rank of each NPU in each tenant that may share it; all others have theirs in one table."""
+        self._ranks = ranks
         for tenant, (_, npus, _) in enumerate(tenants):
-            self._rank_of[list(npus)] = np.arange(len(npus))
-            self._tenant_of[list(npus)] = tenant
+            self._rank_of.get(tenant, ranks)[list(npus)] = np.arange(len(npus))
+            if tenant not in shared:
+                self._tenant_of[list(npus)] = tenant
         self._names = [name for name, _, _ in tenants]
         self._opened: dict[str, RecordedTable] = {}
         self._following = {table.name: _Following(len(tenants)) for table in (ACCOUNT_HOPS, ACCOUNT_SERVED)}
@@ -171,9 +182,9 @@ class NetworkTables:
             tenants = found["instance"] >> self._bits.shift
             found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
         else:
-            tenants = self._tenant_of[found["source"]]
+            tenants = self._of_pairs(found["source"], found["destination"])
         for end in ("source", "destination"):
-            found[end] = self._rank_of[found[end]]
+            found[end] = self._rank_in(tenants, found[end])
         moments = found["end_ps" if "end_ps" in found else "time_ps"]
         for tenant in range(len(self._own)):
             end_ps = self.end_ps(tenant)
@@ -183,6 +194,22 @@ class NetworkTables:
             for following in self._following.values():
                 following.messages.add(tenants)
         self._hand_on(name, found, tenants)
+
+    def _of_pairs(self, sources: Numbers, destinations: Numbers) -> Numbers:
+        """Return the first tenant that has both NPUs of each pair."""
+        found = self._tenant_of[sources]
+        found = np.where(self._tenant_of[destinations] == found, found, NOBODY)
+        for tenant, ranks in self._rank_of.items():
+            has = (ranks[sources] != NOBODY) & (ranks[destinations] != NOBODY)
+            found = np.where((found == NOBODY) & has, tenant, found)
+        return found
+
+    def _rank_in(self, tenants: Numbers, npus: Numbers) -> Numbers:
+        """Return the rank of each NPU in its tenant."""
+        found = self._ranks[npus]
+        for tenant, ranks in self._rank_of.items():
+            found = np.where(tenants == tenant, ranks[npus], found)
+        return found
 
     def _write_following(self, name: str) -> None:
         """Hand on rows about messages whose own rows have come; the network may hand these over later."""
@@ -202,9 +229,10 @@ class NetworkTables:
         """Return rows about others' messages with whose these are, and in the numbers of who that is."""
         named = found["instance"] >= 0
         own = {**found, "instance": np.where(named, found["instance"] & ((1 << self._bits.shift) - 1), NOBODY)}
+        tenants = np.where(named, found["instance"] >> self._bits.shift, NOBODY)
         for end in ("source", "destination"):
-            own[end] = np.where(named, self._rank_of[found[end]], NOBODY)
-        return {OF_JOB.name: np.where(named, found["instance"] >> self._bits.shift, NOBODY), **own}
+            own[end] = np.where(named, self._rank_in(tenants, found[end]), NOBODY)
+        return {OF_JOB.name: tenants, **own}
 
     def _hand_on(self, name: str, found: Mapping[str, Numbers], tenants: Numbers) -> None:
         """Hand the rows of each tenant to it, in its own time."""

@@ -51,7 +51,11 @@ def times_of(tenant: Tenant) -> Times:
 
 
 def check_times(tenants: Sequence[Tenant]) -> None:
-    """Raise InputError for a start that can't come, an end before its start, and a run without an end."""
+    """Raise InputError for a start that can't come, an end before its start, and a run without an end.
+
+    Other traffic ends with the jobs, so none of them can wait for it.
+    """
+    tenants = [tenant for tenant in tenants if tenant.traffic is None]
     by_name = {tenant.name: tenant for tenant in tenants}
     for tenant in tenants:
         _check_type(tenant)

@@ -12,12 +12,16 @@ from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Course, 
 
 @dataclass(frozen=True)
 class Entry:
-    """A tenant of the timetable: its name, when it plays, its view of the network, and ``start``, which begins it."""
+    """A tenant of the timetable: its name, when it plays, and its view of the network.
+
+    ``start()`` begins it, and ``cut_off()`` tells it that others have ended it.
+    """
 
     name: str
     times: Times
     view: TenantNetwork
     start: Callable[[], None]
+    cut_off: Callable[[], None]
 
 
 class Timetable:
@@ -67,6 +71,7 @@ class Timetable:
         """Stop a tenant that goes on."""
         if self._ended_by[number] is None and number not in self._stranded:
             self._entries[number].view.halt()
+            self._entries[number].cut_off()
             self._ended(number, ended_by)
 
     def _ended(self, number: int, ended_by: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -100,10 +101,30 @@ def train(folder: Path) -> astra_ns3.Result:
     )
 
 
+def others(folder: Path) -> astra_ns3.Result:
+    """Flows of others on the same network, whose slowdowns are drawn."""
+    network = folder / "network.yaml"
+    transport = {"kind": "roce", "payload": 1000, "congestion_control": "dcqcn", "queue_pairs": "per-message"}
+    network.write_text(json.dumps({"topology": TOPOLOGY, "transport": transport}), encoding="utf-8")
+    entry = {
+        "name": "hadoop",
+        "kind": "poisson",
+        "sizes": "hadoop",
+        "load": 0.4,
+        "cut": "racks",
+        "flows": 4000,
+        "seed": 1,
+    }
+    played = astra_ns3.run_scenario(
+        scenario={"network": str(network), "traffic": [entry]}, output=folder / "traffic", run_name="traffic"
+    )
+    return played.tenants["hadoop"]
+
+
 def draw(folder: Path, result: astra_ns3.Result, beside: list[astra_ns3.Result], only: str = "") -> None:
     """Write a file for each kind of which ``result`` has the tables, or for one."""
     for kind in IN_FILES:
-        if only in ("", kind.name) and not kind.missing(result):
+        if (only == kind.name or not (only or kind.name == "slowdown")) and not kind.missing(result):
             options: dict[str, Any] = {"beside": beside} if kind.name == "bandwidth" else {}
             figure = getattr(result.plot, kind.name)(title="", **options)
             drawn = io.BytesIO()
@@ -126,6 +147,7 @@ def main() -> None:
         results = [play(Path(folder), control) for control in ("dcqcn", "hpcc")]
         draw(arguments.pictures, results[0], results[1:])
         draw(arguments.pictures, train(Path(folder)), [], only="memory")
+        draw(arguments.pictures, others(Path(folder)), [], only="slowdown")
 
 
 if __name__ == "__main__":

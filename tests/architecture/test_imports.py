@@ -29,6 +29,7 @@ FLOORS = {
     "config.workload": 3,
     "config.graph_workload": 3,
     "config.flow_list": 3,
+    "config.flow_stream": 4,
     "config.training_plan": 3,
     "config.scenario": 4,
     "config.model": 4,

@@ -127,7 +127,7 @@ def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Comman
 
 
 def test_the_picture_has_no_times_where_the_file_has_none(command: Command, scenario: str) -> None:
-    without = _with(_with(scenario, JOBS[JOBS.index("events") :], ""), ", start: 5us", "")
+    without = _with(scenario, JOBS[JOBS.index(", start: 5us") :], "}\n")
     assert len(scenario_figure(command("show", "scenario", without, "--json").json).panels) == 1
 
 
@@ -197,7 +197,7 @@ def test_without_a_scenario_the_three_files_are_needed(command: Command, scenari
 def test_a_scenario_without_jobs_is_refused(command: Command, scenario: str) -> None:
     Path(scenario).write_text("network: network.yaml\n", encoding="utf-8")
     finished = command("run", "--scenario", scenario)
-    assert (finished.status, "or a job of the scenario" in finished.err) == (2, True)
+    assert (finished.status, "or a job or traffic of the scenario" in finished.err) == (2, True)
 
 
 @pytest.mark.parametrize(

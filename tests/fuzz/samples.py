@@ -96,6 +96,15 @@ events:
 - {at: 1us, nic: 2, rate: 50%, delay: 2us}
 - {at: 20us, switch: spine 0, up: false}
 """,
+    "traffic.yaml": """network: leaves.yaml
+jobs:
+- {name: one, workload: data.txt, system: system.txt, npus: [0, 2]}
+traffic:
+- {name: web, kind: poisson, sizes: 2KB, load: 0.3, cut: racks, rack-local: 0.5, npus: [0, "1-3"]}
+- {name: bursts, kind: incast, sizes: 10KB, senders: 2, interval: 5us, start: 1us, end: 40us}
+- {name: turns, kind: on-off, sizes: 4KB, rate: 10Gbps, on: 10us, off: 5us, flows: 9, seed: 3}
+- {name: steady, kind: constant, sizes: storage, load: 0.1, cut: leaf, end: 50us}
+""",
     "alone.yaml": """jobs:
 - {name: all, workload: micro.txt, system: system.txt, seed: 4}
 events:

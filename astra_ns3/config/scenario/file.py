@@ -1,4 +1,4 @@
-"""The file of a scenario: which jobs share a network, each on which NPUs and from when on, and what happens when.
+"""The file of a scenario: which jobs and other traffic share a network, where and from when on, and what happens when.
 
 Names of nodes are looked up where the network is known (:mod:`astra_ns3.scenario.events`), and so are placements
 (:mod:`astra_ns3.scenario.placement`).
@@ -12,7 +12,7 @@ from itertools import chain
 from math import prod
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le, Lt, MinLen
+from annotated_types import Ge, Le, Lt, MaxLen, MinLen
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 
@@ -39,6 +39,7 @@ from astra_ns3.config.scenario.failures import FailuresConfig
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
 from astra_ns3.config.scenario.recovery import RecoveryConfig
 from astra_ns3.config.scenario.times import Passes, StartTime
+from astra_ns3.config.scenario.traffic import MOST_ENTRIES, TrafficConfig
 from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
@@ -206,6 +207,7 @@ class ScenarioConfig(ConfigModel):
     network: FileBeside | None = None
     """None: whoever runs it names one."""
     jobs: tuple[JobConfig, ...] = ()
+    traffic: Annotated[tuple[TrafficConfig, ...], MaxLen(MOST_ENTRIES)] = ()
     events: tuple[EventConfig, ...] = ()
     failures: FailuresConfig | None = None
     recovery: RecoveryConfig = RecoveryConfig()
@@ -228,6 +230,22 @@ class ScenarioConfig(ConfigModel):
                 refuse_key(
                     other != job.name, ("jobs", number, "npus"), f"NPU {npu} is of job '{other}', expected a free one"
                 )
+
+    @model_validator(mode="after")
+    @checked
+    def _traffic_has_names_and_an_end(self) -> None:
+        names = {job.name for job in self.jobs}
+        for number, entry in enumerate(self.traffic):
+            refuse_key(
+                entry.name in names, ("traffic", number, "name"), f"found {entry.name!r} twice, expected a new name"
+            )
+            names.add(entry.name)
+            refuse_key(
+                not (self.jobs or entry.ends),
+                ("traffic", number),
+                f"'{entry.name}' never ends, and there is no job with which it could; expected end: TIME or flows: "
+                "NUMBER",
+            )
 
     @model_validator(mode="after")
     @checked

@@ -124,3 +124,21 @@ def rate_of(rate: int | str, own_bps: int) -> int:
     if isinstance(rate, int):
         return rate
     return max(1, int(Fraction(rate.removesuffix("%")) / 100 * own_bps))
+
+
+def _sizes(value: Json, info: ValidationInfo) -> str:
+    """A size, a known distribution, or the path of a file as seen from the file's folder."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError(f"found {shown(value)}, expected a size, as 100KB, the name of a distribution or a file")
+    words = str(value)
+    folder = (info.context or {}).get(FOLDER)
+    beside = words if folder is None else os.path.normpath(Path(folder) / words)
+    return beside if Path(beside).is_file() else words
+
+
+FlowSizeWords = Annotated[
+    str,
+    BeforeValidator(_sizes),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "integer"}], "examples": ["web-search", "100KB"]}),
+]
+"""Sizes of flows, as ``generate flows --sizes`` takes them."""

@@ -16,6 +16,7 @@ from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
@@ -44,14 +45,14 @@ def document_of(config: AnyConfig) -> JsonObject:
         if not config.warnings:
             del found["warnings"]
         return found
-    if isinstance(config, (FlowList, GraphWorkload)):
+    if isinstance(config, (FlowList, FlowStream, GraphWorkload)):
         return {"source": config.source, "content": _content_digest(config)}
     if isinstance(config, ModelWorkload):
         return config.file.document()
     return config.document()
 
 
-def _content_digest(workload: FlowList | GraphWorkload) -> str:
+def _content_digest(workload: FlowList | FlowStream | GraphWorkload) -> str:
     """Digest of all that is in a list of flows, or in the files of graphs and what was read beside them."""
     found = hashlib.sha256(pickle.dumps(workload))
     if isinstance(workload, GraphWorkload):
@@ -66,7 +67,7 @@ def _plain(items: list[tuple[str, Any]]) -> JsonObject:  # as dataclasses.asdict
 
 def given_of(config: AnyConfig) -> JsonObject:
     """As :func:`document_of`, without what the file leaves open, so that a change may lead to other defaults."""
-    if isinstance(config, (Workload, FlowList, GraphWorkload)):
+    if isinstance(config, (Workload, FlowList, FlowStream, GraphWorkload)):
         return document_of(config)
     model = config.file if isinstance(config, ModelWorkload) else config
     given: JsonObject = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -80,7 +81,7 @@ def parsed(config: AnyConfig, data: JsonObject, source: str, lines: Mapping[KeyP
     """Read plain data as a file of the same kind as ``config``; raises InputError with ``source``, line and key."""
     if isinstance(config, Workload):
         return _workload(data, Document(source, data, lines))
-    if isinstance(config, (FlowList, GraphWorkload)):
+    if isinstance(config, (FlowList, FlowStream, GraphWorkload)):
         refuse(data != document_of(config), f"{config.source} has no keys to change: it is no training loop", source)
         return config
     if isinstance(config, ModelWorkload):

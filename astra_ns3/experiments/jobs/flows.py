@@ -10,6 +10,8 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.flow_list import FlowList, Numbers
+from astra_ns3.config.flow_stream import FlowStream
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
@@ -17,6 +19,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.playing.flows.completions import not_known
 from astra_ns3.playing.flows.flow_driver import FlowDriver
+from astra_ns3.system.file import parse_system
 from astra_ns3.system.messages import message_schedule
 
 
@@ -68,6 +71,68 @@ class FlowsJob(Job):
             report_npu=playing.report_npu,
             completions_to=playing.rows_to,
         )
+
+
+@dataclass(frozen=True)
+class StreamJob(Job):
+    """Flows that go on until all else has ended; see :class:`~astra_ns3.experiments.jobs.job.Job`."""
+
+    workload: FlowStream
+
+    @property
+    def endless(self) -> bool:
+        """It doesn't end by itself."""
+        return True
+
+    def headline(self) -> Headline:
+        """Return its kind; how many flows there will be nobody knows."""
+        return Headline(self.workload.format, 0, "flow")
+
+    def scaled(self, comm_scale: float, compute_scale: float) -> StreamJob:
+        """Sizes by the one, starts by the other: both alike keep the load."""
+        return StreamJob(self.workload.scaled(comm_scale, compute_scale))
+
+    def warnings(self, platform: Platform) -> list[str]:
+        """There is nothing to warn of."""
+        return []
+
+    def document(self) -> JsonObject:
+        """What makes it, in a few numbers."""
+        stream = self.workload
+        process = stream.process
+        return {
+            "source": stream.source,
+            "loop": stream.format,
+            "seed": stream.seed,
+            "mean_bps": process.mean_bps,
+            "npus": stream.npus,
+        }
+
+    def expected(self, platform: Platform, passes: int, tell: Tell = silent) -> ExpectedRun:
+        """Nobody knows what it will send."""
+        return ExpectedRun(0, ())
+
+    def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> FlowDriver:
+        """Its flows, list after list."""
+        lists = self.workload.lists()
+        return FlowDriver(
+            network,
+            next(lists),
+            more=lists,
+            ideal=playing.ideal or not_known,
+            on_heartbeat=playing.on_heartbeat,
+            report_npu=playing.report_npu,
+            completions_to=playing.rows_to,
+        )
+
+
+def system_of_flows(beside: SystemConfig | None) -> SystemConfig:
+    """Return a system for flows, whose NPUs spend as much on a message as those of ``beside`` (None: nothing)."""
+    plain = parse_system({"scheduling-policy": "FIFO", "endpoint-delay": 0, "preferred-dataset-splits": 1})
+    if beside is None:
+        return plain
+    names = ("endpoint_delay_ns", "injection_scale", "rendezvous", "reduction_bytes_per_ns")
+    return plain.model_copy(update={name: getattr(beside, name) for name in names})
 
 
 def _plays(flows: FlowList) -> Iterator[ExpectedPlay]:

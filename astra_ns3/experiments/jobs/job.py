@@ -73,6 +73,11 @@ class Job(ABC):
         """The file it came from."""
         return self.workload.source
 
+    @property
+    def endless(self) -> bool:
+        """Whether it goes on until all else has ended."""
+        return False
+
     @abstractmethod
     def headline(self) -> Headline:
         """Return the workload in a line."""

@@ -7,10 +7,11 @@ from typing import Any
 
 from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
-from astra_ns3.experiments.jobs.flows import FlowsJob
+from astra_ns3.experiments.jobs.flows import FlowsJob, StreamJob
 from astra_ns3.experiments.jobs.job import Job
 from astra_ns3.experiments.jobs.training import TrainingJob
 from astra_ns3.network.backends import abilities_of
@@ -35,6 +36,7 @@ JOBS: dict[type, Callable[[Any], Job]] = {  # each takes what its key says
     Workload: TrainingJob,
     ModelWorkload: _model_job,
     FlowList: FlowsJob,
+    FlowStream: StreamJob,
     GraphWorkload: _graph_job,
 }
 """From the kind of a workload to its job; those that a training loop does without are imported when they are made."""
@@ -61,6 +63,7 @@ _RECORDS_NOTHING: Mapping[type, tuple[str, ...]] = {
     Workload: ("nodes",),
     ModelWorkload: ("nodes",),
     FlowList: ("timeline", "layers", "nodes"),
+    FlowStream: (),
 }
 _KIND: Mapping[type, str] = {FlowList: "a list of flows", GraphWorkload: "a workload of graphs"}
 _OF_DELAYS = ("charge_highest_dimension", "charge_lowest_dimension", "truncate_delays")

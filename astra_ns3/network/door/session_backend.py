@@ -25,6 +25,7 @@ from astra_ns3.errors import AstraNs3Error, BackendError, LimitReached
 from astra_ns3.network.api import Limits, NetworkListener, PendingMessage
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.network.door.description import Description
+from astra_ns3.network.door.flow_player import SessionFlowPlayer
 from astra_ns3.network.door.hook import HookContext
 from astra_ns3.network.door.hooking import load_namespace
 from astra_ns3.network.door.library import load
@@ -33,6 +34,7 @@ from astra_ns3.network.door.port_rows import PortRows, port_ends
 from astra_ns3.network.door.recording import Recording
 from astra_ns3.network.door.session import Session, Statistics, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
+from astra_ns3.network.flow_player import FlowPlayerSetup
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import node_name
@@ -92,6 +94,7 @@ class SessionBackend:
         """What the function returned that the hook had returned; from :meth:`close` on."""
         self._graph = graph
         self._launches = Launches()
+        self._players: list[SessionFlowPlayer] = []
         self._listener: NetworkListener | None = None
         self._timers: dict[int, Callable[[int], None]] = {}
         self._tokens = itertools.count()
@@ -176,7 +179,21 @@ class SessionBackend:
 
     def carried(self) -> CarriedBytes:
         """Bytes that NPUs have sent each other, of all that every member has launched."""
-        return self._launches.carried()
+        return self._launches.carried().and_of([player.carried for player in self._players])
+
+    def flow_player(self, setup: FlowPlayerSetup) -> SessionFlowPlayer:
+        """Open a player of flows."""
+        token = next(self._tokens)
+
+        def due(time_ps: int) -> None:
+            self._timers[token] = due
+            setup.on_due(time_ps)
+
+        self._timers[token] = due
+        with _translated():
+            player = SessionFlowPlayer(self._session, setup, token)
+        self._players.append(player)
+        return player
 
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
         """Call ``callback(time_ps)`` after ``delay_ps``."""

@@ -29,6 +29,18 @@ class CarriedBytes:
     receiver: Numbers
     bytes: Numbers
 
+    def and_of(self, others: Sequence[tuple[Numbers, Numbers, Numbers]]) -> CarriedBytes:
+        """Return these and others, given as such columns, in which a pair stands as often as it sends."""
+        if not others:
+            return self
+        senders, receivers, sizes = (np.concatenate(column) for column in zip(*others, strict=True))
+        npus = int(max(senders.max(initial=0), receivers.max(initial=0))) + 1
+        pairs, pair = np.unique(senders.astype(np.int64) * npus + receivers, return_inverse=True)
+        summed = np.zeros(len(pairs), dtype=np.int64)
+        np.add.at(summed, pair, sizes)
+        columns = ((self.sender, pairs // npus), (self.receiver, pairs % npus), (self.bytes, summed))
+        return CarriedBytes(*(np.concatenate(column) for column in columns))
+
 
 class Launches:
     """What has been launched: how often which schedule, by which group, on how many bytes."""

@@ -9,6 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import located, of_type, one_of, refuse, required, wrong
@@ -106,7 +107,7 @@ def _rank_alone(workload: object) -> int | None:
 
 def as_graphs(workload: AnyWorkload, unrolling: Unrolling) -> GraphWorkload:
     """A workload as graphs; raises InputError for what can't be one."""
-    if isinstance(workload, FlowList):
+    if isinstance(workload, (FlowList, FlowStream)):
         raise wrong("flows start at times, which no graph of ours can say", workload.source)
     if not isinstance(workload, (Workload, ModelWorkload)):
         return workload

@@ -60,6 +60,9 @@ class Driver(NetworkListener, ABC):
         """Whether everything is done."""
         return not self._left
 
+    def cut_off(self) -> None:
+        """Others have ended, and what this one plays was only for them: what is left stays undone."""
+
     @abstractmethod
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every NPU is done."""

@@ -13,6 +13,9 @@ from astra_ns3.network.run_document import FlowSizesDocument
 
 # As a power of ten: flows of up to a kilobyte are one class.
 _SMALLEST_CLASS = 3
+BINS = 20
+"""Of about as many flows each, as in figures of congestion controls (HPCC: Li et al., SIGCOMM 2019, Fig. 11)."""
+_LEAST_IN_A_BIN = 20
 
 
 def flow_totals(
@@ -32,6 +35,7 @@ def flow_totals(
         last_end_ps=int(ends_ps[done].max()) if len(done) else 0,
         all=_sizes(0, largest, sizes, times, ideal) if len(done) else None,
         sizes=tuple(_by_size(sizes, times, ideal)),
+        bins=tuple(_in_bins(sizes, times, ideal)),
         goodput=goodput,
         overlapping=_overlapping(flows, starts_ps, ends_ps),
     )
@@ -45,7 +49,7 @@ def size_class(size_bytes: int) -> tuple[int, int]:
 
 def percentile(ordered: npt.NDArray[np.generic], percent: float) -> int | float:
     """The least of ``ordered`` values that so many in a hundred don't exceed."""
-    place = max(0, math.ceil(len(ordered) * percent / 100) - 1)
+    place = max(0, math.ceil(round(len(ordered) * percent / 100, 6)) - 1)
     found: int | float = ordered[place].item()
     return found
 
@@ -73,6 +77,23 @@ def _by_size(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizesDo
         some = order[begin:end]
         found.append(_sizes(above, most, sizes[some], times[some], ideal[some]))
         begin = end
+    return found
+
+
+def _in_bins(sizes: Numbers, times: Numbers, ideal: Numbers) -> list[FlowSizesDocument]:
+    """Return twentieths of the flows by size; flows of one size are in one bin. None if these would be few flows."""
+    if len(sizes) < BINS * _LEAST_IN_A_BIN:
+        return []
+    order = np.argsort(sizes, kind="stable")
+    ordered = sizes[order]
+    last = np.unique(ordered[np.arange(1, BINS + 1) * len(ordered) // BINS - 1])
+    ends = np.searchsorted(ordered, last, side="right")
+    begins = np.concatenate([[0], ends[:-1]])
+    found = []
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        some = order[begin:end]
+        above = int(ordered[begin - 1]) if begin else 0
+        found.append(_sizes(above, int(ordered[end - 1]), sizes[some], times[some], ideal[some]))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -42,12 +43,17 @@ class DeliveryCurve:
                     kept.append(point)
             self._points = kept
 
-    def intervals(self, time_ps: int, delivered_bytes: int) -> tuple[tuple[int, int, int], ...]:
-        """From, to, and the bytes delivered between; up to a present at which so much has been delivered."""
-        points = self._points
-        if points and time_ps > points[-1][0]:
-            points = [*points, (time_ps, delivered_bytes)]
-        return tuple((begin, end, max(after - before, 0)) for (begin, before), (end, after) in pairwise(points))
+    @property
+    def points(self) -> Sequence[tuple[int, int]]:
+        """The points that are kept."""
+        return self._points
+
+
+def intervals_of(points: Sequence[tuple[int, int]], time_ps: int, delivered_bytes: int) -> tuple[Interval, ...]:
+    """From, to, and the bytes delivered between; up to a present at which so much has been delivered."""
+    if points and time_ps > points[-1][0]:
+        points = [*points, (time_ps, delivered_bytes)]
+    return tuple((begin, end, max(after - before, 0)) for (begin, before), (end, after) in pairwise(points))
 
 
 def at_mean_rates(starts_ps: Numbers, ends_ps: Numbers, sizes_bytes: Numbers) -> tuple[Interval, ...]:

@@ -7,18 +7,20 @@ import numpy as np
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance
-from astra_ns3.system.messages import message_schedule
 
 _NOT_YET = -1
 
 
 class FlowLauncher:
-    """Launches flows by number; a pair of NPUs is made known to the network with its first flow."""
+    """Launches flows by number; a pair of NPUs is made known to the network with its first flow.
 
-    def __init__(self, network: NetworkBackend, flows: FlowList) -> None:
+    ``schedule``: the number of the schedule of one message.
+    """
+
+    def __init__(self, network: NetworkBackend, flows: FlowList, schedule: int) -> None:
         self._network = network
         self._flows = flows
-        self._schedule = network.register_schedule(message_schedule())
+        self._schedule = schedule
         pairs = flows.sources.astype(np.int64) * network.npus + flows.destinations
         distinct, pair_of = np.unique(pairs, return_inverse=True)
         self._pair_of = pair_of.astype(np.int32)

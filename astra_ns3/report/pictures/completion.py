@@ -23,7 +23,8 @@ ALIKE = 1.01
 # On a page.
 _MOST_ROWS = 200_000
 _COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
-_PERCENTILES = {"median": 50, "99th percentile": 99}
+_PERCENTILES = {"p50": 50, "p95": 95, "p99": 99}
+_BINS = 20
 
 Flows = dict[str, Numbers]
 
@@ -31,16 +32,14 @@ Flows = dict[str, Numbers]
 def _in_file(records: Records, choice: Choice) -> Figure:
     """Return the share of messages that had come by a time; below, if an ideal is known, the slowdown."""
     every = (records, *choice.beside)
-    # Flows of a list have an ideal over any transport, messages over RoCE alone.
-    tables = ["completions" if recorded(each, "completions") else "flows" for each in every]
-    found = [needed(each, table).whole(_COLUMNS) for each, table in zip(every, tables, strict=True)]
+    found = [columns_of(each) for each in every]
     sizes = np.unique(np.concatenate([flows["bytes"] for flows in found]))
     factor, unit = time_unit(max((float(_took(flows).max()) for flows in found if len(flows["bytes"])), default=0))
     times, slowdowns = list[Curve](), list[Curve]()
     for index, (run, flows) in enumerate(zip(tails(names_of(every)), found, strict=True)):
         for number, (label, inside) in enumerate(classes(flows["bytes"], sizes) if len(sizes) else ()):
             of = {name: column[inside] for name, column in flows.items()}
-            known = _with_ideal(of)
+            known = with_ideal(of)
             named = f"{run}: {label}" if len(every) > 1 else f"{label} ({len(of['bytes']):,})"
             for curves, values in ((times, _took(of) / factor), (slowdowns, _took(known) / known["ideal_ps"])):
                 if len(values):
@@ -49,6 +48,11 @@ def _in_file(records: Records, choice: Choice) -> Figure:
     if slowdowns:
         panels.append(_panel("slowdown: time over that alone on an idle network", "", slowdowns))
     return Figure(panels, around=0.6)
+
+
+def columns_of(records: Records) -> Flows:
+    """Return a run's messages; flows of a list have an ideal over any transport, messages over RoCE alone."""
+    return needed(records, "completions" if recorded(records, "completions") else "flows").whole(_COLUMNS)
 
 
 def classes(sizes: Numbers, every: Numbers) -> list[tuple[str, npt.NDArray[np.bool_]]]:
@@ -103,7 +107,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     panels = [
         _shares("completion time", Axis("time", unit, log=True), [(s, each / factor) for s, each in times], detail)
     ]
-    known = [(shown, ideal) for shown, flows in found if len((ideal := _with_ideal(flows))["bytes"])]
+    known = [(shown, ideal) for shown, flows in found if len((ideal := with_ideal(flows))["bytes"])]
     if known:
         slowdowns = [(shown, _took(flows) / flows["ideal_ps"]) for shown, flows in known]
         axis = Axis("time / time alone on the network", log=True)
@@ -123,14 +127,11 @@ def _shares(title: str, x: Axis, values: Sequence[tuple[Shown, Real]], detail: i
 
 
 def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
-    """Return percentiles of the slowdown in classes of sizes, each up to twice as large as the one before."""
+    """Return percentiles of the slowdown in bins of about as many messages each."""
     curves = []
     for index, (shown, flows) in enumerate(found):
-        slowdown, doublings = _took(flows) / flows["ideal_ps"], np.floor(np.log2(flows["bytes"].astype(np.float64)))
-        inside = [doublings == each for each in np.unique(doublings)]
-        x = [float(np.median(flows["bytes"][each])) for each in inside]
-        for number, (name, percent) in enumerate(_PERCENTILES.items()):
-            y = [float(np.percentile(slowdown[each], percent)) for each in inside]
+        x, lines = slowdowns_by_size(flows)
+        for number, (name, y) in enumerate(lines.items()):
             curves.append(
                 Curve(x, y, dash=number, mark=0, size=7, notes=[format_bytes(int(size)) for size in x],
                       name=f"{shown.name}, {name}", colour=ON_PAGES[index % len(ON_PAGES)])
@@ -140,11 +141,26 @@ def _by_size(found: Sequence[tuple[Shown, Flows]]) -> Panel:
     )
 
 
+def slowdowns_by_size(flows: Flows) -> tuple[list[float], dict[str, list[float]]]:
+    """Return the largest size of each bin of about as many messages, and percentiles of their slowdowns by name."""
+    order = np.argsort(flows["bytes"], kind="stable")
+    sizes, slowdown = flows["bytes"][order], (_took(flows) / flows["ideal_ps"])[order]
+    bins = min(_BINS, len(sizes))
+    last = np.unique(sizes[np.arange(1, bins + 1) * len(sizes) // bins - 1])
+    parts = np.split(slowdown, np.searchsorted(sizes, last, side="right")[:-1])
+    lines = {
+        name: [float(np.percentile(part, percent, method="inverted_cdf")) for part in parts]
+        for name, percent in _PERCENTILES.items()
+    }
+    return last.astype(np.float64).tolist(), lines
+
+
 def _took(flows: Flows) -> Numbers:
     return flows["end_ps"] - flows["start_ps"]
 
 
-def _with_ideal(flows: Flows) -> Flows:
+def with_ideal(flows: Flows) -> Flows:
+    """Return the messages whose time alone is known."""
     known = flows["ideal_ps"] > 0
     return {name: column[known] for name, column in flows.items()}
 

@@ -12,6 +12,7 @@ from astra_ns3.report.pictures import (
     memory,
     queues,
     rates,
+    slowdown,
     timeline,
     utilisation,
 )
@@ -23,6 +24,7 @@ KINDS: tuple[Kind, ...] = (
     timeline.KIND,
     accounts.KIND,
     completion.KIND,
+    slowdown.KIND,
     bandwidth.KIND,
     utilisation.KIND,
     queues.KIND,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.formats.kinds import GROUPS, WORKLOAD, told_apart
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.config.model.fitting import fits_model
@@ -24,7 +25,7 @@ from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
 # How YAML begins.
 _KEY = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*[A-Za-z_][\w-]*:")
-AnyWorkload = Workload | GraphWorkload | FlowList | ModelWorkload
+AnyWorkload = Workload | GraphWorkload | FlowList | FlowStream | ModelWorkload
 """A workload of any kind."""
 
 

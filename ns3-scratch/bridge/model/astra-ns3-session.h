@@ -145,6 +145,53 @@ class Session
     void LaunchAll(const uint64_t* rows, uint32_t count);
     /// Have TimerDue called with `token` after `delayPs`.
     void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
+    /**
+     * Open a player of flows, each a phase of the two NPUs at its ends.
+     * \param schedule of one message, from rank 0 to rank 1
+     * \param firstInstance instance of flow 0; flow i has i more in the bits of the collective
+     * \param tenantBit from this bit on an instance says whose it is
+     * \param connections which connections of a pair of NPUs they take
+     * \param token of TimerDue, called when the last flow known has begun and more may come, and
+     * when all are delivered
+     * \param measured NPUs whose delivered bytes make the curve
+     * \param count how many
+     * \return its number
+     */
+    uint32_t OpenFlows(uint32_t schedule,
+                       uint64_t firstInstance,
+                       uint32_t tenantBit,
+                       uint32_t connections,
+                       uint64_t token,
+                       const uint32_t* measured,
+                       uint32_t count);
+    /**
+     * Hand flows to a player.
+     * \param player its number
+     * \param count how many flows
+     * \param places of each flow its NPUs: all sources, all destinations; then the numbers of these
+     * flows by start
+     * \param numbers sizes of all, then starts of all since BeginFlows
+     * \param last no more come
+     */
+    void AddFlows(uint32_t player,
+                  uint32_t count,
+                  const uint32_t* places,
+                  const int64_t* numbers,
+                  bool last);
+    /// Time begins for a player's flows. \param player its number
+    void BeginFlows(uint32_t player);
+    /// \return how many flows a player has delivered. \param player its number
+    uint64_t CountDeliveredFlows(uint32_t player) const;
+    /// \return when each flow of a player began, below 0 for not yet. \param player its number
+    const int64_t* GetFlowStarts(uint32_t player) const;
+    /// \return when each was delivered, below 0 for not yet. \param player its number
+    const int64_t* GetFlowEnds(uint32_t player) const;
+    /// \return numbers of those delivered, in their order. \param player its number
+    const int64_t* GetDeliveredFlows(uint32_t player) const;
+    /// \return how many points a player's curve has. \param player its number
+    uint64_t CountFlowCurve(uint32_t player) const;
+    /// \return time and bytes delivered of each point by turns. \param player its number
+    const int64_t* GetFlowCurve(uint32_t player) const;
     /// \param cores threads to play switches with, before the first Run
     void UseCores(uint32_t cores);
     /// Somebody may look at any host at any time: before Run.

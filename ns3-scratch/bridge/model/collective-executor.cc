@@ -10,11 +10,18 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace astra_ns3
 {
 
 using namespace ns3;
+
+namespace
+{
+/// Set in the tokens of timers that are a player's of flows.
+constexpr uint64_t OF_FLOWS = uint64_t{1} << 63;
+} // namespace
 
 /// A timer that is due.
 class CollectiveExecutor::TimerEvent : public FabricTellingEvent
@@ -130,18 +137,91 @@ CollectiveExecutor::Tell(const Due& due)
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     m_told.clear();
     m_told.swap(m_dues);
+    if (!m_flows.empty())
+    {
+        PlayFlows(nowPs);
+    }
+    if (m_told.empty())
+    {
+        return;
+    }
+    const Due first = m_told.front();
     if (m_told.size() > 1)
     {
         m_listener.SeveralDue(m_told.data(), static_cast<uint32_t>(m_told.size()), nowPs);
     }
-    else if (due.isTimer)
+    else if (first.isTimer)
     {
-        m_listener.TimerDue(due.number, nowPs);
+        m_listener.TimerDue(first.number, nowPs);
     }
     else
     {
-        m_listener.PhaseDone(due.npu, due.number, nowPs);
+        m_listener.PhaseDone(first.npu, first.number, nowPs);
     }
+}
+
+void
+CollectiveExecutor::PlayFlows(int64_t nowPs)
+{
+    std::size_t kept = 0;
+    for (const Due due : m_told)
+    {
+        FlowListPlayer* const flows = FindFlows(due);
+        if (!flows)
+        {
+            m_told[kept++] = due;
+            continue;
+        }
+        const bool isHeard =
+            due.isTimer ? flows->StartDue(nowPs) : flows->PhaseDone(due.npu, due.number, nowPs);
+        if (isHeard)
+        {
+            m_told[kept++] = {flows->GetToken(), 0, 1};
+        }
+    }
+    m_told.resize(kept);
+}
+
+FlowListPlayer*
+CollectiveExecutor::FindFlows(const Due& due) const
+{
+    if (due.isTimer)
+    {
+        return due.number & OF_FLOWS ? m_flows[due.number ^ OF_FLOWS].get() : nullptr;
+    }
+    for (const auto& flows : m_flows)
+    {
+        if (flows->Owns(due.number))
+        {
+            return flows.get();
+        }
+    }
+    return nullptr;
+}
+
+uint32_t
+CollectiveExecutor::OpenFlows(FlowListSetup setup)
+{
+    ElementOf(m_schedules, setup.schedule, "schedule");
+    for (const uint32_t npu : setup.measured)
+    {
+        ElementOf(m_applications, npu, "NPU");
+    }
+    const auto number = static_cast<uint32_t>(m_flows.size());
+    m_flows.push_back(std::make_unique<FlowListPlayer>(*this, number, std::move(setup)));
+    return number;
+}
+
+FlowListPlayer&
+CollectiveExecutor::GetFlows(uint32_t number)
+{
+    return *ElementOf(m_flows, number, "player of flows");
+}
+
+void
+CollectiveExecutor::SetFlowTimer(uint32_t npu, int64_t delayPs, uint32_t number)
+{
+    SetTimer(npu, delayPs, OF_FLOWS | number);
 }
 
 const CollectiveApplication&
@@ -162,6 +242,15 @@ CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t 
 {
     auto group = MakeGroup(npus, count);
     group->delayPs = delayPs;
+    m_groups.push_back(group);
+    return static_cast<uint32_t>(m_groups.size() - 1);
+}
+
+uint32_t
+CollectiveExecutor::RegisterGroupOn(const uint32_t* npus, uint32_t count, uint32_t connections)
+{
+    auto group = MakeGroup(npus, count);
+    group->connections = connections;
     m_groups.push_back(group);
     return static_cast<uint32_t>(m_groups.size() - 1);
 }

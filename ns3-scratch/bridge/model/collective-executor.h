@@ -4,6 +4,7 @@
 #include "astra-ns3-session.h"
 #include "collective-application.h"
 #include "fabric-network.h"
+#include "flow-list-player.h"
 #include "recorder.h"
 #include "simulation.h"
 
@@ -63,10 +64,19 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
                              uint32_t count,
                              const uint32_t* servers,
                              const uint64_t* costs);
+    /// \return number of a group. \param npus, count see Session::RegisterGroup
+    /// \param connections which connections of a pair of NPUs its messages take
+    uint32_t RegisterGroupOn(const uint32_t* npus, uint32_t count, uint32_t connections);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.
     void SetTimer(uint32_t npu, int64_t delayPs, uint64_t token);
+    /// \return number of a player of flows. \param setup how they are played
+    uint32_t OpenFlows(FlowListSetup setup);
+    /// \return a player of flows
+    FlowListPlayer& GetFlows(uint32_t number);
+    /// Have a player of flows called after `delayPs`.
+    void SetFlowTimer(uint32_t npu, int64_t delayPs, uint32_t number);
     /// \return how many messages an NPU still has to send or to receive in a phase
     uint32_t CountPending(uint32_t npu, uint64_t instance);
     /// \return one of the messages counted last
@@ -87,6 +97,10 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
 
     /// Tell the listener of something, at once or together with what follows in the same moment.
     void Tell(const Due& due);
+    /// Take what concerns players of flows out of what is told now.
+    void PlayFlows(int64_t nowPs);
+    /// \return the player of flows that something is for, or none
+    FlowListPlayer* FindFlows(const Due& due) const;
 
     SessionListener& m_listener; //!< told of phases and timers
     Simulation& m_simulation;    //!< stopped when a transport fails
@@ -97,6 +111,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
     std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
+    std::vector<std::unique_ptr<FlowListPlayer>> m_flows;                    //!< by number
     uint64_t m_launches{0};                                                  //!< so far
     std::vector<Due> m_dues;                                                 //!< not told yet
     std::vector<Due> m_told;                                                 //!< told last

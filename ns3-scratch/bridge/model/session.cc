@@ -286,6 +286,76 @@ Session::SetTimer(uint32_t npu, int64_t delayPs, uint64_t token)
     m_parts->executor->SetTimer(npu, delayPs, token);
 }
 
+uint32_t
+Session::OpenFlows(uint32_t schedule,
+                   uint64_t firstInstance,
+                   uint32_t tenantBit,
+                   uint32_t connections,
+                   uint64_t token,
+                   const uint32_t* measured,
+                   uint32_t count)
+{
+    return m_parts->executor->OpenFlows(
+        {schedule, firstInstance, tenantBit, connections, token, {measured, measured + count}});
+}
+
+void
+Session::AddFlows(uint32_t player,
+                  uint32_t count,
+                  const uint32_t* places,
+                  const int64_t* numbers,
+                  bool last)
+{
+    const FlowListPlayer::Columns columns{places,
+                                          places + count,
+                                          numbers,
+                                          numbers + count,
+                                          places + 2 * std::size_t{count}};
+    m_parts->executor->GetFlows(player).Add(columns, count, last);
+}
+
+void
+Session::BeginFlows(uint32_t player)
+{
+    m_parts->executor->GetFlows(player).Begin();
+}
+
+uint64_t
+Session::CountDeliveredFlows(uint32_t player) const
+{
+    return m_parts->executor->GetFlows(player).GetDelivered().size();
+}
+
+const int64_t*
+Session::GetFlowStarts(uint32_t player) const
+{
+    return m_parts->executor->GetFlows(player).GetStarts().data();
+}
+
+const int64_t*
+Session::GetFlowEnds(uint32_t player) const
+{
+    return m_parts->executor->GetFlows(player).GetEnds().data();
+}
+
+const int64_t*
+Session::GetDeliveredFlows(uint32_t player) const
+{
+    return m_parts->executor->GetFlows(player).GetDelivered().data();
+}
+
+uint64_t
+Session::CountFlowCurve(uint32_t player) const
+{
+    return m_parts->executor->GetFlows(player).GetCurve().size() / 2;
+}
+
+const int64_t*
+Session::GetFlowCurve(uint32_t player) const
+{
+    return m_parts->executor->GetFlows(player).GetCurve().data();
+}
+
 void
 Session::UseCores(uint32_t cores)
 {

@@ -425,6 +425,7 @@ CollectiveApplication::SendRow(uint64_t instance,
     CollectiveMessage message;
     message.instance = instance;
     message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
+    message.channel = phase.group->connections;
     if (const ChannelCosts* channel = phase.group->channel.get())
     {
         message.channel = channel->channel;

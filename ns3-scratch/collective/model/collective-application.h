@@ -54,6 +54,7 @@ struct CollectiveGroup
 {
     std::vector<uint32_t> members;         //!< NPU of each rank
     int64_t delayPs{-1};                   //!< endpoint delay of its phases; -1: that of the NPUs
+    uint32_t connections{0};               //!< which connections of a pair it uses, if no channel
     std::unique_ptr<ChannelCosts> channel; //!< if it is a channel, what that costs
 
     /// Let an NPU play the next rank. \return false if it plays one already

@@ -16,7 +16,7 @@ from astra_ns3.network.recorded import COMPLETIONS, Columns, RecordedTable
 from astra_ns3.network.records import Chain
 from astra_ns3.playing.flows.flow_driver import FlowDriver
 from astra_ns3.playing.flows.flow_totals import flow_totals, percentile, size_class
-from astra_ns3.playing.flows.goodput import DeliveryCurve, at_mean_rates
+from astra_ns3.playing.flows.goodput import DeliveryCurve, at_mean_rates, intervals_of
 
 LATENCY_PS, PS_PER_BYTE = 1_000_000, 10
 
@@ -155,7 +155,7 @@ def test_the_totals_of_npus_and_flows_add_up() -> None:
         (1_000, 10_000, 1),
     ]
     assert totals.all is not None
-    assert tuple(totals.all["times_ps"].values()) == (took_ps(100), took_ps(2_000), took_ps(2_000), took_ps(2_000))
+    assert tuple(totals.all["times_ps"].values()) == (took_ps(100), *[took_ps(2_000)] * 4)
     assert sum(interval[2] for interval in totals.goodput) == 2_100
 
 
@@ -168,7 +168,7 @@ def test_slowdown_is_time_over_ideal() -> None:
     totals = driver.records().flows
     assert totals is not None
     assert totals.all is not None
-    assert totals.all["slowdowns"] == {"p50": 1.0, "p95": 3.0, "p99": 3.0, "max": 3.0}
+    assert totals.all["slowdowns"] == {"p50": 1.0, "p95": 3.0, "p99": 3.0, "p999": 3.0, "max": 3.0}
 
 
 def test_a_flow_that_is_lost_is_named() -> None:
@@ -219,6 +219,27 @@ def test_an_npu_of_a_stopped_list_ends_when_it_stopped_unless_all_of_its_flows_a
     assert [npu.exposed_ps for npu in npus] == [npu.finish_ps for npu in npus]
 
 
+def test_bins_have_equal_numbers_of_flows_by_size_and_few_flows_have_none() -> None:
+    """Of 1,000 flows of all sizes from 1 to 1,000 that take ten times their size: fifty in each bin, p999 the last."""
+    count = 1_000
+    sizes = np.random.default_rng(1).permutation(count) + 1
+    starts = np.zeros(count, dtype=np.int64)
+    flows = FlowList.of([0] * count, [1] * count, sizes.tolist(), starts.tolist())
+    totals = flow_totals(flows, starts, 10 * sizes, np.full(count, 10), ())
+    assert [each["flows"] for each in totals.bins] == [50] * 20
+    assert [each["most_bytes"] for each in totals.bins] == [50 * (each + 1) for each in range(20)]
+    assert [each["above_bytes"] for each in totals.bins] == [50 * each for each in range(20)]
+    slowdowns = [each["slowdowns"] for each in totals.bins]
+    assert [each and (each["p50"], each["p999"]) for each in slowdowns] == [
+        (50 * each + 25, 50 * each + 50) for each in range(20)
+    ]
+    assert totals.all is not None
+    assert totals.all["slowdowns"] == {"p50": 500, "p95": 950, "p99": 990, "p999": 999, "max": 1_000}
+    assert flow_totals(flows.some(np.arange(399)), starts[:399], 10 * sizes[:399], starts[:399], ()).bins == ()
+    alike = FlowList.of([0] * count, [1] * count, [7] * count, starts.tolist())
+    assert [each["flows"] for each in flow_totals(alike, starts, 10 * sizes, starts, ()).bins] == [count]
+
+
 @pytest.mark.parametrize(
     ("size", "found"), [(1, (0, 1_000)), (1_000, (0, 1_000)), (1_001, (1_000, 10_000)), (10**6, (10**5, 10**6))]
 )
@@ -236,7 +257,7 @@ def test_the_curve_of_deliveries_keeps_few_points_and_all_bytes() -> None:
     curve = DeliveryCurve()
     for step in range(100_000):
         curve.take(step * 1_000_000, step * 10)
-    intervals = curve.intervals(99_999 * 1_000_000, 99_999 * 10)
+    intervals = intervals_of(curve.points, 99_999 * 1_000_000, 99_999 * 10)
     assert 100 < len(intervals) <= 513
     assert sum(size for _, _, size in intervals) == 99_999 * 10
     assert intervals[0][0] == 0
@@ -273,7 +294,8 @@ def test_a_snapshot_has_the_flows_that_are_delivered_and_changes_nothing() -> No
     driver = FlowDriver(network, flows)
     with pytest.raises(LimitReached):
         driver.run(Limits(simulated_ps=5_000_000))
-    points = driver.flow_totals().goodput
+    totals = driver.flow_totals()
+    assert totals is not None
     known = Accumulated()
     snapshot = SnapshotTaker([driver], network).take_if_due()
     assert snapshot is not None
@@ -282,6 +304,7 @@ def test_a_snapshot_has_the_flows_that_are_delivered_and_changes_nothing() -> No
     assert found is not None
     assert (found.flows, found.started, found.delivered, found.delivered_bytes) == (3, 2, 2, 300)
     assert found.all is not None
-    assert tuple(found.all["times_ps"].values()) == (took_ps(100), took_ps(200), took_ps(200), took_ps(200))
-    assert found.goodput == points == driver.flow_totals().goodput
+    assert tuple(found.all["times_ps"].values()) == (took_ps(100), *[took_ps(200)] * 4)
+    assert driver.flow_totals() == totals
+    assert found.goodput == totals.goodput
     assert not known.records()[0].complete

@@ -30,6 +30,7 @@ from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network import packet_network as network_file
 from astra_ns3.config.scenario import file as scenario_file
+from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
 from astra_ns3.config.topology.kinds import AnyTopology
@@ -185,16 +186,26 @@ def test_the_table_of_losses_has_those_of_the_devices() -> None:
 
 def test_every_key_and_placement_of_a_scenario_is_documented() -> None:
     schema = scenario_file.json_schema()
-    keys = {key.rpartition(".")[2] for key in schema_keys(schema, schema)}
+    found = sorted(schema_keys(schema, schema))
+    of_traffic = {key.rpartition(".")[2] for key in found if key.startswith("traffic.")}
+    keys = {key.rpartition(".")[2] for key in found if not key.startswith("traffic.")}
+    kinds = get_args(TrafficConfig.model_fields["kind"].annotation)
     assert len(keys) > 20
     left = mentions("docs/scenario.md", sorted({*keys, *PLACEMENTS}))
     assert mentions("docs/failures.md", left) == []
+    assert len(of_traffic) > 10
+    assert mentions("docs/traffic.md", sorted({*of_traffic, *kinds})) == []
 
 
 def test_the_failures_shown_are_an_example() -> None:
     (shown,) = re.findall(r"```yaml\n(network.*?)```", text_of("docs/failures.md"), re.DOTALL)
     assert (ROOT / "inputs" / "scenarios" / "black-hole.yaml").read_text(encoding="utf-8").endswith(shown)
     assert (ROOT / "docs" / "images" / "failures.png").stat().st_size < 80_000
+
+
+def test_the_traffic_shown_is_an_example() -> None:
+    (shown,) = re.findall(r"```yaml\n(network.*?)```", text_of("docs/traffic.md"), re.DOTALL)
+    assert (ROOT / "inputs" / "scenarios" / "background.yaml").read_text(encoding="utf-8").endswith(shown)
 
 
 def test_the_scenario_shown_is_an_example() -> None:
