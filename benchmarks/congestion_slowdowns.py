@@ -4,7 +4,7 @@
 
 Prints a row for each case: the p50, p95 and p99 of slowdowns of short, middle and long flows. Source of topology, sizes
 and loads: Li et al., HPCC, SIGCOMM 2019, sections 5.1 and 5.3. With a folder the runs stay there, for
-``astra-ns3 plot FOLDER/CASE/tenant-CONTROL slowdown --beside ...``.
+``astra-ns3 plot FOLDER/CASE/job-CONTROL slowdown --beside ...``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def row(sizes: str, load: str, control: str, flows: int, folder: Path) -> str:
     if done.returncode:
         raise SystemExit(done.stderr)
     seconds = time.monotonic() - began
-    table = Result.load(out / f"tenant-{control}").completions
+    table = Result.load(out / f"job-{control}").completions
     slowdown = ((table["end_ps"] - table["start_ps"]) / table["ideal_ps"]).to_numpy()
     short, long = BANDS[sizes]
     size = table["bytes"].to_numpy()

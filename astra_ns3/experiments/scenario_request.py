@@ -60,7 +60,8 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
-            tenants = (*tenants_of_file(file), *tenants, *_traffic(file))
+            found = sorted((*tenants_of_file(file), *tenants), key=lambda tenant: tenant.traffic is not None)
+            tenants = tuple(found)
         if not tenants:
             what = "" if file is None else ", or a job or traffic of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
@@ -105,9 +106,11 @@ class ScenarioRequest(RunRequest):
 
 
 def tenants_of_file(file: ScenarioFile) -> Iterable[Tenant]:
-    """Return the jobs of a scenario's file as tenants."""
+    """Return the jobs and the other traffic of a scenario's file as tenants."""
     for number, job in enumerate(file.config.jobs):
         yield _tenant(job, f"{file.document.where(('jobs', number))}: job '{job.name}'")
+    for number, entry in enumerate(file.config.traffic):
+        yield _of_traffic(entry, f"{file.document.where(('traffic', number))}: traffic '{entry.name}'")
 
 
 def _tenant(job: JobConfig, where: str) -> Tenant:
@@ -127,12 +130,6 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
     )
-
-
-def _traffic(file: ScenarioFile) -> Iterable[Tenant]:
-    """Return the other traffic of a scenario's file as tenants."""
-    for number, entry in enumerate(file.config.traffic):
-        yield _of_traffic(entry, f"{file.document.where(('traffic', number))}: traffic '{entry.name}'")
 
 
 def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:

@@ -100,7 +100,8 @@ class Addresses:
         assert isinstance(file, ScenarioFile)
         said = file.config.model_dump(mode="json", by_alias=True, exclude={"network": True, "jobs": {"__all__": _READ}})
         jobs = [[self._config(tenant.workload), self._config(tenant.system)] for tenant in _read(request.tenants)]
-        return {"file": self._stripped(said), "jobs": jobs}
+        sizes = [self._content(each.sizes) for each in file.config.traffic if Path(each.sizes).is_file()]
+        return {"file": self._stripped(said), "jobs": jobs, "sizes": sizes}
 
     def _option(self, option: Option, value: Any) -> Json:  # each option has a type of its own
         """An option's value, or the content of the file that it names."""
@@ -168,8 +169,10 @@ class Addresses:
 
 
 def _read(tenants: Iterable[Tenant]) -> Iterator[_ReadTenant]:
-    """Yield tenants whose files were read."""
+    """Yield tenants whose files were read; other traffic has none."""
     for tenant in tenants:
+        if tenant.traffic is not None:
+            continue
         workload, system = tenant.workload, tenant.system
         assert not isinstance(workload, (str, os.PathLike))
         assert not isinstance(system, (str, os.PathLike))

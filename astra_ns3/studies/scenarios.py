@@ -53,6 +53,7 @@ class Scenarios:
         key = json.dumps([path, {change.meaning: change.value for change in changes}], sort_keys=True)
         if key not in self._made:
             file = self._file(path, changes)
+            refuse(not file.config.jobs, f"{path}: has no job, expected one at least in a study", self._place(chosen))
             self._made[key] = file, tuple(self._read(tenant) for tenant in tenants_of_file(file))
         return self._made[key]
 
@@ -82,7 +83,9 @@ class Scenarios:
         return change.value
 
     def _read(self, tenant: Tenant) -> Tenant:
-        """Return a job with the content of its files, after the changes that the scenario makes to them."""
+        """Return a job with the content of its files, after the changes that the scenario makes; traffic has none."""
+        if tenant.traffic is not None:
+            return tenant
         with located(tenant.place):
             workload, system = self._of_job(tenant, "workload"), self._of_job(tenant, "system")
         assert isinstance(system, SystemConfig)

@@ -18,6 +18,8 @@ from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.scenario.file import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
+ONLY_PACKETS = ("storm",)
+"""Examples of what only packets heed."""
 EXAMPLES = sorted((ROOT / "inputs" / "scenarios").glob("*.yaml"))
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 RATE_BPS, DELAY_PS = 10**11, 500_000
@@ -268,7 +270,7 @@ def test_keys_of_a_job_change_its_files_alone(files: Files) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_each_example_plays(path: Path) -> None:
-    result = astra_ns3.run_scenario(scenario=path, backend="flow")
+    result = astra_ns3.run_scenario(scenario=path, backend="ns3" if path.stem in ONLY_PACKETS else "flow")
     file = read_scenario(path)
     assert result.complete
     jobs, traffic = file.config.jobs, file.config.traffic

@@ -13,6 +13,7 @@ from support.studies import INPUTS, expanded
 import astra_ns3
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.checking import check_points, forecasts
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import read_study
@@ -134,3 +135,16 @@ def test_the_study_of_failures_can_be_played() -> None:
     assert (len(found.points), len(found.tasks(""))) == (72, 72)
     check_points(found.points)
     assert sum(each.seconds for each in forecasts(found.points).values()) < 300
+
+
+def test_traffic_stands_beside_a_job_and_its_numbers_are_part_of_the_address(base: dict[str, Any]) -> None:
+    scenario = Path(base["scenario"])
+    entry = {"name": "web", "kind": "poisson", "sizes": "10KB", "load": 0.1}
+    text = json.loads(scenario.read_text(encoding="utf-8"))
+    scenario.write_text(json.dumps({**text, "traffic": [entry]}), encoding="utf-8")
+    requests = requests_of(base, **{"scenario.traffic.web.load": [0.1, 0.2]})
+    assert [[tenant.name for tenant in request.tenants] for request in requests] == [["first", "second", "web"]] * 2
+    assert len({Addresses().of(request)[0] for request in requests}) == 2
+    scenario.write_text(json.dumps({"network": "network.yaml", "traffic": [{**entry, "flows": 9}]}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"scenario\.yaml: has no job, expected one at least in a study"):
+        requests_of(base)

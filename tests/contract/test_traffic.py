@@ -66,7 +66,7 @@ def job(name: str = "a", **keys: Any) -> dict[str, Any]:
 
 
 def rows(result: Any) -> list[tuple[int, ...]]:
-    table = result.completions.sort_values("flow")
+    table = result.completions.sort_values("flow").drop(columns="job", errors="ignore")
     return [tuple(row) for row in table.itertuples(index=False)]
 
 
