@@ -109,6 +109,16 @@ def _runs_below(path: Path) -> str:
     return f"; runs lie in it: name one, as {folders[0]} (astra-ns3 runs {path} lists them{means})"
 
 
+def jobs_of(metadata: Mapping[str, object], file: Path) -> list[str]:
+    """Return the names of the jobs of a scenario's run.json; raises InputError if it has none."""
+    jobs = metadata.get("jobs")
+    names = [job.get("name") if isinstance(job, Mapping) else None for job in jobs] if isinstance(jobs, list) else []
+    found = [name for name in names if isinstance(name, str)]
+    if not found or len(found) < len(names):
+        raise wrong("'jobs' is no list of jobs with a name each; a version of this program before had other keys", file)
+    return found
+
+
 def _other_format(path: Path, file: Path, metadata: object, expected: str) -> str:
     """Return what is wrong with a run.json that isn't of a format."""
     found = metadata if isinstance(metadata, dict) else {}
@@ -116,7 +126,7 @@ def _other_format(path: Path, file: Path, metadata: object, expected: str) -> st
         one = f"{path}/seed-{found.get('seed', 1)}"
         return f"{path}: holds the runs of several seeds, whose mean and deviation {file} has; name one, as {one}"
     if found.get("format") == SCENARIO_FORMAT:
-        names = ", ".join(tenant_folder(path, tenant["name"]).name for tenant in found["jobs"])
+        names = ", ".join(tenant_folder(path, name).name for name in jobs_of(found, file))
         return f"{path}: holds the results of several jobs; name one of its folders: {names}"
     return f"{file}: was not written by this program: 'format' is not '{expected}'"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.result import Files, Frame, Result, saved
+from astra_ns3.experiments.replacing import RUN_FILE
+from astra_ns3.experiments.result import Files, Frame, Result, jobs_of, saved
 from astra_ns3.experiments.run_tables import JOBS
 from astra_ns3.experiments.store import SCENARIO_FORMAT, tenant_folder
 from astra_ns3.network.run_document import RunDocument
@@ -46,7 +47,7 @@ class ScenarioResult(Result):
         """Read the run with several tenants that ``folder`` holds; raises InputError if it holds none."""
         path = Path(folder)
         metadata, files = saved(path, SCENARIO_FORMAT)
-        names = [tenant["name"] for tenant in metadata["jobs"]]
+        names = jobs_of(metadata, path / RUN_FILE)
         return cls(metadata, files, path, {name: Result.load(tenant_folder(path, name)) for name in names})
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,19 @@ def test_the_picture_has_each_npu_once_and_each_time_of_an_event(command: Comman
     bars = when.series[-1]
     assert isinstance(bars, Spans)
     assert (bars.starts, bars.lengths) == ([10.0, 30.0], [5.0, 5.0])
+
+
+@pytest.mark.parametrize("jobs", [None, [], [{"npus": [0]}], "one"])
+def test_results_without_jobs_are_told_in_one_line(
+    jobs: object, command: Command, scenario: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert command("run", "--scenario", scenario, "--backend", "fake", "-o", str(out)).status == 0
+    document = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    (out / "run.json").write_text(json.dumps({**document, "jobs": jobs}), encoding="utf-8")
+    told = command("explain", str(out))
+    assert (told.status, len(told.err.splitlines())) == (2, 1)
+    assert "'jobs' is no list of jobs with a name each" in told.err
 
 
 def test_the_picture_has_no_times_where_the_file_has_none(command: Command, scenario: str) -> None:
