@@ -112,7 +112,7 @@ def _runs_below(path: Path) -> str:
 def jobs_of(metadata: Mapping[str, object], file: Path) -> list[str]:
     """Return the names of the jobs of a scenario's run.json; raises InputError if it has none."""
     jobs = metadata.get("jobs")
-    names = [job.get("name") if isinstance(job, Mapping) else None for job in jobs] if isinstance(jobs, list) else []
+    names = [job.get("name") if isinstance(job, dict) else None for job in jobs] if isinstance(jobs, list) else []
     found = [name for name in names if isinstance(name, str)]
     if not found or len(found) < len(names):
         raise wrong("'jobs' is no list of jobs with a name each; a version of this program before had other keys", file)

@@ -67,7 +67,7 @@ class Tenant:
         return self.where or f"tenant '{self.name}'"
 
     @property
-    def files(self) -> tuple[object, ...]:
+    def files(self) -> tuple[FilePath | AnyWorkload | SystemConfig, ...]:
         """What it names as files."""
         return () if self.traffic is not None else (self.workload, self.system)
 
