@@ -130,7 +130,9 @@ def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
 
 
 def _passes(job: TenantDocument) -> str:
-    """Return how many passes a job is to play, and when it is stopped."""
+    """Return how many passes a job is to play, and when it is stopped; other traffic has none."""
+    if job.get("traffic"):
+        return "-"
     words = "for ever" if job["passes"] is None else str(job["passes"])
     return f"{words}, to {exact_time(job['end_ps'])}" if "end_ps" in job else words
 
@@ -139,19 +141,24 @@ def _events(events: Sequence[EventDocument]) -> Iterator[str]:
     if not events:
         return
     rows = [("from", "to", "what", "becomes", "again")]
-    rows += [(_time(each["start_ps"]), _until(each), each["name"], state_text(each), _again(each)) for each in events]
+    rows += [
+        (_time(each, each["start_ps"]), _until(each), each["name"], state_text(each), _again(each)) for each in events
+    ]
     left = len(rows) - 1 - _MOST_EVENTS
     more = f"\n  and {left:,} more" if left > 0 else ""
     yield f"events\n{table(rows[: _MOST_EVENTS + 1], indent='  ')}{more}"
 
 
-def _time(time_ps: int) -> str:
-    return exact_time(time_ps) if time_ps else "0"
+def _time(event: EventDocument, time_ps: int) -> str:
+    """Return a time of an event: exactly as the file has it, or rounded if chance drew it."""
+    if not time_ps:
+        return "0"
+    return format_time(time_ps) if event.get("drawn") else exact_time(time_ps)
 
 
 def _until(event: EventDocument) -> str:
     end_ps = event["end_ps"]
-    return "the end" if end_ps is None else exact_time(end_ps)
+    return "the end" if end_ps is None else _time(event, end_ps)
 
 
 def _again(event: EventDocument) -> str:

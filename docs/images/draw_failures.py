@@ -73,7 +73,7 @@ def main() -> None:
     """Play and draw all ways to recover."""
     from PIL import Image
 
-    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    figure = Figure(figsize=(8, 3.9), layout="constrained")
     axes = figure.subplots()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -88,7 +88,7 @@ def main() -> None:
     axes.set_ylabel("arrived (MB)")
     axes.set_ylim(0, MESSAGES * MESSAGE_BYTES / 1e6)
     axes.set_xlim(0)
-    axes.legend(frameon=False, loc="upper left")
+    figure.legend(frameon=False, loc="outside lower center", ncols=2)
     target = HERE / "failures.png"
     figure.savefig(target, dpi=DOTS_PER_INCH)
     with Image.open(target) as picture:

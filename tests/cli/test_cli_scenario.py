@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,11 @@ def test_a_scenario_without_jobs_is_refused(command: Command, scenario: str) -> 
 )
 def test_numbers_are_told_in_runs(numbers: list[int], text: str) -> None:
     assert numbers_text(numbers) == text
+
+
+def test_times_that_chance_drew_are_rounded_and_traffic_has_no_passes(command: Command, repository: Path) -> None:
+    examples = repository / "inputs" / "scenarios"
+    drawn = command("show", "scenario", str(examples / "failing-cluster.yaml")).out.splitlines()
+    assert [line.split()[:4] for line in drawn[-2:]] == [["26.54", "us", "162.4", "us"], ["200.9", "us", "263", "us"]]
+    shown = command("show", "scenario", str(examples / "background.yaml")).out
+    assert re.search(r"hadoop +32 +0-31 +0 +- +generated", shown)
