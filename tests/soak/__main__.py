@@ -21,7 +21,7 @@ from soak.traits import REFUSED as REFUSED_TRAITS
 from soak.traits import traits_of
 from soak.verdict import faults
 
-LEAST_PAUSED = 0.6
+LEAST_PAUSED = 0.55
 _ENOUGH_RUNS = 50
 _TOLD_EVERY = 50
 

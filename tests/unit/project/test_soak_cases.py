@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 from soak import child
 from soak.case import Case, case_of
-from soak.cases import ROUTING_KINDS, random_case
+from soak.cases import ROUTING_KINDS, SCENARIOS, random_case
 from soak.models import MODELS, WORD
 from soak.play import DEADLOCK, FINISHED, GAVE_UP, Outcome
 from soak.topologies import KINDS
@@ -36,7 +36,7 @@ OVERTAKEN = {"out_of_order_packets": 1}
 
 @pytest.fixture(scope="module")
 def many() -> list[Case]:
-    return [random_case(seed) for seed in range(1, MANY + 1)]
+    return [random_case(seed, SCENARIOS) for seed in range(1, MANY + 1)]
 
 
 def test_a_seed_gives_one_case_which_survives_being_written_down() -> None:
