@@ -41,7 +41,7 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.course import NOTHING, Course
 from astra_ns3.scenario.events import Event, check_marks
-from astra_ns3.scenario.paces import slowed_by_events
+from astra_ns3.scenario.paces import check_known_start, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
@@ -198,6 +198,8 @@ def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Cours
     """Return what makes a tenant's computations longer: its file, its model's device and events."""
     given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
     on_device = slowdown_on_device(given, files.workload)
+    if tenancy.after is not None:
+        check_known_start(course.stretches, tenancy.name, tenancy.npus)
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler
+from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.events import Event
 
@@ -18,13 +19,17 @@ class OfEvent(Straggler):
 
 @dataclass(frozen=True)
 class Stretch:
-    """A time in which an NPU takes ``factor`` times as long for what it computes; ``still``: it does nothing else."""
+    """A time in which an NPU takes ``factor`` times as long for what it computes; ``still``: it does nothing else.
+
+    ``where``: the place of its event in the file.
+    """
 
     npu: int
     start_ps: int
     end_ps: int | None
     factor: float
     still: bool
+    where: str = ""
 
 
 def stretches(events: Sequence[Event]) -> list[Stretch]:
@@ -40,7 +45,18 @@ def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
                 continue
             for start_ps in config.starts_ps:
                 end_ps = None if config.for_ps is None else start_ps + config.for_ps
-                yield Stretch(config.npu, start_ps, end_ps, factor, still)
+                yield Stretch(config.npu, start_ps, end_ps, factor, still, event.where)
+
+
+def check_known_start(found: Sequence[Stretch], name: str, npus: Sequence[int]) -> None:
+    """Raise InputError for an event that slows an NPU of a job down of which nobody knows when it starts."""
+    for each in found:
+        if each.npu in npus:
+            raise wrong(
+                f"NPU {each.npu} is of job '{name}', which starts after another, so its time isn't known beforehand; "
+                "expected an NPU of a job that starts at a time, or compute-slowdown of the job",
+                each.where,
+            )
 
 
 def slowed_by_events(

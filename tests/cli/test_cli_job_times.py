@@ -79,3 +79,15 @@ def test_keys_of_times_are_refused_with_their_line(
     assert finished.status == 2
     assert words in finished.err
     assert finished.err.startswith(f"astra-ns3: error: {scenario}:1: ")
+
+
+@pytest.mark.parametrize(("npu", "status"), [(1, 2), (0, 0)])
+def test_an_event_slows_no_npu_of_a_job_whose_start_nobody_knows(
+    command: Command, scenario: Path, npu: int, status: int
+) -> None:
+    event = {"at": "1us", "npu": npu, "slower": 2}
+    scenario.write_text(json.dumps({**SCENARIO, "events": [event]}), encoding="utf-8")
+    finished = command("validate", "--scenario", str(scenario))
+    assert finished.status == status
+    assert ("NPU 1 is of job 'b', which starts after another" in finished.err) == (status == 2)
+    assert len(finished.err.splitlines()) == (status == 2)
