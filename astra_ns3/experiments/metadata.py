@@ -25,7 +25,7 @@ from astra_ns3.network.run_document import (
     TenantDocument,
     ThroughputDocument,
 )
-from astra_ns3.scenario.times import PROGRAMS, Course
+from astra_ns3.scenario.times import PROGRAMS, Outcome
 from astra_ns3.units import PS_PER_SECOND
 
 if TYPE_CHECKING:  # runs without a model need none of it
@@ -52,11 +52,11 @@ def run_document(
     description: Description,
     played: Played,
     records: RunRecords,
-    course: Course,
+    outcome: Outcome,
     watch: Watch,
     warnings: list[str],
 ) -> RunDocument:
-    """run.json of a run or of one of its tenants, whose ``records`` and ``course`` they are, but for its list of files.
+    """Return run.json of a run, or of the tenant that ``records`` and ``outcome`` tell of, without its list of files.
 
     Its :data:`VARYING_KEYS` come last.
     """
@@ -70,18 +70,18 @@ def run_document(
         "stopped": None if complete else stop_document(played.error),
         "finish_ps": max(records.finish_ps, played.reached_ps) if alone else records.finish_ps,
         "floor": None if played.floor is None or not alone else played.floor.document(records.finish_ps),
-        **({} if description.tenant is None else {"job": _with_course(description.tenant, course)}),
+        **({} if description.tenant is None else {"job": _with_outcome(description.tenant, outcome)}),
         **_totals(records),
         **flow_document(records.flows),
         **foreseen_document(description.foreseen),
-        **(_throughput(request, description, records) if complete and course.ended_by == PROGRAMS else {}),
+        **(_throughput(request, description, records) if complete and outcome.ended_by == PROGRAMS else {}),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": description.compat,
         "num_queues_per_dimension": description.num_queues_per_dimension,
         **options_document(request),
         # Of a job that plays for ever, those that it has come to.
-        **({"passes": max(course.passes, 1)} if request.passes == FOREVER else {}),
+        **({"passes": max(outcome.passes, 1)} if request.passes == FOREVER else {}),
         "compute_slowdown": description.compute_slowdown,
         "hook_result": played.hook_result,
         "workload": description.workload,
@@ -99,12 +99,12 @@ def scenario_document(
 ) -> RunDocument:
     """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
     tenants = [
-        _tenant_document(part, description, records, course)
-        for (_, part), description, records, course in zip(
-            request.parts, descriptions, played.records, played.courses, strict=True
+        _tenant_document(part, description, records, outcome)
+        for (_, part), description, records, outcome in zip(
+            request.parts, descriptions, played.records, played.outcomes, strict=True
         )
     ]
-    finish_ps = max(played.reached_ps, finish_of(played.courses, played.records))
+    finish_ps = max(played.reached_ps, finish_of(played.outcomes, played.records))
     first = descriptions[0]
     return {
         "format": SCENARIO_FORMAT,
@@ -134,16 +134,18 @@ def scenario_document(
     }
 
 
-def _tenant_document(part: RunRequest, description: Description, records: RunRecords, course: Course) -> TenantDocument:
+def _tenant_document(
+    part: RunRequest, description: Description, records: RunRecords, outcome: Outcome
+) -> TenantDocument:
     """A tenant in a few numbers; times count from its start."""
     totals = _totals(records)
     return {
         **(description.tenant or {}),
-        "start_ps": course.start_ps,
+        "start_ps": outcome.start_ps,
         "workload": str(description.workload["source"]),
         "passes": None if part.passes == FOREVER else part.passes,
-        "passes_done": course.passes,
-        "ended_by": course.ended_by,
+        "passes_done": outcome.passes,
+        "ended_by": outcome.ended_by,
         "complete": records.complete,
         "finish_ps": records.finish_ps,
         "compute_ps": totals["compute_ps"],
@@ -152,8 +154,8 @@ def _tenant_document(part: RunRequest, description: Description, records: RunRec
     }
 
 
-def _with_course(tenant: TenantDocument, course: Course) -> TenantDocument:
-    return {**tenant, "start_ps": course.start_ps, "passes_done": course.passes, "ended_by": course.ended_by}
+def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
+    return {**tenant, "start_ps": outcome.start_ps, "passes_done": outcome.passes, "ended_by": outcome.ended_by}
 
 
 def _flows_of_tenant(records: RunRecords) -> TenantDocument:

@@ -33,7 +33,7 @@ from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Course
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Played:
     """The least time that lines and computations allow; None: not known, or the run was stopped."""
     hook_result: Json = None
     """The value that the hook's end function returned, as plain data."""
-    courses: tuple[Course, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     """What became of each tenant."""
 
 
@@ -182,17 +182,17 @@ def _left_by(
     error: AstraNs3Error | None,
 ) -> Played:
     """Return what a run left that has stopped, by ``error`` or at its end."""
-    courses = company.courses()
+    outcomes = company.outcomes()
     records = tuple(
-        _as_asked(member.driver.records(), course) for member, course in zip(company.members, courses, strict=True)
+        _as_asked(member.driver.records(), outcome) for member, outcome in zip(company.members, outcomes, strict=True)
     )
     complete = error is None and all(each.complete for each in records)
     # What the network carried of who was stopped is more than it had time for.
-    whole = complete and all(course.ended_by == PROGRAMS for course in courses)
+    whole = complete and all(outcome.ended_by == PROGRAMS for outcome in outcomes)
     floor = _floor(company, network, tenants, records) if whole else None
-    finish_ps = finish_of(courses, records)
+    finish_ps = finish_of(outcomes, records)
     return Played(
-        courses=courses,
+        outcomes=outcomes,
         records=records,
         statistics=dict(network.statistics()),
         switch_ports=network.switch_table(),
@@ -209,17 +209,17 @@ def _left_by(
     )
 
 
-def _as_asked(records: RunRecords, course: Course) -> RunRecords:
+def _as_asked(records: RunRecords, outcome: Outcome) -> RunRecords:
     """Return the records of a tenant; who was stopped as was asked for is complete."""
-    return replace(records, complete=True) if course.ended_by in (OTHERS, TIME) else records
+    return replace(records, complete=True) if outcome.ended_by in (OTHERS, TIME) else records
 
 
-def finish_of(courses: Sequence[Course], records: Sequence[RunRecords]) -> int:
+def finish_of(outcomes: Sequence[Outcome], records: Sequence[RunRecords]) -> int:
     """Return when the last tenant had finished."""
     ends_ps = [
-        course.start_ps + each.finish_ps
-        for course, each in zip(courses, records, strict=True)
-        if course.start_ps is not None
+        outcome.start_ps + each.finish_ps
+        for outcome, each in zip(outcomes, records, strict=True)
+        if outcome.start_ps is not None
     ]
     return max(ends_ps, default=0)
 
@@ -269,18 +269,18 @@ def _floor(
     company: Company, network: NetworkBackend, tenants: Sequence[Inputs], records: Sequence[RunRecords]
 ) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
-    carried, chains = network.carried(), map(_chain, company.members, tenants, records, company.courses())
+    carried, chains = network.carried(), map(_chain, company.members, tenants, records, company.outcomes())
     return None if carried is None else floor_of(tenants[0].plan, carried, max(chains))
 
 
-def _chain(member: Member, inputs: Inputs, records: RunRecords, course: Course) -> Chain:
+def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome) -> Chain:
     """The longest chain of a tenant, from the run's begin on."""
     chain, most = member.driver.chain, max(records.npus, key=lambda npu: npu.compute_ps)
     slowdown, tenancy = inputs.slowdown, inputs.tenancy
     if slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
-    return Chain((course.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
+    return Chain((outcome.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -34,7 +34,7 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.scenario.tenant_tables import SplitTables
-from astra_ns3.scenario.times import Course
+from astra_ns3.scenario.times import Outcome
 
 
 class Destination:
@@ -140,14 +140,14 @@ def save(
     description: Description,
     played: Played,
     records: RunRecords,
-    course: Course,
+    outcome: Outcome,
     watch: Watch,
     destination: Destination,
     warnings: list[str],
 ) -> tuple[Result, ResultsNotSaved | None]:
     """Write the files of a run, or of a tenant, and return it, with why they could not be written, if so.
 
-    ``records``, ``course``: what of ``played`` is the tenant's. Ports are all tenants', and not among its files.
+    ``records``, ``outcome``: what of ``played`` is the tenant's. Ports are all tenants', and not among its files.
     """
     tables = [
         *astra_sim_tables(records, request.run_name),
@@ -162,7 +162,7 @@ def save(
         tables = [table.of_job(job) for table in tables]
     if "layers" in request.record:
         destination.write_layers(records.roles, job)
-    document = run_document(request, description, played, records, course, watch, warnings)
+    document = run_document(request, description, played, records, outcome, watch, warnings)
     return destination.finish(document, tables)
 
 
@@ -217,15 +217,15 @@ def save_all(
     The network's run.json comes last: with it all tenants' files are there.
     """
     if not destinations.tenants:
-        (records,), (course,) = played.records, played.courses
-        return save(request, descriptions[0], played, records, course, watch, destinations.network, warnings)
+        (records,), (outcome,) = played.records, played.outcomes
+        return save(request, descriptions[0], played, records, outcome, watch, destinations.network, warnings)
     results: dict[str, Result] = {}
     failures: list[ResultsNotSaved] = []
-    own = zip(played.records, played.courses, strict=True)
+    own = zip(played.records, played.outcomes, strict=True)
     parts = zip(request.parts, descriptions, own, destinations.tenants.items(), strict=True)
-    for (_, part), description, (records, course), (name, destination) in parts:
+    for (_, part), description, (records, outcome), (name, destination) in parts:
         own_warnings = list(description.warnings)
-        results[name], failure = save(part, description, played, records, course, watch, destination, own_warnings)
+        results[name], failure = save(part, description, played, records, outcome, watch, destination, own_warnings)
         failures += [] if failure is None else [failure]
     document = scenario_document(request, descriptions, played, watch, warnings)
     tables = [jobs_table(document["jobs"]), switch_table(played.switch_ports)]

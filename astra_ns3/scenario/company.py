@@ -12,7 +12,7 @@ from astra_ns3.network.api import Limits, NetworkBackend
 from astra_ns3.network.instance import TenantBits
 from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import PROGRAMS, Course, Times
+from astra_ns3.scenario.times import PROGRAMS, Outcome, Times
 from astra_ns3.scenario.timetable import Entry, Timetable
 
 
@@ -67,8 +67,8 @@ class Company:
             return
         self._timetable.begin()
         self._network.run(self, limits)
-        for member, course in zip(self.members, self._timetable.courses(), strict=True):
-            if course.ended_by is not None or course.start_ps is None:
+        for member, outcome in zip(self.members, self._timetable.outcomes(), strict=True):
+            if outcome.ended_by is not None or outcome.start_ps is None:
                 continue
             try:
                 member.driver.check_finished()
@@ -130,13 +130,14 @@ class Company:
         for member in self.members:
             member.driver.close_journal()
 
-    def courses(self) -> tuple[Course, ...]:
+    def outcomes(self) -> tuple[Outcome, ...]:
         """Return what has become of each tenant by now."""
         if not self._views:
             only = self.members[0]
             done = only.driver.finished
-            return (Course(0, PROGRAMS if done else None, only.passes if done else 0),)
-        found = zip(self._timetable.courses(), self.members, strict=True)
+            return (Outcome(0, PROGRAMS if done else None, only.passes if done else 0),)
+        found = zip(self._timetable.outcomes(), self.members, strict=True)
         return tuple(
-            course._replace(passes=member.passes) if course.ended_by == PROGRAMS else course for course, member in found
+            outcome._replace(passes=member.passes) if outcome.ended_by == PROGRAMS else outcome
+            for outcome, member in found
         )

@@ -37,7 +37,7 @@ class Times(NamedTuple):
         return found
 
 
-class Course(NamedTuple):
+class Outcome(NamedTuple):
     """What became of a job: when it started (None: it didn't), what ended it (None: nothing), passes it has done."""
 
     start_ps: int | None = 0

@@ -7,7 +7,7 @@ from functools import partial
 
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Course, Times
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Outcome, Times
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Timetable:
             if entry.times.end_ps is not None:
                 entry.view.call_at(entry.times.end_ps, partial(self._halt, number, TIME))
 
-    def courses(self) -> tuple[Course, ...]:
+    def outcomes(self) -> tuple[Outcome, ...]:
         """Return what has become of each tenant by now."""
         return tuple(
-            Course(entry.view.start_ps if entry.view.started else None, ended_by, passes)
+            Outcome(entry.view.start_ps if entry.view.started else None, ended_by, passes)
             for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
         )
 

@@ -126,7 +126,7 @@ class ParentReporter:
         """All is set up."""
         network.show_time_at(ctypes.addressof(ctypes.c_int64.from_buffer(self._clock)))
         drivers = [member.driver for member in company.members]
-        self._snapshots = SnapshotTaker(drivers, network, courses=company.courses)
+        self._snapshots = SnapshotTaker(drivers, network, outcomes=company.outcomes)
         self._hand_over_rows = company.hand_over_rows
         network.before_hook = self._send_snapshot
         self._send_snapshot()

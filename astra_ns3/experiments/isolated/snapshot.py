@@ -20,7 +20,7 @@ from astra_ns3.network.records import (
     RunRecords,
 )
 from astra_ns3.playing.drivers.driver import Driver
-from astra_ns3.scenario.times import Course
+from astra_ns3.scenario.times import Outcome
 
 MOST_SHARE = 0.01
 """Of the wall time that may go into taking snapshots: a large run takes them more rarely."""
@@ -50,7 +50,7 @@ class Snapshot:
     tenants: tuple[TenantSnapshot, ...]
     statistics: Mapping[str, int | float]
     switch_ports: Sequence[Mapping[str, str | int]]
-    courses: tuple[Course, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     """What has become of each tenant."""
 
 
@@ -62,12 +62,12 @@ class SnapshotTaker:
         drivers: Iterable[Driver],
         network: NetworkBackend,
         clock: Callable[[], float] = time.perf_counter,
-        courses: Callable[[], tuple[Course, ...]] = tuple,
+        outcomes: Callable[[], tuple[Outcome, ...]] = tuple,
     ) -> None:
         self._tenants = [_TenantTaker(driver) for driver in drivers]
         self._peek = network.peek
         self._clock = clock
-        self._courses = courses
+        self._outcomes = outcomes
         self._next_at = 0.0
         self._first = True
 
@@ -77,7 +77,7 @@ class SnapshotTaker:
         if begin < self._next_at:
             return None
         statistics, ports = self._peek()
-        snapshot = Snapshot(tuple(tenant.take() for tenant in self._tenants), statistics, ports, self._courses())
+        snapshot = Snapshot(tuple(tenant.take() for tenant in self._tenants), statistics, ports, self._outcomes())
         end = self._clock()
         # The first one says nothing of the cost: the bridge prepares each of its calls once.
         self._next_at = end if self._first else end + (end - begin) / MOST_SHARE

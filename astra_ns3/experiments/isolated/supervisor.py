@@ -316,7 +316,7 @@ class Supervisor:
             peak_bytes=self._peak_bytes,
             error=error,
             reached_ps=self._time_ps(),
-            courses=self._known.last.courses,
+            outcomes=self._known.last.outcomes,
         )
 
     def _cause_of_death(self, status: int | None) -> AstraNs3Error:
