@@ -41,7 +41,7 @@ class FlowProcess(Protocol):
 
 @dataclass(frozen=True)
 class FlowStream:
-    """What a ``process`` makes by a ``seed``; ``source``: what messages call it. The scales multiply as a list's do."""
+    """Flows that a ``process`` makes by a ``seed``; ``source``: its name in messages. Scales multiply as a list's do."""
 
     process: FlowProcess
     seed: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 BYTES_PER_NPU = 3_700
 """Its program, its queue of one dimension, and its application in C++."""
 BYTES_PER_HOST = 10_000
-"""Of a network of packets, with its link and the switch's port."""
+"""A host of a network of packets, with its link and the switch's port."""
 BYTES_PER_ROW = 80
 """A message of a schedule as C++ holds it."""
 BYTES_PER_COLLECTIVE = 2_000
@@ -17,15 +17,15 @@ BYTES_PER_COLLECTIVE = 2_000
 BYTES_PER_TASK = 250
 """A phase of a chunk of such a collective; shared by all NPUs."""
 BYTES_PER_HANDLE = 220
-"""Such a collective on one NPU."""
+"""A collective that is issued, on one NPU."""
 BYTES_PER_PLACE = 50
-"""Such a chunk in the queue of one NPU."""
+"""A chunk in the queue of one NPU."""
 IDLE_BYTES = 225_000_000
 """Python, cppyy and ns-3 loaded, nothing built."""
 PROGRAM_SECONDS = 1.1
 """Loading Python, cppyy and ns-3, reading the files, writing the results."""
 WARM_SECONDS = 0.05
-"""What is left of this in a process that has played before: reading the files, writing the results."""
+"""The rest of these seconds in a process that has played before: reading the files, writing the results."""
 SECONDS_PER_HOST = 200e-6
 """Building it with its link and its port of a switch."""
 SECONDS_PER_ROW = 0.17e-6

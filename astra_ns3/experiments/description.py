@@ -28,7 +28,7 @@ class Description:
     warnings: tuple[str, ...]
     foreseen: Foreseen
     compute_slowdown: FileDocument | None = None
-    """What makes computations longer."""
+    """The slowdown of computations."""
     tenant: TenantDocument | None = None
     """Which NPUs it has, as one of several tenants of a network, and when it starts; None: it has no others."""
     npus_per_server: int | None = None

@@ -92,7 +92,7 @@ class ExpectedRun:
     collectives: int
     plays: tuple[ExpectedPlay, ...]
     cuts: Mapping[RequestKind, tuple[int, int]] = field(default_factory=dict)
-    """Of each kind of collective, how many chunks it is cut in and how many phases they have; (0, 0): none."""
+    """Chunks of each kind of collective, and phases of a chunk; (0, 0): none."""
     alone: int = 0
     """Messages from one NPU to another that are no part of a collective; a run counts each as one."""
 

@@ -72,7 +72,7 @@ class Inputs:
     system: SystemConfig
     network: AnyNetwork
     plan: AnyPlan
-    """What the network comes to."""
+    """The plan of the network."""
     tenancy: Tenancy
     """Which NPUs of the network play the workload, and from when on."""
     warnings: tuple[str, ...]
@@ -82,13 +82,13 @@ class Inputs:
     asked_to_observe: bool = False
     """Whether a network of ours observes something; what an import of another format observes is for convenience."""
     slowdown: ComputeSlowdown | None = None
-    """What makes computations longer."""
+    """The slowdown of computations."""
     backend: str = "ns3"
     """Name of the backend that plays it."""
     events: tuple[Event, ...] = ()
     """The network's events; the first of several tenants has them. The plan has the changes that they cause."""
     known_expected: dict[int, ExpectedRun] = field(default_factory=dict, compare=False, repr=False)
-    """What :meth:`expected` has found, by passes."""
+    """Results of :meth:`expected`, by passes."""
 
     @property
     def workload(self) -> AnyWorkload:

@@ -57,7 +57,7 @@ class Played:
     hook_result: Json = None
     """The value that the hook's end function returned, as plain data."""
     outcomes: tuple[Outcome, ...] = ()
-    """What became of each tenant."""
+    """The outcome of each tenant."""
 
 
 class Reporter(Protocol):

@@ -1,4 +1,4 @@
-"""What a run tells about itself while it goes on; who draws it (the command line) is another room's business."""
+"""The progress of a run that goes on. Another room draws it, such as the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS_PER_COMPUTATION = 20e-6
 
 
 class ExpectedWork(NamedTuple):
-    """What a run has to do.
+    """The work of a run.
 
     Bytes of messages over all NPUs, computation of the first NPU of each tenant, and the bytes' share of the cost.
     """
@@ -27,7 +27,7 @@ class ExpectedWork(NamedTuple):
 
 
 NOTHING_EXPECTED = ExpectedWork(0, 0, 0.0)
-"""What is expected isn't known."""
+"""Nobody knows how much is expected."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def tell_stage(sink: ProgressSink | None, name: str, wall_seconds: float) -> Non
 
 
 class Playing(Protocol):
-    """What plays a workload, or several."""
+    """A player of one workload or several."""
 
     def progress(self) -> tuple[int, int, int, int]:
         """Return passes done, passes, steps done in this pass and steps of a pass."""

@@ -195,7 +195,7 @@ class RunRequest(Options):
 
     @property
     def course(self) -> Course:
-        """What happens to the network during the run."""
+        """Return the events, failures and recovery of the network during the run."""
         from astra_ns3.scenario.course import NOTHING
 
         return NOTHING

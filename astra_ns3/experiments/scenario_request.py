@@ -1,4 +1,4 @@
-"""What to run with several tenants on one network."""
+"""A request for a run with several tenants on one network."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ScenarioRequest(RunRequest):
 
     @property
     def course(self) -> Course:
-        """What happens to the network during the run."""
+        """Return the events, failures and recovery of the network during the run."""
         file = self.scenario
         if not isinstance(file, ScenarioFile):
             return Course(jobs=len(self.parts))

@@ -1,4 +1,4 @@
-"""What a run with several tenants came to: the network's tables, and a result for each tenant."""
+"""The result of a run with several tenants: the network's tables, and a result for each tenant."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def result_in(folder: str | os.PathLike[str]) -> Result:
 
 
 class ScenarioResult(Result):
-    """What :func:`astra_ns3.run_scenario` returns; :meth:`load` reads one back from its folder.
+    """A result of :func:`astra_ns3.run_scenario`; :meth:`load` reads one back from its folder.
 
     Its own tables are those of the network, and ``tenants_table``. Tables of what a tenant did are the tenant's, as
     ``result.tenants["a"].collectives``; their ranks and times are the tenant's own.

@@ -15,7 +15,7 @@ from astra_ns3.units import format_time
 
 
 def checked_slowdown(given: object, npus: int) -> ComputeSlowdown | None:
-    """What the option, or its file, says; raises InputError if it names an NPU that the network hasn't."""
+    """Return the slowdown of the option or its file; raises InputError if it names an NPU that the network hasn't."""
     if given is None:
         return None
     slowdown = slowdown_of(given)

@@ -33,11 +33,11 @@ from astra_ns3.experiments.run_tables import COLLECTIVES, JOBS, NPUS, SWITCH
 from astra_ns3.network.recorded import RECORDED_TABLES
 
 FORMAT = "astra-ns3 run"
-"""What run.json says it is."""
+"""The format in the run.json of a run."""
 SCENARIO_FORMAT = "astra-ns3 scenario"
-"""What it says where it tells of several tenants, whose results lie in folders beside it."""
+"""The format in the run.json of several tenants, whose results lie in folders beside it."""
 SEEDS_FORMAT = "astra-ns3 seeds"
-"""What it says where it tells of the runs of several seeds, which lie in folders beside it."""
+"""The format in the run.json of several seeds, whose runs lie in folders beside it."""
 STUDY_MARK = ".study.json"
 """The file that a study's folder has."""
 RESULT_FILES = (

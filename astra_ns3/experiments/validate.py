@@ -48,7 +48,7 @@ class Validation:
     """Every number of the transports and of marking, as run.json has them; None without packets."""
     warnings: tuple[str, ...]
     foreseen: ForeseenDocument
-    """Of a model, as run.json has it: memory by stage, how experts are chosen."""
+    """Numbers of a model, as run.json has them: memory by stage, how experts are chosen."""
 
     def document(self) -> JsonObject:
         """As plain data; numbers of packets only where there are packets."""

@@ -1,4 +1,4 @@
-"""What each backend can do, by its name: whoever wants to know asks this, and never which backend it is."""
+"""The abilities of each backend, by its name. Code asks for an ability, never for a backend by name."""
 
 from __future__ import annotations
 

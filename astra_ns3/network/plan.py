@@ -80,7 +80,7 @@ class NetworkPlan:
 
     @property
     def observe(self) -> Observe:
-        """What is recorded of ports, connections and queue pairs while a run goes on."""
+        """The records of ports, connections and queue pairs while a run goes on."""
         return self.config.observe
 
     def epochs(self) -> Iterator[Epoch]:
@@ -95,7 +95,7 @@ class NetworkPlan:
 
     @cached_property
     def grid(self) -> NpuGrid:
-        """What the analytical backends play instead; raises InputError for a topology that has no such grid."""
+        """Return the grid that analytical backends play instead; raises InputError for a topology that has none."""
         return npu_grid(self.config, self.graph, self.longest)
 
 
@@ -119,7 +119,7 @@ class AnalyticalPlan:
 
     @cached_property
     def grid(self) -> NpuGrid:
-        """What is played: all that the file says."""
+        """The network file."""
         return NpuGrid(self.config)
 
 

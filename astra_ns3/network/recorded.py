@@ -1,4 +1,4 @@
-"""What a run may stream while it goes on: tables of integers, described as plain data, and who takes their rows.
+"""Tables of integers that a run may stream while it goes on, described as plain data, and who takes their rows.
 
 A table is described once, here: the native session is asked for the columns that it is made of, by their names
 (``record-rows.h``), and the file, its documentation and :class:`~astra_ns3.experiments.result.Result` follow. A backend
@@ -20,7 +20,7 @@ from astra_ns3.network.instance import chunks_of, collectives_of, phases_of
 Numbers = npt.NDArray[np.int64]
 Columns = list[Numbers]
 Labels = Mapping[tuple[int, ...], str]
-"""What numbers, one of each recorded column, are called."""
+"""The names of numbers, one of each recorded column."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ PARTS = (
     Column("propagation_ps", "int64", "ps", "along a cable"),
     Column("acknowledgement_ps", "int64", "ps", "from the arrival to the acknowledgement that completes it"),
 )
-"""What a message's time is made of: from start to end each picosecond is in one of them."""
+"""The parts of a message's time: from start to end each picosecond is in one of them."""
 ACCOUNTS = RecordedTable(
     "accounts",
     'where the time of each message went, if ``record`` had "accounts"; raises InputError otherwise',

@@ -31,7 +31,7 @@ PORT_COUNTERS = (
     "down_frames",
     "silent_frames",
 )
-"""What is counted at each port, in the table's order; results.md says what they are."""
+"""Counters of each port, in the table's order; results.md explains them."""
 
 
 class Label(NamedTuple):
@@ -102,7 +102,7 @@ class PassTimes:
 
 
 STEPS = "steps of the training loop"
-"""What the ticks of ``Compatibility.step_tick_ns`` are told under, among groups and among layers."""
+"""The name of the ticks of ``Compatibility.step_tick_ns``, among groups and among layers."""
 TAIL = "tail"
 """The part in which a layer's collectives are waited for after the last pass."""
 

@@ -1,4 +1,4 @@
-"""What happens to a network during a scenario: its events, failures that are drawn, and how it gets to know of them."""
+"""The course of a scenario: events of its network, failures that are drawn, and how the network learns of them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Tenancy:
     dimensions: tuple[int, ...]
     bandwidths: tuple[float, ...] | None
     after: After | None = None
-    """What the start waits for; ``start_ps`` counts from there."""
+    """The end or the passes that the start waits for; ``start_ps`` counts from there."""
     end_ps: int | None = None
     endless: bool = False
     """Whether it plays until all that are not have ended."""
@@ -78,7 +78,7 @@ class Scenario:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What changes in the network while it is played, and when."""
+        """Return the changes of the network while it is played."""
         packets = self.plan.of_packets
         return () if packets is None else packets.changes
 

@@ -24,7 +24,7 @@ LARGEST_SEED = 2**32 - 1
 
 @dataclass(frozen=True)
 class After:
-    """What a job waits for before it starts: the end of another ``job``, or that this has done so many ``passes``."""
+    """A condition for a job's start: the end of another ``job``, or so many of its ``passes``."""
 
     job: str
     passes: int | None = None
@@ -68,7 +68,7 @@ class Tenant:
 
     @property
     def files(self) -> tuple[FilePath | AnyWorkload | SystemConfig, ...]:
-        """What it names as files."""
+        """Return the workload and the system, which may be files."""
         return () if self.traffic is not None else (self.workload, self.system)
 
     def seed_in(self, seed: int) -> int:

@@ -11,7 +11,7 @@ from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant import After, Tenant
 
 PROGRAMS, OTHERS, TIME, TRANSPORT = "programs", "others", "time", "transport"
-"""What ended a job: the end of its programs, that of all others, a time of the file, or a transport that gave up."""
+"""The causes of a job's end: the end of its programs, that of all others, a time of the file, or its transport."""
 
 
 class Times(NamedTuple):
@@ -38,7 +38,7 @@ class Times(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a job: when it started (None: it didn't), what ended it (None: nothing), passes it has done."""
+    """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done."""
 
     start_ps: int | None = 0
     ended_by: str | None = None

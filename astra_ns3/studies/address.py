@@ -52,7 +52,7 @@ _READ = {"workload", "system", "changes"}
 
 
 class _ReadTenant(NamedTuple):
-    """What a tenant's files say."""
+    """A tenant's files, read."""
 
     workload: AnyWorkload
     system: SystemConfig
@@ -62,7 +62,7 @@ class Addresses:
     """Makes addresses; what points have in common is read once."""
 
     def __init__(self) -> None:
-        """What this program is, is read at once."""
+        """Read the digests of this program at once."""
         self._program: JsonObject = {
             "format": _FORMAT,
             "code": code_digest(),
@@ -95,7 +95,7 @@ class Addresses:
         return _digest(content), self._taken
 
     def _scenario(self, request: ScenarioRequest) -> JsonObject:
-        """What a scenario's file says, with the content of its jobs' files."""
+        """Return a scenario's file, with the content of its jobs' files."""
         file = request.scenario
         assert isinstance(file, ScenarioFile)
         said = file.config.model_dump(mode="json", by_alias=True, exclude={"network": True, "jobs": {"__all__": _READ}})

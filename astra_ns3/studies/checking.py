@@ -83,7 +83,7 @@ def _configs(request: RunRequest) -> list[AnyConfig]:
 
 
 def _inputs(request: RunRequest) -> tuple[Inputs, ...] | None:
-    """What each tenant of the run plays, built; None if code of the user's takes part in that."""
+    """Return the inputs of each tenant of the run; None if code of the user's takes part in that."""
     return None if _names_code(request) else load_tenants(request)
 
 

@@ -38,7 +38,7 @@ class Point:
 
     part: str
     labels: Mapping[str, Label]
-    """Of each axis of the part, by column."""
+    """The value of each axis of the part, by column."""
     seed: int
     request: RunRequest
     address: str

@@ -28,7 +28,7 @@ FILES_OF_POINTS = (*FILES, SCENARIO)
 OPTIONS = (*(name for name in _ALL if name not in _NOT_OF_A_STUDY), SCENARIO)
 """The options that a study may change, the files first."""
 FILE_OPTIONS = tuple(one.name for one in options_of(RunRequest) if "PathLike" in one.annotation and one.name in OPTIONS)
-"""Those of them that name one more file."""
+"""Keys that name one more file."""
 _FLAGS = {
     flag.names.split()[-1].lstrip("-").replace("-", "_"): one.name
     for one in options_of(RunRequest)

@@ -146,7 +146,7 @@ def _tried(task: PointTask, store: Store, pool: ServerPool, begun: float, *, las
 
 
 def _raise_if_cut_off(error: Exception, server: WarmServer, pool: ServerPool, store: Store) -> None:
-    """What says nothing about the point is no outcome."""
+    """Errors that say nothing about the point are no outcome."""
     if pool.closed:
         raise Abandoned from error
     if isinstance(error, Interrupted | ResultsNotSaved | Unplayed):

@@ -100,7 +100,7 @@ class StudyResult:
 
     @property
     def warnings(self) -> list[tuple[str, int]]:
-        """What runs warned of, each with how many runs did, the most frequent first."""
+        """Return the warnings of runs, each with how many runs had it, the most frequent first."""
         there = dict.fromkeys(point.address for point in self.expansion.points if point.address in self.outcomes)
         return Counter(words for each in there for words in dict.fromkeys(self.outcomes[each].warnings)).most_common()
 

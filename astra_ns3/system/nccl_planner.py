@@ -61,7 +61,7 @@ _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
 @dataclass(frozen=True)
 class Part:
-    """What one channel, or several that do the same, plays: ``order`` of a ring, or a tree's ``parents``."""
+    """The part of one channel, or of several that do the same: ``order`` of a ring, or a tree's ``parents``."""
 
     number: int
     channels: int
@@ -157,7 +157,7 @@ class _GroupPlan:
         return allowed_pairs(self._communicator, kind)
 
     def choice(self, kind: CollectiveKind, bytes: int) -> Choice:
-        """What NCCL chooses; a barrier is an all-reduce."""
+        """Return NCCL's choice; a barrier is an all-reduce."""
         played = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.BARRIER else kind
         whole = bytes * len(self._group) if kind is CollectiveKind.ALL_GATHER else bytes
         return choose(self._communicator, played, whole)
@@ -170,7 +170,7 @@ class _GroupPlan:
         return tuple(tuple(self._places[rank] for rank in order) for order in spread_orders(self._communicator))
 
     def _parts(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
-        """What each channel plays, with its share of the bytes."""
+        """Return the part of each channel, with its share of the bytes."""
         if choice.algorithm in _STARS:
             yield from self._stars(bytes, choice) if kind in _BOTH_WAYS else self._stars_of_ranks(kind, bytes, choice)
             return

@@ -68,7 +68,7 @@ Target = LinkTarget | SwitchTarget | NpuTarget
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What changes; None stays as it is. Only a link has a rate, a one-way delay, an error rate and a storm of pauses.
+    """A new state of a part; None stays as it is. Only a link has a rate, a one-way delay, an error rate and a storm.
 
     ``error_rate``: probability that a frame that leaves from then on is lost. ``storm``: the host at an end of the link
     has the switch at the other stop all lossless priorities. ``ecn``: how all ports of a switch mark; BUILT: as before.
@@ -82,7 +82,7 @@ class State:
     ecn: EcnConfig | Literal["built"] | None = None
 
     def named(self) -> dict[str, object]:
-        """What changes, by its name."""
+        """Return the quantities that change, by name."""
         return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
 
 

@@ -1,4 +1,4 @@
-"""What propagation alone takes between hosts: the delays of the quickest of a pair's shortest paths.
+"""Propagation delays between hosts: those of the quickest of a pair's shortest paths.
 
 Hosts that hang on the same switches over links of the same delays are of one class, so a fabric of thousands of hosts
 has a small table.

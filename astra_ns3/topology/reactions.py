@@ -108,7 +108,7 @@ def _noticed(turns: Sequence[LinkTurn], reaction: Reaction) -> Iterator[tuple[Li
 
 
 class _Course:
-    """What is known of each link at the time that was asked for last; times ascend."""
+    """The known state of each link at the time that was asked for last; times ascend."""
 
     def __init__(self, built: Graph, states: Sequence[tuple[int, Graph]], reaction: Reaction) -> None:
         self._states = dict(states)

@@ -1,4 +1,4 @@
-"""What differs between the tables of two epochs, as arrays that can cross to a simulator: entries that change, no more.
+"""Differences between the tables of two epochs, as arrays that can cross to a simulator: only entries that change.
 
 The links that differ cross whole, each with all that it is from then on.
 """
@@ -46,7 +46,7 @@ class MarkingDifference:
 
 @dataclass(frozen=True, eq=False)
 class NodeDifference:
-    """What changes in the table of ``node`` (hosts first, then switches).
+    """Changes in the table of ``node`` (hosts first, then switches).
 
     Each of ``groups`` has from then on the set that ``sets``, of the same shape, names: ``LOCAL``, or s for the ports
     ``set_ports[set_offsets[s]:set_offsets[s + 1]]``. ``local_hosts`` and ``local_ports`` are all that the node has from
@@ -73,7 +73,7 @@ class EpochDifference:
 
 
 def epoch_difference(before: Epoch, after: Epoch) -> EpochDifference:
-    """What changes from one epoch to a later one of the same network."""
+    """Changes from one epoch to a later one of the same network."""
     return EpochDifference(
         after.start_ps,
         link_difference(before.graph, after.graph),

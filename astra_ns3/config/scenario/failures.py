@@ -93,7 +93,7 @@ class FailuresConfig(ConfigModel):
     until_ps: PositiveTimePs = Field(alias="until")
     """No failure begins then or later; one that has begun goes on."""
     repair: TimePs | Repair | None = None
-    """Of the published set's failures; None: for ever."""
+    """How long failures of the published set last; None: for ever."""
     link: DeviceFailures | None = None
     switch: DeviceFailures | None = None
     nic: DeviceFailures | None = None

@@ -53,7 +53,7 @@ STATES: Mapping[str, tuple[str, ...]] = {
     "switch": ("up", "ecn"),
     "npu": ("up", "still", "slower"),
 }
-"""What an event may change, by its target."""
+"""The keys that an event may change, by its target."""
 _FIELDS = {"delay": "delay_ps", "error-rate": "error_rate"}
 DRAWN = ("random", "fragmented")
 """Placements that a seed decides."""
@@ -144,13 +144,13 @@ class EventConfig(ConfigModel):
     delay_ps: TimePs | None = Field(alias="delay", default=None)
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = Field(alias="error-rate", default=None)
     ecn: EcnConfig | None = None
-    """Of all ports of a switch that mark."""
+    """New thresholds of all ports of a switch that mark."""
     storm: OnOff | None = None
     """A NIC has its switch stop every lossless priority."""
     still: OnOff | None = None
     """An NPU neither computes nor begins messages."""
     slower: Annotated[float, Ge(0.001), Le(1e6)] | None = None
-    """What an NPU computes takes so many times as long."""
+    """An NPU's computations take so many times as long."""
 
     @model_validator(mode="after")
     @checked

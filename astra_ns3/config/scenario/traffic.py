@@ -44,7 +44,7 @@ class TrafficConfig(ConfigModel):
     cut: Annotated[str, MinLen(1)] | None = None
     """Hosts, racks, or a tier of switches: the links that lead out of them. None: hosts."""
     rate_bps: RateBps | None = Field(alias="rate", default=None)
-    """What each NPU sends on average; of on-off, while it is on."""
+    """The mean rate of each NPU; with on-off, while it is on."""
     rack_local: Annotated[float, Ge(0), Le(1)] | None = Field(alias="rack-local", default=None)
     npus: NpuNumbers | None = None
     """None: all of the network's."""

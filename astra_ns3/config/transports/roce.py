@@ -60,7 +60,7 @@ Window = Annotated[
 
 
 class Reliability(ConfigModel):
-    """What happens when packets are lost or come out of order."""
+    """How lost and reordered packets are recovered."""
 
     kind: Literal["go-back-n", "go-back-0", "selective-repeat"] = "go-back-n"
     timeout_ps: PositiveTimePs | None = Field(alias="timeout", default=None)

@@ -1,4 +1,4 @@
-"""What a run has done by now, cheap enough to be told all the time: only what has changed since it was told last."""
+"""Snapshots of a run that goes on. Each has only the changes since the one before, so that telling them is cheap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from astra_ns3.playing.drivers.driver import Driver
 from astra_ns3.scenario.times import Outcome
 
 MOST_SHARE = 0.01
-"""Of the wall time that may go into taking snapshots: a large run takes them more rarely."""
+"""The share of the wall time for taking snapshots: a large run takes them more rarely."""
 
 Intervals = tuple[tuple[int, int], ...]
 
@@ -51,7 +51,7 @@ class Snapshot:
     statistics: Mapping[str, int | float]
     switch_ports: Sequence[Mapping[str, str | int]]
     outcomes: tuple[Outcome, ...] = ()
-    """What has become of each tenant."""
+    """The outcome of each tenant by now."""
 
 
 class SnapshotTaker:
@@ -113,7 +113,7 @@ class _TenantTaker:
 
 
 class Accumulated:
-    """What all snapshots together say of a run; ``last``: the newest (None: there was none)."""
+    """All snapshots of a run, put together; ``last``: the newest (None: there was none)."""
 
     def __init__(self) -> None:
         self.last: Snapshot | None = None
@@ -134,7 +134,7 @@ class Accumulated:
 
 
 class _Tenant:
-    """What the snapshots say of one tenant."""
+    """All snapshots of one tenant, put together."""
 
     def __init__(self) -> None:
         self._collectives = CollectiveColumns()

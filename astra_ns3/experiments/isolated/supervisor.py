@@ -155,7 +155,7 @@ class Supervisor:
         return {file for file, _ in waiting.poll(_LOOK_SECONDS * 1000)}
 
     def _look(self) -> None:
-        """What has to be looked at about ten times a second."""
+        """Do the work of about ten times a second: limits, progress, signals."""
         now = time.monotonic()
         if now - self._looked_at < _LOOK_SECONDS / 2:
             return
@@ -350,7 +350,7 @@ def _takes_more(stream: TextIO) -> bool:
 
 
 def _unpickled(raised: channel.Raised) -> BaseException:
-    """What the child raised, or, of a kind that this process doesn't know, what it said."""
+    """Return the child's exception, or its message if this process doesn't know the kind."""
     try:
         error = pickle.loads(raised.error)
         if isinstance(error, BaseException):

@@ -97,7 +97,7 @@ class StreamJob(Job):
         return []
 
     def document(self) -> JsonObject:
-        """What makes it, in a few numbers."""
+        """Return the workload in a few numbers."""
         stream = self.workload
         process = stream.process
         return {

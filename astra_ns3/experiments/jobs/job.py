@@ -1,4 +1,4 @@
-"""What a run needs of its workload, of whatever kind this is; a kind is a file here and a line in the registry."""
+"""A job: the workload as a run needs it. Each kind of workload is a file here and a line in the registry."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class Playing:
     rows_to: TableSink | None = None
     """Takes the rows of tables that a kind of workload always has, if rows are kept."""
     ideal: Ideal | None = None
-    """What messages would take alone on the network; None: nobody knows."""
+    """The times of messages alone on the network; None: nobody knows."""
     nodes_to: TableSink | None = None
     """Takes every node of a workload of graphs."""
     slowdown: ComputeSlowdown | None = None
-    """What makes computations longer."""
+    """The slowdown of computations."""
     told_passes: Callable[[int], None] | None = None
     """Hears how many passes all NPUs have done, with each more; without passes it hears nothing."""
 

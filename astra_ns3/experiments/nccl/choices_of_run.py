@@ -90,7 +90,7 @@ def choices_of(run: Records, found: Explanation, most_messages: int = MOST_MESSA
 
 
 def doubts_of(run: Records) -> tuple[str, ...]:
-    """What to warn of beside the choices of a run."""
+    """Return the warnings beside the choices of a run."""
     network = network_of(run.metadata)
     return () if network is None else doubts(_backend_of(run, network))
 

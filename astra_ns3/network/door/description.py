@@ -1,4 +1,4 @@
-"""What a session is made from, said to C++ in one piece; ``description-reader.cc`` reads it there.
+"""The description of a session, handed to C++ in one piece; ``description-reader.cc`` reads it there.
 
 cppyy compiles the way into each native function and field when it is first used, for some milliseconds each.
 """

@@ -1,4 +1,4 @@
-"""What a run records while it goes: describes it, fetches the tables from the session and hands the rows on."""
+"""Recording of a run: describes the tables, fetches them from the session and hands the rows on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUANTITIES = {
     "retransmissions": ("RETRANSMISSION", "retransmitted_bytes"),
     "timeouts": ("TIMEOUT", "timeouts"),
 }
-"""What is recorded of a connection: its name in C++, and that in its column."""
+"""Quantities that are recorded of a connection: the name in C++, and that in its column."""
 
 QUEUE_PAIR_QUANTITIES = {
     "rate": ("QUEUE_PAIR_RATE", "rate_bps"),

@@ -1,4 +1,4 @@
-"""What crosses into C++ and back, typed: the session and what it is made from (``astra-ns3-session.h``).
+"""The types that cross into C++ and back: the session and its description (``astra-ns3-session.h``).
 
 Nothing else of the native library is called by name, but for a user's hook and congestion control.
 """

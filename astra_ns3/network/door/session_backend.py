@@ -52,7 +52,7 @@ _FAILURE_COUNTERS = {
     "silent_frames": "were lost on links that were down before their ends noticed",
     "down_frames": "met a link that was known to be down",
 }
-"""What ports count of links that fail, and what it is."""
+"""Counters of ports for links that fail, each in words."""
 _USUAL_COUNTERS = ("connections", "queue_pairs", "nacks", "cnps")
 # What ports count without packets, too.
 _SENT = ("sent_frames", "sent_bytes")
@@ -91,7 +91,7 @@ class SessionBackend:
         self.before_hook: Callable[[], object] | None = None
         """Called before each call of a hook's code."""
         self.hook_result: object = None
-        """What the function returned that the hook had returned; from :meth:`close` on."""
+        """The result of the function that the hook had returned; from :meth:`close` on."""
         self._graph = graph
         self._launches = Launches()
         self._players: list[SessionFlowPlayer] = []
@@ -376,7 +376,7 @@ class SessionBackend:
         self._call(self._due(token), time_ps)
 
     def _due(self, token: int) -> Callable[[int], None]:
-        """What a timer calls: that of :meth:`call_later`, or that a transport of an NPU has given up."""
+        """Return the callback of a timer: that of :meth:`call_later`, or one that tells of a transport that gave up."""
         if token < _TRANSPORT_FAILED:
             return self._timers.pop(token)
         return partial(self._transport_failed, token - _TRANSPORT_FAILED)

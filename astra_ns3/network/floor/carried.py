@@ -43,7 +43,7 @@ class CarriedBytes:
 
 
 class Launches:
-    """What has been launched: how often which schedule, by which group, on how many bytes."""
+    """Launches of a run: how often each schedule was launched, by which group, on how many bytes."""
 
     def __init__(self) -> None:
         self._schedules: dict[int, Schedule] = {}
@@ -102,7 +102,7 @@ class Launches:
     def _of_schedule(
         self, schedule: Schedule, rows: list[tuple[int, int, int]]
     ) -> Iterable[tuple[Numbers, Numbers, Numbers]]:
-        """What the groups that play one schedule carry, on bytes of any size: a row for each group and pair of ranks.
+        """Return the loads of groups that play one schedule, on any bytes: a row for each group and pair of ranks.
 
         Of a schedule that is turned for each rank and too long to lay out, sizes are those of rank 0, which differ by a
         byte a message at most.
@@ -140,7 +140,7 @@ class Launches:
         return wire
 
     def _of_messages(self, schedule: Schedule, sums: list[tuple[int, int]]) -> tuple[Numbers, Numbers, Numbers]:
-        """What groups carry whose schedule is one message: a list of flows has one for each pair."""
+        """Return the loads of groups whose schedule is one message: a list of flows has one for each pair."""
         groups = [group for group, _ in sums]
         members = np.array([self._groups[group] for group in groups], dtype=np.int64)
         sizes = np.array([size_bytes for _, size_bytes in sums], dtype=np.int64) // schedule.ranks * schedule.expansion

@@ -21,7 +21,7 @@ from astra_ns3.transport.network_outline import PortOutline
 from astra_ns3.transport.transport import WaysOfMessages
 
 QUANTUM_BYTES = 2048
-"""What a weight of one lets a priority send in its turn (DWRR); above the largest usual frame."""
+"""The bytes that a priority of weight one may send in its turn (DWRR); above the largest usual frame."""
 _Numbers = npt.NDArray[np.uint32]
 
 
@@ -140,7 +140,7 @@ class _Tables:
         self._rows.append((node, *(self._place(array) for array in arrays)))
 
     def values(self) -> dict[str, NativeValue]:
-        """What is handed over."""
+        """Return the native description."""
         return {
             "numbers": np.concatenate(self._arrays) if self._arrays else _numbers([]),
             "offsets": _numbers(np.cumsum([0, *map(len, self._arrays)])),
@@ -164,7 +164,7 @@ def _describe_routes(description: Description, tables: RouteTables) -> None:
 
 
 def _describe_changes(description: Description, plan: NetworkPlan) -> None:
-    """What each epoch differs in from the one before, the first from the network as it is built."""
+    """Return the differences of each epoch from the one before; the first differs from the network as it is built."""
     if not plan.changes:
         return
     built = Epoch(0, plan.graph, plan.tables, Severed(0, ()))

@@ -1,4 +1,4 @@
-"""What came of a list of flows, in numbers: completion and slowdown by size."""
+"""Totals of a list of flows: completion and slowdown by size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from astra_ns3.network.run_document import FlowSizesDocument
 # As a power of ten: flows of up to a kilobyte are one class.
 _SMALLEST_CLASS = 3
 BINS = 20
-"""Of about as many flows each, as in figures of congestion controls (HPCC: Li et al., SIGCOMM 2019, Fig. 11)."""
+"""Bins of about as many flows each, as in figures of congestion controls (HPCC: Li et al., SIGCOMM 2019, Fig. 11)."""
 _LEAST_IN_A_BIN = 20
 
 

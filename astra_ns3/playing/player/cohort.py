@@ -136,7 +136,7 @@ class Member:
 
     @property
     def blocking(self) -> Compute | Move | WaitAny | None:
-        """What it is busy with or waits for; None before the start and after the end."""
+        """The operation that it is busy with or waits for; None before the start and after the end."""
         held = self._cohort.held
         return WaitAny(held.handles(self.number), held.tail) if isinstance(held, Awaited) else held
 

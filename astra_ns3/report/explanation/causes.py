@@ -1,4 +1,4 @@
-"""What may have let something happen, by the tables of a run: the steps of a walk back in time.
+"""Possible causes of an event, by the tables of a run: the steps of a walk back in time.
 
 An *event* is a moment of an NPU: an operation of its program ended, its program went on, its part of a phase had
 handled what it had to, its part was over, got a slot, joined its queue. Each has causes, the likeliest first. What the
@@ -83,7 +83,7 @@ class Causes:
         return Event(_OVER, int(tables.phase_npu[phase]), int(tables.phase_end[phase]), phase)
 
     def of(self, event: Event) -> Iterator[Cause]:
-        """What may have let an event happen."""
+        """Return possible causes of an event."""
         return self._of[event.kind](event)
 
     def _of_operation(self, event: Event) -> Iterator[Cause]:
@@ -136,7 +136,7 @@ class Causes:
             yield _now(Causes.operation(tables, row))
 
     def _of_graph(self, npu: int, time_ps: int) -> Iterator[Cause]:
-        """What an NPU does in a graph begins when any of its nodes ends."""
+        """Causes in a graph: an NPU begins a node when any of its nodes ends."""
         tables = self._tables
         for row in tables.alone_ended(npu, time_ps):
             yield _now(Causes.operation(tables, row))

@@ -198,7 +198,7 @@ def _parts_of_signals(segments: Sequence[Segment], messages: Columns | None) -> 
 
 
 def _names(run: Records) -> dict[int, str]:
-    """What a collective is called: its layer, part and iteration, what it is and how large."""
+    """Return the words for a collective: its layer, part and iteration, its kind and size."""
     several = run.metadata["passes"] > 1
     return {
         int(row["collective"]): f"{row['layer']} {row['part']} {row['kind']} {row['algorithm']}"
@@ -208,7 +208,7 @@ def _names(run: Records) -> dict[int, str]:
 
 
 def _communications(segments: Sequence[Segment], tables: Tables, names: Mapping[int, str]) -> tuple[Communication, ...]:
-    """What each collective has on the path, the most first."""
+    """Return the time of each collective on the path, the most first."""
     times, counts = Counter[int](), Counter[int]()
     parts: dict[int, Counter[str]] = {}
     rows: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""What links of the chain and parts of a message's time are called."""
+"""The words for links of the chain and parts of a message's time."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PARTS: Mapping[str, str] = {
 """Columns of accounts.parquet and what they are called; of one message they add up to end less start."""
 
 UNAVOIDABLE = ("serialisation_ps", "propagation_ps")
-"""What a message alone on the network takes, too."""
+"""Parts that a message alone on the network has, too."""
 
 PACED_BY_LINES = tuple(
     part

@@ -156,7 +156,7 @@ class Tables:
         return int(self._part(np.array([instance]), np.array([npu]))[0])
 
     def blocking_before(self, npu: int, operation: int) -> int:
-        """What blocked an NPU's program last before the operation of a row; -1: nothing did."""
+        """Return the operation that blocked an NPU's program last before that of a row; -1: none did."""
         place = self._of_npu.rows(npu)
         before = int(np.searchsorted(self._blocking[place], operation)) - 1
         return int(self._blocking[place[before]]) if before >= 0 else -1

@@ -23,7 +23,7 @@ _COLUMNS = ("message", "of_job", "source", "destination", "collective", "chunk",
 
 @dataclass(frozen=True)
 class Behind:
-    """What messages waited behind: those of ``job`` from one NPU to another, of one phase, in that job's numbers."""
+    """Messages that others waited behind: of ``job``, between two NPUs, of one phase, in that job's numbers."""
 
     job: str
     source: int

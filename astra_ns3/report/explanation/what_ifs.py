@@ -1,4 +1,4 @@
-"""What would help, were all else the same: parts of messages on the chain that would go, as far as the floor allows."""
+"""Changes that would help, were all else the same: parts of messages that would go, as far as the floor allows."""
 
 from __future__ import annotations
 

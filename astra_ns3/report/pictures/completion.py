@@ -17,7 +17,7 @@ from astra_ns3.report.tables import Numbers, Records, is_of_flows, names_of, rec
 from astra_ns3.units import format_bytes
 
 MOST_CLASSES = 4
-"""Of sizes; messages of more sizes than this are put into classes of about as many sizes each."""
+"""The most sizes; messages of more sizes are put into classes of about as many sizes each."""
 ALIKE = 1.01
 """Sizes within this factor are one: equal chunks differ by a byte."""
 # On a page.
