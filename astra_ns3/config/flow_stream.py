@@ -41,7 +41,7 @@ class FlowProcess(Protocol):
 
 @dataclass(frozen=True)
 class FlowStream:
-    """Flows that a ``process`` makes by a ``seed``; ``source``: its name in messages. Scales multiply as a list's do."""
+    """Flows that a ``process`` makes by a ``seed``; ``source``: named so in messages. Scales multiply as a list's."""
 
     process: FlowProcess
     seed: int
