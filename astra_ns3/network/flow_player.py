@@ -43,6 +43,9 @@ class FlowPlayer(Protocol):
     def begin(self) -> None:
         """Time begins now."""
 
+    def stop(self) -> None:
+        """Start no more flows, and hear of none."""
+
     @property
     def starts_ps(self) -> Numbers:
         """When each flow began; :data:`NOT_YET` until then."""

@@ -32,6 +32,7 @@ class _FlowsOfRanks:
         self._player = player
         self._npus = npus
         self.begin = player.begin
+        self.stop = player.stop
         self.delivered_from = player.delivered_from
 
     def add(self, flows: FlowList, *, last: bool) -> None:
@@ -95,6 +96,7 @@ class TenantNetwork(NetworkBackend):
         """Which connections of a pair of NPUs its flows take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
         self._deaf = False
+        self._players: list[FlowPlayer] = []
         self.listener: NetworkListener | None = None
 
     def register_schedule(self, schedule: Schedule) -> int:
@@ -151,7 +153,10 @@ class TenantNetwork(NetworkBackend):
             connections=self.connections,
         )
         player = self._network.flow_player(own)
-        return None if player is None else _FlowsOfRanks(player, npus)
+        if player is None:
+            return None
+        self._players.append(player)
+        return _FlowsOfRanks(player, npus)
 
     def delivered_bytes(self, npus: Sequence[int] | None = None) -> int | None:
         """Return the bytes of messages that some of the tenant's ranks, or all, have got."""
@@ -173,8 +178,10 @@ class TenantNetwork(NetworkBackend):
             self.on_stop()
 
     def halt(self) -> None:
-        """Stop the tenant from outside: it doesn't hear what else happens at this moment."""
+        """Stop the tenant from outside: it begins nothing more, and doesn't hear what else happens at this moment."""
         self._deaf = True
+        for player in self._players:
+            player.stop()
         self._stopped_ps = self.now_ps() if self.started else 0
 
     def passes_done(self, passes: int) -> None:

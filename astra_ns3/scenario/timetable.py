@@ -71,7 +71,8 @@ class Timetable:
         """Stop a tenant that goes on."""
         if self._ended_by[number] is None and number not in self._stranded:
             self._entries[number].view.halt()
-            self._entries[number].cut_off()
+            if ended_by != TRANSPORT:  # who failed stays undone
+                self._entries[number].cut_off()
             self._ended(number, ended_by)
 
     def _ended(self, number: int, ended_by: str) -> None:

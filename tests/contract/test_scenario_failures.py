@@ -369,3 +369,15 @@ def test_no_pause_outlives_a_link_that_failed_while_it_was_told(recovering: Reco
     assert statistics(found)[lost] > 0
     # 20 flaps, each with at most a timeout until what it lost is sent again
     assert found.finish_ps < idle.finish_ps + 20 * (TIMEOUT_PS + 3 * US)
+
+
+def test_a_list_of_flows_whose_transport_gives_up_is_not_complete(recovering: Recovering, tmp_path: Path) -> None:
+    flows = recovering.write("flow.csv", "source,destination,bytes,start\n0,1,4MB,0ns\n1,2,1KB,0ns\n")
+    jobs = [recovering.job("dies", flows, npus=[0, 1, 2]), recovering.job("lives", npus=[4, 5, 6, 7], passes=20)]
+    network = leaf_spine(hosts=4, reliability={**RELIABILITY, "retries": 3})
+    event = [{"at": "100us", "npu": 1, "up": False, "for": "10s"}]
+    with pytest.raises(AstraNs3Error, match=r"job 'dies': .*NPU 0 to NPU 1"):
+        recovering.play(network, jobs, event, output=tmp_path / "out")
+    dies, lives = ScenarioResult.load(tmp_path / "out").metadata["jobs"]
+    assert (dies["complete"], dies["started"], dies["delivered"]) == (False, 2, 1)
+    assert lives["complete"]

@@ -299,3 +299,17 @@ def test_two_cores_play_traffic_as_one_does(files: Files) -> None:
     one, two = (files.play(network(), {"cores": cores}, traffic=[entry]) for cores in (1, 2))
     assert rows(one.tenants["t"]) == rows(two.tenants["t"])
     assert len(rows(one.tenants["t"])) == 300
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_a_list_of_flows_that_is_stopped_starts_no_more_of_them(files: Files, backend: str) -> None:
+    lines = [f"0,1,20KB,{number * 10}us" for number in range(40)]
+    listed = "\n".join(["source,destination,bytes,start", *lines, ""])
+    (files.folder / "list.csv").write_text(listed, encoding="utf-8")
+    stopped = {"name": "stopped", "workload": "list.csv", "system": "system.txt", "npus": [0, 1], "end": "95us"}
+    other = {"name": "other", "workload": "list.csv", "system": "system.txt", "npus": [2, 3]}
+    result = files.play(network(), {"backend": backend}, jobs=[stopped, other])
+    first, second = result.metadata["jobs"]
+    assert (first["started"], first["delivered"], first["ended_by"]) == (10, 10, "time")
+    assert (second["started"], second["delivered"]) == (40, 40)
+    assert result.metadata["statistics"]["messages"] == 50

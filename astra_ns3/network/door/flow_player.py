@@ -51,6 +51,10 @@ class SessionFlowPlayer:
         """Time begins now."""
         self._session.BeginFlows(self._number)
 
+    def stop(self) -> None:
+        """Start no more flows, and hear of none."""
+        self._session.StopFlows(self._number)
+
     @property
     def starts_ps(self) -> Numbers:
         """When each flow began."""

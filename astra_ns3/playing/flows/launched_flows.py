@@ -41,6 +41,10 @@ class LaunchedFlows:
         """Put the first flow's start on the network's list of events."""
         self._wait_for_next(self._network.now_ps())
 
+    def stop(self) -> None:
+        """Start no more flows; whoever stops them is deaf to what still comes."""
+        self._next = len(self._order)
+
     @property
     def delivered(self) -> int:
         """How many are delivered."""

@@ -31,6 +31,8 @@ struct Due
 
 /// In the token of a timer: a transport of this NPU has given up, and Session::GetFailure says why.
 constexpr uint64_t TRANSPORT_FAILED = uint64_t{1} << 63;
+/// In the token of a timer: it is of this player of flows, and no listener hears of it.
+constexpr uint64_t OF_FLOWS = uint64_t{1} << 62;
 
 /// What a simulation calls back; implemented in Python. What it throws comes out of Session::Run.
 class SessionListener
@@ -180,6 +182,8 @@ class Session
                   bool last);
     /// Time begins for a player's flows. \param player its number
     void BeginFlows(uint32_t player);
+    /// A player starts no more flows, and hears of none. \param player its number
+    void StopFlows(uint32_t player);
     /// \return how many flows a player has delivered. \param player its number
     uint64_t CountDeliveredFlows(uint32_t player) const;
     /// \return when each flow of a player began, below 0 for not yet. \param player its number

@@ -17,12 +17,6 @@ namespace astra_ns3
 
 using namespace ns3;
 
-namespace
-{
-/// Set in the tokens of timers that are a player's of flows.
-constexpr uint64_t OF_FLOWS = uint64_t{1} << 63;
-} // namespace
-
 /// A timer that is due.
 class CollectiveExecutor::TimerEvent : public FabricTellingEvent
 {

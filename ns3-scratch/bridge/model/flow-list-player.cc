@@ -79,9 +79,15 @@ FlowListPlayer::Begin()
 }
 
 void
+FlowListPlayer::Stop()
+{
+    m_stopped = true;
+}
+
+void
 FlowListPlayer::WaitForNext()
 {
-    if (!m_begun || m_waits || m_next == m_order.size())
+    if (!m_begun || m_stopped || m_waits || m_next == m_order.size())
     {
         return;
     }
@@ -95,6 +101,10 @@ bool
 FlowListPlayer::StartDue(int64_t nowPs)
 {
     m_waits = false;
+    if (m_stopped)
+    {
+        return false;
+    }
     const int64_t timePs = nowPs - m_beginPs;
     while (m_next < m_order.size() && m_due[m_order[m_next]] <= timePs)
     {
@@ -132,7 +142,7 @@ bool
 FlowListPlayer::PhaseDone(uint32_t npu, uint64_t instance, int64_t nowPs)
 {
     const uint64_t flow = (instance ^ m_setup.firstInstance) >> FLOW_BITS;
-    if (npu != m_destinations.at(flow))
+    if (m_stopped || npu != m_destinations.at(flow))
     {
         return false;
     }

@@ -53,6 +53,8 @@ class FlowListPlayer
     void Add(const Columns& columns, uint32_t count, bool last);
     /// Time begins now.
     void Begin();
+    /// Nothing starts any more, and what is on its way is heard of no more.
+    void Stop();
     /// \return whether an instance is one of its flows'
     bool Owns(uint64_t instance) const;
     /// One end of a flow is done. \return whether the owner has to hear: no flow is left
@@ -94,6 +96,7 @@ class FlowListPlayer
     std::size_t m_next{0};                            //!< place in the order
     bool m_last{false};                               //!< no more come
     bool m_begun{false};                              //!< Begin was called
+    bool m_stopped{false};                            //!< Stop was called
     bool m_waits{false};                              //!< a start is on the list of events
     int64_t m_beginPs{0};                             //!< when
     std::vector<int64_t> m_curve;                     //!< time, bytes, time, bytes, ...

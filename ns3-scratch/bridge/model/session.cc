@@ -320,6 +320,12 @@ Session::BeginFlows(uint32_t player)
     m_parts->executor->GetFlows(player).Begin();
 }
 
+void
+Session::StopFlows(uint32_t player)
+{
+    m_parts->executor->GetFlows(player).Stop();
+}
+
 uint64_t
 Session::CountDeliveredFlows(uint32_t player) const
 {
