@@ -38,6 +38,7 @@ from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.credit_lanes import check_lanes
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.course import NOTHING, Course
 from astra_ns3.scenario.events import Event, check_marks
@@ -423,7 +424,7 @@ def _network(
         return plan, [*ways, *[words] * any(link.error_rate for link in graph.links)]
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transports(network, plan.outline, plan.transports)]
+    return plan, [*wires, *check_transports(network, plan.outline, plan.transports), *check_lanes(plan)]
 
 
 def _check_observed_ports(observe: Observe, graph: Graph) -> None:

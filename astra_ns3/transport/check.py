@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.transport.credits import check_credits
 from astra_ns3.transport.lossless import check_lossless, largest_frame_bytes, largest_wire_bytes
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Transport
@@ -17,7 +18,7 @@ def check_transports(network: NetworkConfig, outline: NetworkOutline, transports
     """
     every = transports.values()
     check_lossless(every, outline)
-    warnings = [*_cut_through_warnings(largest_frame_bytes(every), outline)]
+    warnings = [*check_credits(every, outline), *_cut_through_warnings(largest_frame_bytes(every), outline)]
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     for each in (each for each in every if each.outline.path):
         warnings += each.check(network, largest_wire_bytes(every))

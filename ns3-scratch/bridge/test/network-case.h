@@ -81,6 +81,8 @@ constexpr uint32_t FIRST_CASE_WITH_CUT_THROUGH = 1'600;
 /// From this number on links also go silent, flap, and are noticed late; half of the cases cut
 /// through.
 constexpr uint32_t FIRST_CASE_WITH_SILENCE = 2'400;
+/// From this number on switches give credit; half of the cases change, a quarter with silence.
+constexpr uint32_t FIRST_CASE_WITH_CREDITS = 3'200;
 
 /// A network and all that is asked of it.
 struct NetworkCase

@@ -28,7 +28,7 @@ using namespace astra_ns3::test;
 namespace
 {
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
-constexpr uint32_t CASES = 3'200;
+constexpr uint32_t CASES = 4'000;
 constexpr uint32_t CASES_AT_ONCE = 200;
 constexpr uint32_t LOSS_COUNTER = 7;    // place of the losses among a port's counters
 constexpr uint32_t CUT_COUNTER = 11;    // of what was on a link that went down
@@ -55,6 +55,9 @@ struct Tally
     uint64_t flapsToEnd{0};      //!< cases with links that flap, without a tie
     uint64_t cutThroughs{0};     //!< frames sent on of which the head had come
     uint64_t cutThroughToEnd{0}; //!< cases with switches that cut through, without a tie
+    uint64_t creditsToEnd{0};    //!< cases with switches that give credit, without a tie
+    uint64_t creditStops{0};     //!< times a port of these had no credit
+    uint64_t creditFrames{0};    //!< arrivals in these
 
     /// Add another.
     void operator+=(const Tally& other)
@@ -76,6 +79,9 @@ struct Tally
         flapsToEnd += other.flapsToEnd;
         cutThroughs += other.cutThroughs;
         cutThroughToEnd += other.cutThroughToEnd;
+        creditsToEnd += other.creditsToEnd;
+        creditStops += other.creditStops;
+        creditFrames += other.creditFrames;
     }
 };
 
@@ -336,8 +342,13 @@ class SameNetworkAsPlainPorts : public TestCase
         Tally tally = Count(wanted);
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
-        tally.cutThroughToEnd = number >= FIRST_CASE_WITH_CUT_THROUGH ? tally.toTheEnd : 0;
-        tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE ? tally.toTheEnd : 0;
+        const bool credits = number >= FIRST_CASE_WITH_CREDITS;
+        tally.cutThroughToEnd = number >= FIRST_CASE_WITH_CUT_THROUGH && !credits ? tally.toTheEnd
+                                                                                   : 0;
+        tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE && !credits ? tally.toTheEnd : 0;
+        tally.creditsToEnd = credits ? tally.toTheEnd : 0;
+        tally.creditStops = credits ? tally.stops : 0;
+        tally.creditFrames = credits ? tally.arrivals : 0;
         tally.changedToEnd = networkCase.changes.empty() ? 0 : tally.toTheEnd;
         tally.propagations = PausePropagates(networkCase, wanted) ? 1 : 0;
         GetTotal() += tally;
@@ -376,6 +387,9 @@ class MuchWasCompared : public TestCase
         AtLeast(total.flapsToEnd, 300, "cases with links that flap compared to the end");
         AtLeast(total.cutThroughs, 200'000, "frames cut through");
         AtLeast(total.cutThroughToEnd, 500, "cases with cut-through compared to the end");
+        AtLeast(total.creditsToEnd, 200, "cases with credits compared to the end");
+        AtLeast(total.creditStops, 10'000, "stops for lack of credit");
+        AtLeast(total.creditFrames, 100'000, "arrivals by credit");
     }
 
     void AtLeast(uint64_t found, uint64_t wanted, const std::string& what)

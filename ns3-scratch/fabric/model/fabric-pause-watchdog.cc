@@ -38,10 +38,23 @@ FabricPauseWatchdog::AddPort(Ptr<FabricPort> port, std::string name)
     m_ports.push_back({port, std::move(name)});
 }
 
+void
+FabricPauseWatchdog::CatchUp()
+{
+    FabricSimulator::Get().CatchUp();
+    for (const Watched& watched : m_ports)
+    {
+        if (watched.port->GetCredits())
+        {
+            watched.port->GetCounters(); // credit may have come while nobody looked
+        }
+    }
+}
+
 uint64_t
 FabricPauseWatchdog::GetStorms()
 {
-    FabricSimulator::Get().CatchUp();
+    CatchUp();
     Count(Simulator::Now().GetTimeStep());
     return m_storms;
 }
@@ -155,7 +168,7 @@ FabricPauseWatchdog::ScheduleCheck(int64_t nowPs)
 void
 FabricPauseWatchdog::Check()
 {
-    FabricSimulator::Get().CatchUp();
+    CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Count(nowPs);
     std::sort(m_pauses.begin(), m_pauses.end(), [](const Pause& a, const Pause& b) {
@@ -190,24 +203,30 @@ FabricPauseWatchdog::WaitsFor(const Stop& stop) const
     {
         const Ptr<FabricPort> port = stopper->GetPort(number);
         const auto place = m_places.find(PeekPointer(port));
-        // One that was stopped just now may be let go on yet; in a deadlock it stays stopped.
-        if (place == m_places.end() || (port->GetPaused() >> stop.priority & 1) == 0 ||
-            nowPs - port->GetPausedSincePs(stop.priority) < m_limitPs)
+        for (uint32_t priority = 0; place != m_places.end() && priority < FABRIC_PRIORITIES;
+             ++priority)
         {
-            continue;
-        }
-        const FabricFrameList& queue = port->GetQueue(stop.priority);
-        const FabricFrame* frame = queue.IsEmpty() ? nullptr : queue.Front();
-        while (frame && frame->ingressPort != waiting.GetReceiverPort())
-        {
-            frame = frame->next;
-        }
-        if (frame)
-        {
-            found.push_back({place->second, stop.priority});
+            // One that was stopped just now may be let go on yet; in a deadlock it stays stopped.
+            if ((port->GetPaused() >> priority & 1) &&
+                nowPs - port->GetPausedSincePs(priority) >= m_limitPs &&
+                Holds(port->GetQueue(priority), waiting.GetReceiverPort(), stop.priority))
+            {
+                found.push_back({place->second, priority});
+            }
         }
     }
     return found;
+}
+
+bool
+FabricPauseWatchdog::Holds(const FabricFrameList& queue, uint32_t ingressPort, uint32_t lane)
+{
+    const FabricFrame* frame = queue.GetFirst();
+    while (frame && (frame->ingressPort != ingressPort || frame->ingressLane != lane))
+    {
+        frame = frame->next;
+    }
+    return frame != nullptr;
 }
 
 std::vector<FabricPauseWatchdog::Stop>
@@ -216,7 +235,8 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
     // Depth first, without recursion: a path, and for each port on it what is left to try.
     std::vector<Stop> path{start};
     std::vector<std::vector<Stop>> left{WaitsFor(start)};
-    std::set<std::size_t> seen{start.port};
+    const auto key = [](const Stop& stop) { return std::pair(stop.port, stop.priority); };
+    std::set<std::pair<std::size_t, uint32_t>> seen{key(start)};
     while (!path.empty())
     {
         if (left.back().empty())
@@ -227,11 +247,11 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
         }
         const Stop next = left.back().back();
         left.back().pop_back();
-        if (next.port == start.port)
+        if (key(next) == key(start))
         {
             return path;
         }
-        if (seen.insert(next.port).second)
+        if (seen.insert(key(next)).second)
         {
             path.push_back(next);
             left.push_back(WaitsFor(next));
@@ -243,15 +263,23 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
 std::string
 FabricPauseWatchdog::Describe(const std::vector<Stop>& circle) const
 {
+    const Stop& first = circle.front();
+    const bool byCredit = m_ports[first.port].port->GetCredits() != nullptr;
+    const auto name = [this, byCredit](const Stop& stop) {
+        const std::string lane = " lane " + std::to_string(stop.priority);
+        return m_ports[stop.port].name + (byCredit ? lane : "");
+    };
     std::ostringstream text;
-    text << "PFC deadlock in priority " << circle.front().priority << ": ";
+    text << (byCredit ? "credit deadlock: "
+                      : "PFC deadlock in priority " + std::to_string(first.priority) + ": ");
     for (const Stop& stop : circle)
     {
-        text << m_ports[stop.port].name << " waits for ";
+        text << name(stop) << " waits for ";
     }
-    text << m_ports[circle.front().port].name << ", stopped since "
-         << m_ports[circle.front().port].port->GetPausedSincePs(circle.front().priority) / 1000
-         << " ns; break the circle of paths, or raise the switch buffer";
+    text << name(first) << ", stopped since "
+         << m_ports[first.port].port->GetPausedSincePs(first.priority) / 1000
+         << " ns; break the circle of paths, or "
+         << (byCredit ? "give credits more lanes" : "raise the switch buffer");
     return text.str();
 }
 

@@ -65,6 +65,10 @@ class FabricPauseWatchdog : public FabricPauseListener
         bool counted;    //!< it has lasted too long, and is counted
     };
 
+    /// Have all that is due by now played, ports that credit has let go on too.
+    void CatchUp();
+    /// \return whether a frame that came in by a port and a lane waits in a queue
+    static bool Holds(const FabricFrameList& queue, uint32_t ingressPort, uint32_t lane);
     /// Have Check called at a time, or before.
     void CheckAt(int64_t timePs);
     /// Count a pause if it has lasted too long by now.

@@ -34,12 +34,15 @@ FabricPort::FindNextDeparturePs()
     {
         return m_line.GetFreePs();
     }
+    const int64_t creditPs = m_hasCredits ? FindCreditPs() : FabricFrameSource::NEVER;
     if (!m_source)
     {
-        return FabricFrameSource::NEVER;
+        return creditPs;
     }
     const int64_t nextPs = m_source->GetNextPs(m_queues.GetStopped());
-    return nextPs == FabricFrameSource::NEVER ? nextPs : std::max(nextPs, m_line.GetFreePs());
+    return nextPs == FabricFrameSource::NEVER
+               ? creditPs
+               : std::min(creditPs, std::max(nextPs, m_line.GetFreePs()));
 }
 
 bool
@@ -58,6 +61,11 @@ FabricPort::EndTurn(int64_t nowPs, int64_t nextPs)
 void
 FabricPort::HandOver()
 {
+    if (m_hasCredits)
+    {
+        m_credits->HandOver();
+        CreditsGiven(0);
+    }
     if (m_wire.IsScheduled())
     {
         return;
@@ -82,6 +90,15 @@ FabricPort::TellPaused(int64_t nowPs, uint8_t pausedPriorities)
     {
         m_pauseListener->PauseChanged(*this, nowPs, pausedPriorities);
     }
+}
+
+void
+FabricPort::Discard(FabricFrame* frame)
+{
+    frame->ingressPort = m_place.port;
+    frame->ingressLane = frame->priority;
+    m_admission.Discard(*frame);
+    LetGo(frame, FabricNowPs());
 }
 
 void

@@ -336,6 +336,13 @@ FabricPort::SetAdmission(std::unique_ptr<FabricAdmissionRule> rule)
 }
 
 void
+FabricPort::UseCredits(const FabricCreditLink& link)
+{
+    m_credits = std::make_unique<FabricCredits>(link);
+    m_hasCredits = true;
+}
+
+void
 FabricPort::SetMarker(Ptr<FabricEcnMarker> marker)
 {
     m_marker = marker;
@@ -436,6 +443,10 @@ FabricPort::GetCounters()
     CatchUp();
     const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
+    if (m_hasCredits && IsUp())
+    {
+        TakeCredits(nowPs); // what has come while the line is busy
+    }
     FabricPortCounters counters = GetSettledCounters();
     counters.pausedPs = m_pauses.GetAnyStoppedPs(nowPs);
     return counters;

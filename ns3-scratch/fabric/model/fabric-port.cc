@@ -15,13 +15,19 @@ void
 FabricPort::Enqueue(FabricFrame* frame)
 {
     const int64_t nowPs = FabricNowPs();
+    frame->ingressLane = frame->priority;
     if (!IsUp()) [[unlikely]]
     {
+        m_admission.Discard(*frame);
         DropDown(frame, nowPs);
         return;
     }
     const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
     Settle(duePs);
+    if (m_hasCredits)
+    {
+        TakeCredits(nowPs); // the line may be busy, and who looks asks for how long a lane waited
+    }
     if (!m_admission.Admit(*frame, m_queues.GetBytes(frame->priority)))
     {
         Drop(frame);
@@ -179,17 +185,23 @@ FabricPort::PlayDepartures(int64_t nowPs)
 {
     while (m_line.IsFree(nowPs))
     {
+        if (m_hasCredits)
+        {
+            TakeCredits(m_line.GetFreePs());
+        }
         if (m_queues.IsReady())
         {
             Depart(m_line.GetFreePs());
             continue;
         }
-        if (!m_source)
-        {
-            return;
-        }
         const uint8_t paused = m_queues.GetStopped();
-        const int64_t startPs = std::max(m_source->GetNextPs(paused), m_line.GetFreePs());
+        const int64_t startPs = m_source
+                                    ? std::max(m_source->GetNextPs(paused), m_line.GetFreePs())
+                                    : FabricFrameSource::NEVER;
+        if (m_hasCredits && WaitForCredit(std::min(startPs, nowPs)))
+        {
+            continue;
+        }
         if (startPs > nowPs)
         {
             return;
@@ -257,6 +269,10 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     {
         nextPs = PlanHead(frame, beforePs);
     }
+    if (m_hasCredits && !frame->isPause)
+    {
+        SpendCredit(*frame, startPs);
+    }
     if (m_threads)
     {
         Send(frame, nextPs);
@@ -314,9 +330,9 @@ FabricPort::SetEvents(int64_t nowPs)
             ScheduleWake(nextPs, nowPs);
         }
     }
-    if (m_queues.IsReady() && m_admission.NeedsExactDepartures())
+    if ((m_queues.IsReady() || m_hasCredits) && m_admission.NeedsExactDepartures())
     {
-        ScheduleWake(m_line.GetFreePs(), nowPs);
+        ScheduleWake(m_queues.IsReady() ? m_line.GetFreePs() : FindCreditPs(), nowPs);
     }
 }
 
@@ -449,6 +465,10 @@ FabricPort::Arrive()
     if (m_losesFrames && IsLost(*frame))
     {
         CountLoss();
+        if (m_hasCredits && !frame->isPause)
+        {
+            ReturnLost(*frame, nowPs);
+        }
         Lose(frame, nowPs);
         return;
     }
