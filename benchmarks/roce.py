@@ -146,9 +146,9 @@ def measure(
     control: str,
     recorder: RecorderOptions | None = None,
     cores: int = 1,
-    credits: bool = False,
+    by_credit: bool = False,
 ) -> dict[str, Any]:
-    if credits:
+    if by_credit:
         topology = {**topology, "switch": CREDIT_SWITCH}
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
     begin = time.process_time()

@@ -24,8 +24,8 @@ def credits_of(graph: Graph) -> CreditsConfig | None:
 
 def credit_orders(plan: NetworkPlan) -> Orders:
     """Return the number of each link, one for each way, shape ``(links, 2)``."""
-    credits, topology = credits_of(plan.graph), plan.config.topology
-    if credits is None or credits.change == "hop":
+    given, topology = credits_of(plan.graph), plan.config.topology
+    if given is None or given.change == "hop":
         return orders_by_hop(plan.graph)
     refuse(
         not isinstance(topology, RouterTopology),
@@ -37,22 +37,22 @@ def credit_orders(plan: NetworkPlan) -> Orders:
 
 def check_lanes(plan: NetworkPlan) -> Iterator[str]:
     """Yield warnings of lanes that may wait for each other; raises InputError for switches that don't go together."""
-    credits = credits_of(plan.graph)
-    if credits is None:
+    given = credits_of(plan.graph)
+    if given is None:
         return
     for config in plan.graph.switch_configs:
         like = config.credits is None or (config.credits.lanes, config.credits.change) == (
-            credits.lanes,
-            credits.change,
+            given.lanes,
+            given.change,
         )
         refuse(not like, f"{_KEY}': lanes and change differ between switches, expected the same at all")
     _check_links(plan.graph)
     orders = credit_orders(plan)
     if len(plan.graph.links) * plan.tables.groups > MOST_STEPS:
         return
-    circle = find_circle(plan.graph, plan.tables, orders, credits.lanes)
+    circle = find_circle(plan.graph, plan.tables, orders, given.lanes)
     if circle:
-        lanes = "1 lane" if credits.lanes == 1 else f"{credits.lanes} lanes"
+        lanes = "1 lane" if given.lanes == 1 else f"{given.lanes} lanes"
         yield (
             f"credits with {lanes} may deadlock: routes close a circle of {len(circle)} links that wait for each "
             f"other, {lanes_in_words(plan.graph, circle)}; raise credits.lanes"

@@ -32,66 +32,62 @@ def next_lanes(transports: Collection[Transport], lanes: int) -> list[int]:
     return [lane + 1 if lane in used and (lane not in ends or lane in starts) else lane for lane in range(PRIORITIES)]
 
 
-def loop_ps(port: PortOutline, credits: CreditsConfig, wire_bytes: int) -> int:
+def loop_ps(port: PortOutline, given: CreditsConfig, wire_bytes: int) -> int:
     """Return the time from a frame's first bit until its credit is back, where the next switch sends it on at once.
 
     Its bytes on this line and, at the same rate, on the next, the way there and back, and the update.
     """
     on_line = -(-wire_bytes * 8 * PS_PER_SECOND // port.rate_bps)
-    return 2 * on_line + 2 * port.delay_ps + credits.update_ps
+    return 2 * on_line + 2 * port.delay_ps + given.update_ps
 
 
 def check_credits(transports: Collection[Transport], outline: NetworkOutline) -> Iterator[str]:
     """Yield warnings, each one line; raises InputError for what is impossible."""
-    given = [switch for switch in outline.switches if switch.config.credits is not None]
-    if not given:
+    by_credit = [switch for switch in outline.switches if switch.config.credits is not None]
+    if not by_credit:
         return
     refuse(
         any(each.time_rounding_ps for each in transports),
         f"{_KEY}': stands beside transport.time_rounding, which is for networks with PFC; leave one of them out",
     )
     largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
-    for switch in given:
+    for switch in by_credit:
         assert switch.config.credits is not None
         _check_switch(switch, switch.config.credits, transports, largest)
         yield from _round_trip_warnings(switch, switch.config.credits, largest, on_line)
 
 
-def _check_switch(
-    switch: SwitchOutline, credits: CreditsConfig, transports: Collection[Transport], largest: int
-) -> None:
+def _check_switch(switch: SwitchOutline, given: CreditsConfig, transports: Collection[Transport], largest: int) -> None:
     refuse(
-        credits.bytes_ < largest,
-        f"{_KEY}.bytes': {credits.bytes_} bytes are less than the largest frame, {largest}, which could never be "
+        given.bytes_ < largest,
+        f"{_KEY}.bytes': {given.bytes_} bytes are less than the largest frame, {largest}, which could never be "
         f"sent: raise bytes to {largest} at least",
     )
     top = first_lanes(transports)[-1]
     refuse(
-        top + credits.lanes > PRIORITIES,
-        f"{_KEY}.lanes': {credits.lanes} lanes from priority {top} on reach lane {top + credits.lanes - 1}, and lanes "
-        f"are 0 to {PRIORITIES - 1}: lower lanes, or the priority to {PRIORITIES - credits.lanes} at most",
+        top + given.lanes > PRIORITIES,
+        f"{_KEY}.lanes': {given.lanes} lanes from priority {top} on reach lane {top + given.lanes - 1}, and lanes "
+        f"are 0 to {PRIORITIES - 1}: lower lanes, or the priority to {PRIORITIES - given.lanes} at most",
     )
-    used = len(lanes_in_use(transports, credits.lanes))
-    needed, size = len(switch.ports) * used * credits.bytes_, switch.config.buffer_bytes
+    used = len(lanes_in_use(transports, given.lanes))
+    needed, size = len(switch.ports) * used * given.bytes_, switch.config.buffer_bytes
     refuse(
         needed > size,
         f"key 'topology.switch.buffer': {size} bytes are less than the {needed} of {used} lanes of "
-        f"{len(switch.ports)} ports with {credits.bytes_} bytes each: raise buffer, or lower credits.bytes",
+        f"{len(switch.ports)} ports with {given.bytes_} bytes each: raise buffer, or lower credits.bytes",
     )
 
 
-def _round_trip_warnings(
-    switch: SwitchOutline, credits: CreditsConfig, largest: int, on_line: int
-) -> Sequence[str]:
+def _round_trip_warnings(switch: SwitchOutline, given: CreditsConfig, largest: int, on_line: int) -> Sequence[str]:
     """Credits that run out before the first of them is back."""
     found = []
     for port in sorted(set(switch.ports)):
-        loop = loop_ps(port, credits, on_line)
-        frames = credits.bytes_ // largest
+        loop = loop_ps(port, given, on_line)
+        frames = given.bytes_ // largest
         sent_ps = frames * on_line * 8 * PS_PER_SECOND // port.rate_bps
         if sent_ps < loop:
             found.append(
-                f"credits {format_bytes(credits.bytes_)} of ports of {format_rate(port.rate_bps)} are below a round "
+                f"credits {format_bytes(given.bytes_)} of ports of {format_rate(port.rate_bps)} are below a round "
                 f"trip's worth: a lane sends {frames} frames in {format_time(sent_ps)} and has the first credit back "
                 f"after {format_time(loop)}, so it reaches {100 * sent_ps // loop}% of the rate"
             )

@@ -21,14 +21,14 @@ US = 1_000_000
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 
 
-def dumbbell(delay: str, credits: dict[str, Any]) -> dict[str, Any]:
+def dumbbell(delay: str, given: dict[str, Any]) -> dict[str, Any]:
     return {
         "kind": "dumbbell",
         "left": 1,
         "right": 1,
         "link": LINK,
         "bottleneck": {"rate": "40Gbps", "delay": delay},
-        "switch": {"buffer": "64MB", "credits": credits},
+        "switch": {"buffer": "64MB", "credits": given},
     }
 
 
@@ -38,9 +38,9 @@ def dumbbell(delay: str, credits: dict[str, Any]) -> dict[str, Any]:
 def test_a_flow_over_a_long_line_has_the_rate_of_the_line_or_credits_over_the_loop(
     frames: int, delay: str, delay_ps: int, update: str, update_ps: int, tmp_path: Path
 ) -> None:
-    credits = {"bytes": frames * FRAME + FRAME // 2, "update": update}
+    given = {"bytes": frames * FRAME + FRAME // 2, "update": update}
     network = roce_network(
-        dumbbell(delay, credits), payload=PAYLOAD, congestion_control="none", reliability={"timeout": "100ms"}
+        dumbbell(delay, given), payload=PAYLOAD, congestion_control="none", reliability={"timeout": "100ms"}
     )
     played = play_flows(network, [Flow(0, 1, PACKETS * PAYLOAD)], tmp_path)
     lines = [Line(100, 500_000), Line(40, delay_ps), Line(100, 500_000)]
@@ -61,8 +61,8 @@ def test_a_flow_over_a_long_line_has_the_rate_of_the_line_or_credits_over_the_lo
 RING = {"kind": "ring", "npus": 6, "link": LINK}
 
 
-def ring(**credits: Any) -> dict[str, Any]:
-    given = {"bytes": "8KB", "watchdog": "100us", **credits}
+def ring(**more: Any) -> dict[str, Any]:
+    given = {"bytes": "8KB", "watchdog": "100us", **more}
     return {**RING, "switch": {"buffer": "64MB", "credits": given}}
 
 

@@ -71,12 +71,12 @@ def _drawn_topology(draw: random.Random) -> dict[str, Any]:
 
 def _by_credit(topology: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     """The same with links by credit; some are tori, which need lanes."""
-    credits = {"bytes": draw.choice(["3KB", "9KB", "64KB"]), "update": draw.choice(["1ns", "70ns"]), "lanes": 1}
-    switch = {"buffer": "64MB", "credits": credits}
+    given = {"bytes": draw.choice(["3KB", "9KB", "64KB"]), "update": draw.choice(["1ns", "70ns"]), "lanes": 1}
+    switch = {"buffer": "64MB", "credits": given}
     if draw.random() < 0.4:
         torus = {"kind": "torus", "shape": [4, 4], "routing": topology["routing"]}
         topology = {**torus, "link": topology["link"]}
-        credits["lanes"] = 4
+        given["lanes"] = 4
     return {**topology, "switch": switch}
 
 

@@ -1,7 +1,7 @@
 """Keys of switches and NICs in a network file: rates, buffers, ECN, PFC, credits, how a port chooses a queue.
 
-Model's sources: IEEE 802.1Q (priorities, PFC), the InfiniBand Architecture Specification, volume 1, 7.9 (credits), DCQCN (Zhu et al., SIGCOMM 2015) for RED-like marking, Choudhury and
-Hahne's dynamic thresholds (1998) for alpha.
+Model's sources: IEEE 802.1Q (priorities, PFC), the InfiniBand Architecture Specification, volume 1, 7.9 (credits),
+DCQCN (Zhu et al., SIGCOMM 2015) for RED-like marking, Choudhury and Hahne's dynamic thresholds (1998) for alpha.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class CreditsConfig(ConfigModel):
     route changes lanes.
     """
 
-    bytes_: PositiveBytes = Field(alias="bytes", default=131_072)
+    bytes_: Annotated[PositiveBytes, Le(2**31 - 1)] = Field(alias="bytes", default=131_072)
     """Buffer of each lane of each link. The default is the most that InfiniBand's counters can grant: 2,048 blocks of
     64 bytes."""
     update_ps: TimePs = Field(alias="update", default=0)

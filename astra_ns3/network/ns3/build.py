@@ -16,9 +16,9 @@ from astra_ns3.network.ideal.ways import packets_part
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.lanes import Orders
 from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables, pinned_choices
-from astra_ns3.topology.lanes import Orders
 from astra_ns3.transport.credits import next_lanes
 from astra_ns3.transport.lossless import largest_frame_bytes, largest_wire_bytes, port_headroom_bytes
 from astra_ns3.transport.network_outline import PortOutline

@@ -43,10 +43,11 @@ FabricNetwork::AddSwitch(const SwitchParameters& parameters)
     }
     if (parameters.creditBytes > 0 &&
         (parameters.losslessPriorities != 0 || parameters.cutThroughBytes > 0 ||
-         parameters.creditBytes < parameters.creditLargestBytes))
+         parameters.creditBytes < parameters.creditLargestBytes ||
+         parameters.creditBytes > UINT32_MAX / 2))
     {
         throw std::invalid_argument("a switch that gives credit has no PFC and no cut-through, and "
-                                    "a lane has room for the largest frame");
+                                    "a lane has room for the largest frame, and not for more than 2 GB");
     }
     Ptr<FabricSharedBuffer> buffer = CreateObject<FabricSharedBuffer>();
     buffer->SetAttribute("Capacity", UintegerValue(parameters.bufferBytes));
@@ -199,7 +200,7 @@ FabricNetwork::UseCredits(const End& from, const End& to, uint32_t order)
         return;
     }
     const SwitchParameters& parameters = m_switchParameters[giver - m_hosts];
-    from.port->UseCredits({parameters.creditBytes,
+    from.port->UseCredits({static_cast<uint32_t>(parameters.creditBytes),
                            parameters.creditLargestBytes,
                            parameters.creditUpdatePs,
                            order,
@@ -207,7 +208,8 @@ FabricNetwork::UseCredits(const End& from, const End& to, uint32_t order)
     if (!toHost)
     {
         // Entrances are numbered as the ports of the switch are: both grow by each link.
-        m_entrances[giver - m_hosts]->push_back({PeekPointer(to.port), PeekPointer(from.port)});
+        m_entrances[giver - m_hosts]->push_back(
+            {PeekPointer(to.port), PeekPointer(from.port), from.port->GetCredits(), order});
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "fabric-credit-rule.h"
 
-#include "fabric-credits.h"
 #include "fabric-port.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ns3
@@ -23,12 +23,11 @@ FabricCreditRule::FabricCreditRule(FabricPort& port,
 bool
 FabricCreditRule::Admit(FabricFrame& frame, uint64_t queueBytes, FabricSharedBuffer* memory)
 {
-    const FabricCreditEntrance& entrance = (*m_entrances)[frame.ingressPort];
-    if (entrance.upstream->GetCredits()->GetLink().order >= m_order)
+    if ((*m_entrances)[frame.ingressPort].order >= m_order)
     {
         frame.priority = m_next[frame.priority] & (FABRIC_PRIORITIES - 1);
     }
-    if (!FabricAdmissionRule::Admit(frame, queueBytes, memory))
+    if (memory && !memory->Admit(frame, queueBytes)) [[unlikely]]
     {
         Discard(frame); // only in a memory too small for its lanes
         return false;
@@ -39,7 +38,10 @@ FabricCreditRule::Admit(FabricFrame& frame, uint64_t queueBytes, FabricSharedBuf
 void
 FabricCreditRule::Release(const FabricFrame& frame, FabricSharedBuffer* memory)
 {
-    FabricAdmissionRule::Release(frame, memory);
+    if (memory)
+    {
+        memory->Release(frame);
+    }
     GiveBack(frame, m_port.GetSentUntilPs());
 }
 
@@ -53,15 +55,36 @@ void
 FabricCreditRule::GiveBack(const FabricFrame& frame, int64_t leftPs) const
 {
     const FabricCreditEntrance& entrance = (*m_entrances)[frame.ingressPort];
-    entrance.upstream->GiveCredit(leftPs + entrance.here->GetDelayPs(),
-                                  frame.ingressLane,
-                                  frame.bufferBytes);
+    FabricCredits& credits = *entrance.credits;
+    const int64_t backPs = leftPs + entrance.here->GetDelayPs();
+    if (credits.GetStopped() == 0 && !credits.IsShared()) [[likely]]
+    {
+        credits.Give(backPs + credits.GetLink().updatePs, frame.ingressLane, frame.bufferBytes);
+        return;
+    }
+    entrance.upstream->GiveCredit(backPs, frame.ingressLane, frame.bufferBytes);
 }
 
 bool
 FabricCreditRule::NeedsExactDepartures(const FabricSharedBuffer*) const
 {
-    return true; // whom the credit is for may wait for it
+    // Whom the credit is for may wait for it. Who is played apart hears of it in a later window, and
+    // what departs in this one is settled by its end.
+    return HasNearEntrance();
+}
+
+bool
+FabricCreditRule::HasNearEntrance() const
+{
+    if (m_looked)
+    {
+        return m_near;
+    }
+    m_near = std::any_of(m_entrances->begin(), m_entrances->end(), [](const auto& entrance) {
+        return entrance.here->GetGroup() == entrance.here->GetFarGroup();
+    });
+    m_looked = !m_near || m_port.GetGroup() != 0; // groups are set up before the first is not 0
+    return m_near;
 }
 
 } // namespace ns3

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-admission.h"
+#include "fabric-credits.h"
 #include "fabric-frame.h"
 
 #include <array>
@@ -19,6 +20,8 @@ struct FabricCreditEntrance
 {
     FabricPort* here{nullptr};     //!< the switch's port on that link
     FabricPort* upstream{nullptr}; //!< the far end's, which sends by credit
+    FabricCredits* credits{nullptr}; //!< the far end's
+    uint32_t order{0};               //!< of the way in
 };
 
 /// By which lane a frame goes on that came by a lane and changes it.
@@ -57,11 +60,15 @@ class FabricCreditRule : public FabricAdmissionRule
   private:
     /// Give back a frame's credit. \param leftPs when its last bit leaves
     void GiveBack(const FabricFrame& frame, int64_t leftPs) const;
+    /// \return whether any frame comes from a node that is played together with the switch
+    bool HasNearEntrance() const;
 
     FabricPort& m_port;     //!< whose rule it is
     Entrances m_entrances;  //!< of the switch
     uint32_t m_order;       //!< of the port's link
     FabricNextLanes m_next; //!< lane after each lane
+    mutable bool m_looked{false}; //!< m_near is known
+    mutable bool m_near{true};    //!< see HasNearEntrance
 };
 
 } // namespace ns3

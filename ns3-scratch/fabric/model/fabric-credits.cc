@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace ns3
 {
 
 namespace
 {
-constexpr std::size_t MANY_TAKEN = 32; // so many old entries are worth moving the others
-
 /// \throw std::logic_error that names the lane
 [[noreturn]] void
 Refuse(uint32_t lane, const std::string& words)
@@ -21,50 +20,41 @@ Refuse(uint32_t lane, const std::string& words)
 } // namespace
 
 FabricCredits::FabricCredits(const FabricCreditLink& link)
-    : m_link(link)
+    : m_largestBytes(link.largestBytes),
+      m_link(link)
 {
     m_bytes.fill(link.laneBytes);
 }
 
 void
-FabricCredits::Spend(const FabricFrame& frame)
+FabricCredits::SpendLast(const FabricFrame& frame, int64_t startPs)
 {
+    TakeUntil(startPs); // while a lane was stopped all has been taken at its time
     const uint32_t lane = frame.priority;
-    if (m_bytes[lane] < frame.bufferBytes) [[unlikely]]
+    if (m_bytes[lane] < frame.bufferBytes)
     {
         Refuse(lane,
                "a frame of " + std::to_string(frame.bufferBytes) + " bytes is sent with " +
                    std::to_string(m_bytes[lane]));
     }
     m_bytes[lane] -= frame.bufferBytes;
-    if (m_bytes[lane] < m_link.largestBytes)
+    if (m_bytes[lane] < m_largestBytes)
     {
         m_stopped |= 1U << lane;
     }
 }
 
 void
-FabricCredits::Give(int64_t timePs, uint32_t lane, uint32_t bytes)
+FabricCredits::Grow()
 {
-    if (m_first == m_returns.size())
+    const uint32_t room = std::max(FIRST_ROOM, 2 * m_room);
+    auto ring = std::make_unique<Return[]>(room);
+    for (uint32_t number = m_head; number != m_tail; ++number)
     {
-        m_returns.clear();
-        m_first = 0;
+        ring[number & (room - 1)] = At(number);
     }
-    else if (m_first >= MANY_TAKEN && 2 * m_first >= m_returns.size())
-    {
-        m_returns.erase(m_returns.begin(),
-                        m_returns.begin() + static_cast<std::ptrdiff_t>(m_first));
-        m_first = 0;
-    }
-    // Frames leave a switch by several ports, so what is given last may arrive before others.
-    m_returns.push_back({timePs, lane, bytes});
-    for (std::size_t place = m_returns.size() - 1;
-         place > m_first && m_returns[place - 1].timePs > timePs;
-         --place)
-    {
-        std::swap(m_returns[place - 1], m_returns[place]);
-    }
+    m_ring = std::move(ring);
+    m_room = room;
 }
 
 bool
@@ -93,37 +83,21 @@ FabricCredits::Restore(const FabricFrame& frame)
 int64_t
 FabricCredits::FindLetGoPs() const
 {
-    std::array<uint64_t, FABRIC_PRIORITIES> bytes = m_bytes;
-    for (std::size_t place = m_first; m_stopped != 0 && place < m_returns.size(); ++place)
+    if (m_stopped == 0)
     {
-        const Return& each = m_returns[place];
+        return NEVER;
+    }
+    std::array<uint32_t, FABRIC_PRIORITIES> bytes = m_bytes;
+    for (uint32_t number = m_head; number != m_tail; ++number)
+    {
+        const Return& each = At(number);
         bytes[each.lane] += each.bytes;
-        if ((m_stopped >> each.lane & 1) && bytes[each.lane] >= m_link.largestBytes)
+        if ((m_stopped >> each.lane & 1) && bytes[each.lane] >= m_largestBytes)
         {
             return each.timePs;
         }
     }
     return NEVER;
-}
-
-void
-FabricCredits::TakeUntil(int64_t timePs)
-{
-    for (; m_first < m_returns.size() && m_returns[m_first].timePs <= timePs; ++m_first)
-    {
-        Add(m_returns[m_first].lane, m_returns[m_first].bytes);
-    }
-}
-
-uint64_t
-FabricCredits::CountReturning(uint32_t lane) const
-{
-    uint64_t bytes = 0;
-    for (std::size_t place = m_first; place < m_returns.size(); ++place)
-    {
-        bytes += m_returns[place].lane == lane ? m_returns[place].bytes : 0;
-    }
-    return bytes;
 }
 
 void
@@ -134,7 +108,7 @@ FabricCredits::Add(uint32_t lane, uint32_t bytes)
     {
         Refuse(lane, "more comes back than was sent");
     }
-    if (m_bytes[lane] >= m_link.largestBytes)
+    if (m_bytes[lane] >= m_largestBytes)
     {
         m_stopped &= ~(1U << lane);
     }

@@ -175,6 +175,7 @@ FabricPauseWatchdog::Check()
         return std::tie(a.sincePs, a.stop.port, a.stop.priority) <
                std::tie(b.sincePs, b.stop.port, b.stop.priority);
     });
+    FindStuck();
     for (const Pause& pause : m_pauses)
     {
         const std::vector<Stop> circle =
@@ -207,9 +208,9 @@ FabricPauseWatchdog::WaitsFor(const Stop& stop) const
              ++priority)
         {
             // One that was stopped just now may be let go on yet; in a deadlock it stays stopped.
-            if ((port->GetPaused() >> priority & 1) &&
-                nowPs - port->GetPausedSincePs(priority) >= m_limitPs &&
-                Holds(port->GetQueue(priority), waiting.GetReceiverPort(), stop.priority))
+            if (IsStoppedForLong(*port, priority, nowPs) &&
+                BytesFrom(port->GetQueue(priority), waiting.GetReceiverPort(), stop.priority) > 0 &&
+                (!port->GetCredits() || m_stuck.contains({place->second, priority})))
             {
                 found.push_back({place->second, priority});
             }
@@ -219,14 +220,72 @@ FabricPauseWatchdog::WaitsFor(const Stop& stop) const
 }
 
 bool
-FabricPauseWatchdog::Holds(const FabricFrameList& queue, uint32_t ingressPort, uint32_t lane)
+FabricPauseWatchdog::IsStoppedForLong(const FabricPort& port,
+                                      uint32_t priority,
+                                      int64_t nowPs) const
 {
-    const FabricFrame* frame = queue.GetFirst();
-    while (frame && (frame->ingressPort != ingressPort || frame->ingressLane != lane))
+    return (port.GetPaused() >> priority & 1) &&
+           nowPs - port.GetPausedSincePs(priority) >= m_limitPs;
+}
+
+uint64_t
+FabricPauseWatchdog::BytesFrom(const FabricFrameList& queue, uint32_t ingressPort, uint32_t lane)
+{
+    uint64_t bytes = 0;
+    for (const FabricFrame* frame = queue.GetFirst(); frame; frame = frame->next)
     {
-        frame = frame->next;
+        const bool came = frame->ingressPort == ingressPort && frame->ingressLane == lane;
+        bytes += came ? frame->bufferBytes : 0;
     }
-    return frame != nullptr;
+    return bytes;
+}
+
+uint64_t
+FabricPauseWatchdog::CountStuckBytes(const Key& lane) const
+{
+    const FabricPort& waiting = *m_ports[lane.first].port;
+    auto* stopper = dynamic_cast<FabricSwitch*>(waiting.GetReceiver());
+    uint64_t bytes = 0;
+    for (uint32_t number = 0; stopper && number < stopper->GetNPorts(); ++number)
+    {
+        const Ptr<FabricPort> port = stopper->GetPort(number);
+        const auto place = m_places.find(PeekPointer(port));
+        for (uint32_t next = 0; place != m_places.end() && next < FABRIC_PRIORITIES; ++next)
+        {
+            bytes += m_stuck.contains({place->second, next})
+                         ? BytesFrom(port->GetQueue(next), waiting.GetReceiverPort(), lane.second)
+                         : 0;
+        }
+    }
+    return bytes;
+}
+
+void
+FabricPauseWatchdog::FindStuck()
+{
+    m_stuck.clear();
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (std::size_t place = 0; place < m_ports.size(); ++place)
+    {
+        const FabricPort& port = *m_ports[place].port;
+        for (uint32_t lane = 0; port.GetCredits() && lane < FABRIC_PRIORITIES; ++lane)
+        {
+            if (IsStoppedForLong(port, lane, nowPs))
+            {
+                m_stuck.insert({place, lane});
+            }
+        }
+    }
+    // Any frame that leaves gives credit. So a lane is stuck only if all that it has sent waits in
+    // lanes that are stuck: none of it travels, no credit is on its way, and no other lane has any.
+    const auto isFree = [this](const Key& lane) {
+        const FabricCredits& credits = *m_ports[lane.first].port->GetCredits();
+        return credits.GetLink().laneBytes - credits.GetBytes(lane.second) != CountStuckBytes(lane);
+    };
+    while (std::erase_if(m_stuck, isFree) > 0)
+    {
+        // others may have waited for these
+    }
 }
 
 std::vector<FabricPauseWatchdog::Stop>
@@ -235,8 +294,12 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
     // Depth first, without recursion: a path, and for each port on it what is left to try.
     std::vector<Stop> path{start};
     std::vector<std::vector<Stop>> left{WaitsFor(start)};
-    const auto key = [](const Stop& stop) { return std::pair(stop.port, stop.priority); };
-    std::set<std::pair<std::size_t, uint32_t>> seen{key(start)};
+    const auto key = [](const Stop& stop) { return Key(stop.port, stop.priority); };
+    if (m_ports[start.port].port->GetCredits() && !m_stuck.contains(key(start)))
+    {
+        return {};
+    }
+    std::set<Key> seen{key(start)};
     while (!path.empty())
     {
         if (left.back().empty())

@@ -15,7 +15,7 @@ namespace ns3
 void
 FabricPort::SpendCredit(const FabricFrame& frame, int64_t startPs)
 {
-    m_credits->Spend(frame);
+    m_credits->Spend(frame, startPs);
     const FabricCreditLink& link = m_credits->GetLink();
     if (link.returnsAtOnce)
     {
@@ -25,6 +25,34 @@ FabricPort::SpendCredit(const FabricFrame& frame, int64_t startPs)
     if (m_credits->GetStopped() != m_queues.GetStopped())
     {
         StopPriorities(m_credits->GetStopped(), startPs);
+    }
+}
+
+void
+FabricPort::SettleByCredit(int64_t nowPs)
+{
+    if (IsUp())
+    {
+        PlayDepartures(nowPs);
+        TakeCredits(nowPs); // also while the line is busy: for how long a lane has waited may be asked
+    }
+}
+
+void
+FabricPort::SetCreditEvents(int64_t nowPs)
+{
+    if (m_queues.IsEmpty() || !m_admission.GetMemory())
+    {
+        return; // what a host sends gives nobody credit
+    }
+    if (m_group == 0 || m_admission.NeedsExactDepartures())
+    {
+        ScheduleWake(m_queues.IsReady() ? m_line.GetFreePs() : FindCreditPs(), nowPs);
+    }
+    else if (!m_busy)
+    {
+        m_busy = true; // what departs in this turn gives credit by its end
+        FabricSimulator::Get().NoteBusy(this);
     }
 }
 
@@ -74,17 +102,19 @@ FabricPort::GiveCredit(int64_t leftPs, uint32_t lane, uint32_t bytes)
         }
         return;
     }
+    // What could let a lane go before has been seen to: by a wake, or by what is on the link.
+    const int64_t beforePs = m_credits->FindLetGoPs();
     m_credits->Give(timePs, lane, bytes);
-    CreditsGiven(FabricNowPs());
+    if (m_credits->FindLetGoPs() < beforePs)
+    {
+        CreditsGiven(FabricNowPs());
+    }
 }
 
 void
 FabricPort::CreditsGiven(int64_t nowPs)
 {
-    if (m_credits->GetStopped() != 0)
-    {
-        ScheduleWake(FindCreditPs(), nowPs);
-    }
+    ScheduleWake(FindCreditPs(), nowPs);
 }
 
 void

@@ -63,8 +63,12 @@ FabricPort::HandOver()
 {
     if (m_hasCredits)
     {
+        const int64_t beforePs = m_credits->FindLetGoPs();
         m_credits->HandOver();
-        CreditsGiven(0);
+        if (m_credits->FindLetGoPs() < beforePs)
+        {
+            CreditsGiven(0);
+        }
     }
     if (m_wire.IsScheduled())
     {

@@ -253,6 +253,10 @@ FabricPort::SetGroups(uint32_t group, uint32_t farGroup, bool threads)
     m_group = group;
     m_farGroup = farGroup;
     m_threads = threads && group != farGroup;
+    if (m_credits)
+    {
+        m_credits->SetShared(m_threads);
+    }
 }
 
 void

@@ -24,10 +24,6 @@ FabricPort::Enqueue(FabricFrame* frame)
     }
     const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
     Settle(duePs);
-    if (m_hasCredits)
-    {
-        TakeCredits(nowPs); // the line may be busy, and who looks asks for how long a lane waited
-    }
     if (!m_admission.Admit(*frame, m_queues.GetBytes(frame->priority)))
     {
         Drop(frame);
@@ -185,7 +181,7 @@ FabricPort::PlayDepartures(int64_t nowPs)
 {
     while (m_line.IsFree(nowPs))
     {
-        if (m_hasCredits)
+        if (LacksCredit())
         {
             TakeCredits(m_line.GetFreePs());
         }
@@ -198,7 +194,7 @@ FabricPort::PlayDepartures(int64_t nowPs)
         const int64_t startPs = m_source
                                     ? std::max(m_source->GetNextPs(paused), m_line.GetFreePs())
                                     : FabricFrameSource::NEVER;
-        if (m_hasCredits && WaitForCredit(std::min(startPs, nowPs)))
+        if (LacksCredit() && WaitForCredit(std::min(startPs, nowPs)))
         {
             continue;
         }
@@ -330,9 +326,13 @@ FabricPort::SetEvents(int64_t nowPs)
             ScheduleWake(nextPs, nowPs);
         }
     }
-    if ((m_queues.IsReady() || m_hasCredits) && m_admission.NeedsExactDepartures())
+    if (m_hasCredits)
     {
-        ScheduleWake(m_queues.IsReady() ? m_line.GetFreePs() : FindCreditPs(), nowPs);
+        SetCreditEvents(nowPs);
+    }
+    else if (m_queues.IsReady() && m_admission.NeedsExactDepartures())
+    {
+        ScheduleWake(m_line.GetFreePs(), nowPs);
     }
 }
 

@@ -175,7 +175,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void UseCredits(const FabricCreditLink& link);
 
     /// \return what may still be sent, or none if the port doesn't send by credit
-    const FabricCredits* GetCredits() const
+    FabricCredits* GetCredits() const
     {
         return m_credits.get();
     }
@@ -285,7 +285,11 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \param nowPs play all departures due up to this time, never later than Simulator::Now()
     void Settle(int64_t nowPs)
     {
-        if (m_line.IsFree(nowPs) && (m_queues.IsReady() || m_source != nullptr || m_hasCredits))
+        if (LacksCredit()) [[unlikely]]
+        {
+            SettleByCredit(nowPs);
+        }
+        else if (m_line.IsFree(nowPs) && (m_queues.IsReady() || m_source != nullptr))
         {
             PlayDepartures(nowPs);
         }
@@ -563,6 +567,14 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     bool IsLost(const FabricFrame& frame);
     /// Count the frame that was drawn for last as lost.
     void CountLoss();
+    /// \return whether a lane is stopped for lack of credit
+    bool LacksCredit() const
+    {
+        return m_queues.GetStopped() != 0 && m_hasCredits;
+    }
+
+    /// Play all departures due up to nowPs, and let lanes go on for which credit has come by then.
+    void SettleByCredit(int64_t nowPs);
     /// Take credit for a frame that goes on the line at startPs.
     void SpendCredit(const FabricFrame& frame, int64_t startPs);
     /// Let lanes go on for which credit has come by a time, by which nothing departs any more.
@@ -571,6 +583,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     bool WaitForCredit(int64_t untilPs);
     /// \return when a lane that waits can be let go by credit that is on its way, or NEVER
     int64_t FindCreditPs() const;
+    /// Set the events for what waits that tell others of credit in time.
+    void SetCreditEvents(int64_t nowPs);
     /// Credit is on its way: see to it that whatever waits for it is looked at then.
     void CreditsGiven(int64_t nowPs);
     /// A frame is lost on the link: the far end tells so when it should have come.

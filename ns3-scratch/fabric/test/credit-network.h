@@ -86,6 +86,7 @@ class CreditNetwork
   public:
     static constexpr uint32_t FRAME_BYTES = 1'000;
     static constexpr uint32_t TO_HOST = 1U << 31; //!< order of links to hosts
+    static constexpr int64_t AT_REST_PS = 1'000'000'000'000;
 
     CreditNetwork(const CreditTopology& topology,
                   const SwitchParameters& parameters,
@@ -180,6 +181,13 @@ class CreditNetwork
                 m_network.GetPort(from, 0)->Enqueue(frame);
             }
         });
+    }
+
+    /// Play until nothing happens any more, and all credit has come back.
+    static void Play()
+    {
+        ns3::Simulator::Schedule(ns3::TimeStep(AT_REST_PS), [] {});
+        ns3::Simulator::Run();
     }
 
     /// \return frames on their way for ever, or lost

@@ -7,6 +7,7 @@ the code but the graph and the tables.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -65,7 +66,7 @@ def has_circle(graph: Graph, tables: RouteTables, orders: Orders, lanes: int) ->
         for receiver in range(graph.hosts):
             for route in routes_between(graph, tables, sender, receiver) if sender != receiver else ():
                 along = lanes_along(graph, orders, route, lanes)
-                for one, other in zip(along, along[1:], strict=False):
+                for one, other in pairwise(along):
                     waits.setdefault(one, set()).add(other)
     return any(start in reached(waits, start) for start in waits)
 

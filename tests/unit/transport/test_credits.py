@@ -15,11 +15,12 @@ from astra_ns3.transport.credits import lanes_in_use, next_lanes
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 FRAME = 1062
+RING = {"kind": "ring", "npus": 6, "link": LINK}
 ON_LINE_PS = (FRAME + 20) * 80
 
 
 def warnings(
-    credits: dict[str, Any],
+    given: dict[str, Any],
     topology: dict[str, Any] | None = None,
     transport: dict[str, Any] | None = None,
     **switch: Any,
@@ -29,7 +30,7 @@ def warnings(
             "topology": {
                 **(topology or {"kind": "single-switch", "npus": 4}),
                 "link": LINK,
-                "switch": {"buffer": "64MB", "credits": credits, **switch},
+                "switch": {"buffer": "64MB", "credits": given, **switch},
             },
             "transport": {"kind": "roce", "payload": 1000, "congestion_control": "none", **(transport or {})},
         }
@@ -40,7 +41,7 @@ def warnings(
 
 
 @pytest.mark.parametrize(
-    ("credits", "more", "words"),
+    ("given", "more", "words"),
     [
         ({"bytes": FRAME - 1}, {}, f"{FRAME - 1} bytes are less than the largest frame, {FRAME}"),
         ({}, {"pfc": {}}, "key 'topology.switch.pfc': stands beside credits"),
@@ -51,11 +52,9 @@ def warnings(
         ({"change": "date-line"}, {}, "date-line is for ring, torus and mesh, not for single-switch"),
     ],
 )
-def test_what_is_impossible_is_refused_in_one_line(
-    credits: dict[str, Any], more: dict[str, Any], words: str
-) -> None:
+def test_what_is_impossible_is_refused_in_one_line(given: dict[str, Any], more: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError) as refused:
-        warnings(credits, **more)
+        warnings(given, **more)
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -80,7 +79,7 @@ def test_credits_of_a_round_trip_are_not_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    ("topology", "credits", "deadlocks"),
+    ("topology", "given", "deadlocks"),
     [
         ({"kind": "ring", "npus": 6}, {"lanes": 1}, True),
         ({"kind": "ring", "npus": 6}, {"lanes": 2, "change": "date-line"}, False),
@@ -93,9 +92,9 @@ def test_credits_of_a_round_trip_are_not_warned_of() -> None:
     ],
 )
 def test_lanes_fewer_than_the_routes_need_are_warned_of(
-    topology: dict[str, Any], credits: dict[str, Any], deadlocks: bool
+    topology: dict[str, Any], given: dict[str, Any], deadlocks: bool
 ) -> None:
-    found = [warning for warning in warnings(credits, topology) if "deadlock" in warning]
+    found = [warning for warning in warnings(given, topology) if "deadlock" in warning]
     assert bool(found) == deadlocks
     assert all("raise credits.lanes" in warning and "\n" not in warning for warning in found)
 
@@ -122,7 +121,7 @@ def test_pfc_at_one_end_of_a_link_and_credits_at_the_other_are_refused() -> None
 def test_each_lane_is_followed_by_the_next_up_to_the_last_of_its_priority() -> None:
     network = parse_network(
         {
-            "topology": {"kind": "ring", "npus": 6, "link": LINK, "switch": {"buffer": "64MB", "credits": {"lanes": 3}}},
+            "topology": {**RING, "switch": {"buffer": "64MB", "credits": {"lanes": 3}}},
             "transport": {"kind": "roce", "congestion_control": "none", "priority": 0, "ack_priority": 4},
         }
     )

@@ -142,6 +142,10 @@ FabricPort::ScheduleWake(int64_t, int64_t)
 void
 FabricPort::PlayDepartures(int64_t nowPs)
 {
+    if (m_credits && IsUp() && nowPs == NowPs())
+    {
+        SetEvents(nowPs); // credit may have come just now
+    }
     const bool idle = m_line.GetFreePs() < NowPs();
     Demand(!idle || !m_queues.IsReady(), m_name + " has let a departure pass");
     Demand(!idle || !m_source || m_source->GetNextPs(m_pauses.GetStopped()) >= NowPs(),
@@ -227,6 +231,18 @@ FabricPort::RestoreCredit(const FabricFrame& frame)
         TakeCredits(NowPs());
         g_credits.at(this).bytes[frame.priority] += frame.bufferBytes;
     }
+}
+
+void
+FabricPort::SettleByCredit(int64_t nowPs)
+{
+    PlayDepartures(nowPs);
+}
+
+void
+FabricPort::SetCreditEvents(int64_t)
+{
+    Demand(false, m_name + " looks ahead");
 }
 
 bool
@@ -345,9 +361,10 @@ FabricPort::Enqueue(FabricFrame* frame)
         return;
     }
     const uint32_t priority = frame->priority;
-    const bool byCredit = came.port && came.port->GetCredits() && m_credits;
-    const bool changes =
-        byCredit && came.port->GetCredits()->GetLink().order >= m_credits->GetLink().order;
+    // Towards a switch without credits only the rule knows the order of the link.
+    const bool byCredit = came.port && came.port->GetCredits();
+    const bool changes = byCredit && (!m_credits || came.port->GetCredits()->GetLink().order >=
+                                                        m_credits->GetLink().order);
     Demand(priority == before || (changes && priority == before + 1), m_name + " changes the lane");
     if (m_marker && m_marker->MarksAtEnqueue() &&
         m_marker->Marks(*frame, BytesOf(m_queues.GetList(priority))))
