@@ -1,8 +1,9 @@
-"""The plan of an all-to-all with counts: chunks of tables, each one direct phase over the whole group.
+"""The plan of an all-to-all with counts: chunks of tables, each one phase over the whole group.
 
 A chunk cuts every count alike. Where all counts are multiples of a unit, such as a token's bytes, each chunk has its
 part of every unit, so that one schedule plays them all; where the unit has fewer bytes than there are chunks, each
-count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it.
+count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it. What crosses between nodes,
+where rows go by way of gates, is cut as counts are.
 """
 
 from __future__ import annotations
@@ -11,10 +12,14 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
+from astra_ns3.collectives.relay import relayed_all_to_all
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import replace
 from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.phases import Phase
 from astra_ns3.system.request import CollectiveRequest
@@ -75,13 +80,31 @@ def uneven_phases(
             "as 'direct' only, over all dimensions at once",
         )
     phases: list[Phase] = []
-    for units, unit_bytes in uneven_chunks(counts, splits):
+    every = counts
+    if request.relay is not None:  # what crosses must fit its parts in each chunk, so only whole units are cut
+        every += request.relay.crossing
+        splits = min(splits, max(1, _in_units(every).unit_bytes))
+    for tables, unit_bytes in uneven_chunks(every, splits):
+        units = tables[:ranks]
         if not are_sent(units):
             continue  # what each keeps for itself
-        schedule = uneven_all_to_all(units)
+        schedule = _schedule(units, request.relay and replace(request.relay, crossing=tables[ranks:]))
         size = schedule.blocks * unit_bytes
         phases.append(Phase(dimensions, request.kind, names[0], size, size, schedule))
     return phases
+
+
+def uneven_schedule(request: CollectiveRequest) -> tuple[Schedule, int]:
+    """All messages of a request with counts in one chunk, and the bytes of a block."""
+    counts, relay = request.counts, request.relay
+    assert counts is not None
+    tables, unit_bytes = _in_units(counts if relay is None else counts + relay.crossing)
+    ranks = len(counts)
+    return _schedule(tables[:ranks], relay and replace(relay, crossing=tables[ranks:])), max(1, unit_bytes)
+
+
+def _schedule(units: Parts, relay: Relay | None) -> Schedule:
+    return uneven_all_to_all(units) if relay is None else relayed_all_to_all(units, relay)
 
 
 def _in_units(counts: Parts) -> UnevenChunk:

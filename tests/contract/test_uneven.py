@@ -82,7 +82,14 @@ def test_even_counts_take_as_long_as_an_even_all_to_all(tmp_path: Path, backend:
     assert uneven[0] == {(one, other): 4096 for one in members for other in members if one != other}
 
 
-@pytest.mark.parametrize("routing", [{"routing": "zipf", "skew": 1.2}, {"node_limit": 1, "npus_per_node": 2}])
+@pytest.mark.parametrize(
+    "routing",
+    [
+        {"routing": "zipf", "skew": 1.2},
+        {"node_limit": 1, "npus_per_node": 4},
+        {"dispatch": {"form": "normal"}, "npus_per_node": 4},
+    ],
+)
 @pytest.mark.parametrize(("backend", "transport"), BACKENDS)
 def test_a_model_whose_experts_are_not_chosen_alike_sends_what_was_foreseen(
     tmp_path: Path, backend: str, transport: str, routing: dict[str, Any]

@@ -51,9 +51,13 @@ def _scaled_item(item: Item, scale: float) -> Item:
         return replace(item, bytes=scaled_bytes(item.bytes, scale), home_bytes=scaled_bytes(item.home_bytes, scale))
     if not isinstance(item, Exchange):
         return item
-    counts = item.counts and _scaled_counts(item.counts, scale)
-    size = max(map(sum, counts)) if counts else scaled_bytes(item.bytes, scale)
-    return replace(item, bytes=size, counts=counts)
+    if item.counts is None:
+        return replace(item, bytes=scaled_bytes(item.bytes, scale))
+    relay, places = item.relay, len(item.counts)
+    tables = _scaled_counts(item.counts + (relay.crossing if relay is not None else ()), scale)
+    counts = tables[:places]
+    relay = relay and replace(relay, crossing=tables[places:])
+    return replace(item, bytes=max(map(sum, counts)), counts=counts, relay=relay)
 
 
 def _scaled_counts(counts: tuple[tuple[int, ...], ...], scale: float) -> tuple[tuple[int, ...], ...]:
