@@ -2,8 +2,8 @@
 
 A chunk cuts every count alike. Where all counts are multiples of a unit, such as a token's bytes, each chunk has its
 part of every unit, so that one schedule plays them all; where the unit has fewer bytes than there are chunks, each
-count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it. What crosses between nodes,
-where rows go by way of gates, is cut as counts are.
+count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it. Where rows go by way of
+gates, there is one chunk, which is cut in pieces.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.core.relay import Relay
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import replace
 from astra_ns3.system.chunking import chunk_sizes
@@ -80,15 +79,13 @@ def uneven_phases(
             "as 'direct' only, over all dimensions at once",
         )
     phases: list[Phase] = []
-    every = counts
-    if request.relay is not None:  # what crosses must fit its parts in each chunk, so only whole units are cut
-        every += request.relay.crossing
-        splits = min(splits, max(1, _in_units(every).unit_bytes))
-    for tables, unit_bytes in uneven_chunks(every, splits):
-        units = tables[:ranks]
-        if not are_sent(units):
-            continue  # what each keeps for itself
-        schedule = _schedule(units, request.relay and replace(request.relay, crossing=tables[ranks:]))
+    if request.relay is not None:
+        schedule, unit_bytes = uneven_schedule(request)
+        made = [(schedule, unit_bytes)] if schedule.messages else []
+    else:
+        chunks = uneven_chunks(counts, splits)
+        made = [(uneven_all_to_all(units), size) for units, size in chunks if are_sent(units)]
+    for schedule, unit_bytes in made:
         size = schedule.blocks * unit_bytes
         phases.append(Phase(dimensions, request.kind, names[0], size, size, schedule))
     return phases
@@ -100,11 +97,10 @@ def uneven_schedule(request: CollectiveRequest) -> tuple[Schedule, int]:
     assert counts is not None
     tables, unit_bytes = _in_units(counts if relay is None else counts + relay.crossing)
     ranks = len(counts)
-    return _schedule(tables[:ranks], relay and replace(relay, crossing=tables[ranks:])), max(1, unit_bytes)
-
-
-def _schedule(units: Parts, relay: Relay | None) -> Schedule:
-    return uneven_all_to_all(units) if relay is None else relayed_all_to_all(units, relay)
+    parts = tables[:ranks]
+    if relay is None:
+        return uneven_all_to_all(parts), max(1, unit_bytes)
+    return relayed_all_to_all(parts, replace(relay, crossing=tables[ranks:])), max(1, unit_bytes)
 
 
 def _in_units(counts: Parts) -> UnevenChunk:
