@@ -13,6 +13,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.workload import Workload
@@ -110,7 +113,7 @@ class UnrolledLoop:
         return sum(meeting.values())
 
     def _other_messages(self) -> tuple[str, ...]:
-        if _UNEVEN not in self._tags:
+        if (_UNEVEN, 0) not in self._tags:
             return ()
         return (
             f"{self.source}: all-to-alls with counts (uneven experts) are messages in the graph, not cut in chunks "
@@ -229,7 +232,9 @@ class UnrolledLoop:
                 if isinstance(operation, Send | Receive):
                     found.setdefault(operation.tag, len(found))
                 elif isinstance(operation, CollectiveRequest) and operation.counts is not None:
-                    found.setdefault(_UNEVEN, len(found))
+                    steps = 1 if operation.relay is None else self.schedule_of(operation)[0].step.max(initial=0) + 1
+                    for step in range(steps):
+                        found.setdefault((_UNEVEN, step), len(found))
         return found
 
 
@@ -301,21 +306,21 @@ class _Thread:
         members = self._loop.members_of(self._npu, request)
         own = members.index(self._npu)
         sent, received = schedule.sent_by(own), schedule.received_by(own)
-        name, tag = self._name(request.label), self._loop.tag_of(_UNEVEN)
+        name = self._name(request.label)
         numbers: list[int] = []
         came: dict[int, list[int]] = defaultdict(list)
-        for step, peer, size in zip(
-            received.step.tolist(), received.sender.tolist(), received.block_count.tolist(), strict=True
-        ):
+        columns = received.step, received.sender, received.block_count, _moments(received)
+        for step, peer, size, moment in zip(*(each.tolist() for each in columns), strict=True):
             numbers.append(self._number())
             came[step].append(numbers[-1])
             bytes_ = size * unit_bytes
+            tag = self._loop.tag_of((_UNEVEN, moment))
             yield GraphNode(numbers[-1], name, NodeKind.RECEIVE, self._after, bytes=bytes_, peer=members[peer], tag=tag)
-        for step, peer, size in zip(
-            sent.wait_step.tolist(), sent.receiver.tolist(), sent.block_count.tolist(), strict=True
-        ):
+        columns = sent.wait_step, sent.receiver, sent.block_count, _moments(sent)
+        for step, peer, size, moment in zip(*(each.tolist() for each in columns), strict=True):
             numbers.append(self._number())
             after = self._after if step < 0 else tuple(came[step])
+            tag = self._loop.tag_of((_UNEVEN, moment))
             bytes_ = size * unit_bytes
             yield GraphNode(numbers[-1], name, NodeKind.SEND, after, bytes=bytes_, peer=members[peer], tag=tag)
         self._ends[handle.collective] = tuple(numbers)
@@ -354,6 +359,11 @@ class _Thread:
         layer = self._layers[label.layer] if isinstance(label.layer, int) else str(label.layer)
         name = f"{layer} {label.part} {label.iteration}"
         return name if label.micro_batch is None else f"{name} micro-batch {label.micro_batch}"
+
+
+def _moments(rows: Schedule) -> npt.NDArray[np.int32]:
+    """The step in which each row is sent or waited for: two messages of a pair in any order have different ones."""
+    return np.maximum(np.maximum(rows.step, rows.wait_step), 0)
 
 
 def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation, Handle | None]]:

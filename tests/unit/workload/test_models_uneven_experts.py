@@ -110,7 +110,7 @@ def test_a_limit_of_nodes_makes_each_way_one_by_gates() -> None:
 
 
 def test_scaled_ways_by_gates_keep_what_crosses_within_what_is_for_the_nodes() -> None:
-    for scale in (0.5, 1e-9):
+    for scale in (0.5, 0.0101, 1e-9):
         plan = workload(routing="zipf", node_limit=1, npus_per_node=2).scaled(scale).plan(PLACES)
         there, _ = all_to_alls(layer(plan).forward)
         assert there.relay is not None
