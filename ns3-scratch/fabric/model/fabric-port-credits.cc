@@ -29,13 +29,18 @@ FabricPort::SpendCredit(const FabricFrame& frame, int64_t startPs)
 }
 
 void
+FabricPort::Discard(FabricFrame* frame)
+{
+    frame->ingressPort = m_place.port;
+    frame->ingressLane = frame->priority;
+    m_admission.Discard(*frame);
+    LetGo(frame, FabricNowPs());
+}
+
+void
 FabricPort::SettleByCredit(int64_t nowPs)
 {
-    if (IsUp())
-    {
-        PlayDepartures(nowPs);
-        TakeCredits(nowPs); // also while the line is busy: for how long a lane has waited may be asked
-    }
+    PlayDepartures(nowPs); // also while the line is busy
 }
 
 void

@@ -97,15 +97,6 @@ FabricPort::TellPaused(int64_t nowPs, uint8_t pausedPriorities)
 }
 
 void
-FabricPort::Discard(FabricFrame* frame)
-{
-    frame->ingressPort = m_place.port;
-    frame->ingressLane = frame->priority;
-    m_admission.Discard(*frame);
-    LetGo(frame, FabricNowPs());
-}
-
-void
 FabricPort::LetGo(FabricFrame* frame, int64_t timePs) const
 {
     FabricLane& lane = FabricLane::Here();

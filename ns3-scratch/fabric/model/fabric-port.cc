@@ -200,9 +200,13 @@ FabricPort::PlayDepartures(int64_t nowPs)
         }
         if (startPs > nowPs)
         {
-            return;
+            break;
         }
         Transmit(m_source->Take(startPs, paused), startPs);
+    }
+    if (LacksCredit())
+    {
+        TakeCredits(nowPs); // while the line is busy too: for how long a lane waited may be asked
     }
 }
 

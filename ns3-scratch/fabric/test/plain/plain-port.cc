@@ -296,6 +296,13 @@ CameBy(const FabricFrame* frame)
 }
 } // namespace
 
+void
+FabricPort::Discard(FabricFrame* frame)
+{
+    GiveBack(CameBy(frame), *frame, NowPs());
+    LetGo(frame, NowPs());
+}
+
 // Put on a free line what is due.
 void
 FabricPort::SetEvents(int64_t nowPs)
