@@ -23,7 +23,9 @@ FabricCreditRule::FabricCreditRule(FabricPort& port,
 bool
 FabricCreditRule::Admit(FabricFrame& frame, uint64_t queueBytes, FabricSharedBuffer* memory)
 {
-    if ((*m_entrances)[frame.ingressPort].order >= m_order)
+    const FabricCreditEntrance& entrance = (*m_entrances)[frame.ingressPort];
+    __builtin_prefetch(entrance.credits);
+    if (entrance.order >= m_order)
     {
         frame.priority = m_next[frame.priority] & (FABRIC_PRIORITIES - 1);
     }

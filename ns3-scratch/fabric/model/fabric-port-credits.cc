@@ -52,7 +52,9 @@ FabricPort::SetCreditEvents(int64_t nowPs)
     }
     if (m_group == 0 || m_admission.NeedsExactDepartures())
     {
-        ScheduleWake(m_queues.IsReady() ? m_line.GetFreePs() : FindCreditPs(), nowPs);
+        // A host's port with a buffer of its own may not have been settled yet.
+        const int64_t nextPs = m_queues.IsReady() ? m_line.GetFreePs() : FindCreditPs();
+        ScheduleWake(std::max(nextPs, nowPs), nowPs);
     }
     else if (!m_busy)
     {

@@ -22,6 +22,10 @@ FabricPort::Enqueue(FabricFrame* frame)
         DropDown(frame, nowPs);
         return;
     }
+    if (m_hasCredits)
+    {
+        __builtin_prefetch(m_credits.get());
+    }
     const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
     Settle(duePs);
     if (!m_admission.Admit(*frame, m_queues.GetBytes(frame->priority)))
