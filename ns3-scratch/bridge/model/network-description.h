@@ -54,8 +54,8 @@ struct SwitchParameters
     std::vector<uint32_t> quantumBytes;     //!< of 8 priorities (DWRR); none: strict priority
     uint32_t cutThroughBytes{0}; //!< of a frame that must be there before it is sent on; 0: all
     uint64_t creditBytes{0};     //!< buffer of each lane of each link to it; 0: it gives no credit
-    uint32_t creditLargestBytes{0}; //!< the largest frame of the network
-    int64_t creditUpdatePs{0};      //!< from free buffer to the update's first bit
+    uint32_t creditLargestBytes{0};  //!< the largest frame of the network
+    int64_t creditUpdatePs{0};       //!< from free buffer to the update's first bit
     std::vector<uint32_t> nextLanes; //!< by credit: lane after each of 8 lanes; none: the same
 };
 

@@ -343,8 +343,8 @@ class SameNetworkAsPlainPorts : public TestCase
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
         const bool credits = number >= FIRST_CASE_WITH_CREDITS;
-        tally.cutThroughToEnd = number >= FIRST_CASE_WITH_CUT_THROUGH && !credits ? tally.toTheEnd
-                                                                                   : 0;
+        tally.cutThroughToEnd =
+            number >= FIRST_CASE_WITH_CUT_THROUGH && !credits ? tally.toTheEnd : 0;
         tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE && !credits ? tally.toTheEnd : 0;
         tally.creditsToEnd = credits ? tally.toTheEnd : 0;
         tally.creditStops = credits ? tally.stops : 0;
