@@ -14,6 +14,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
@@ -45,6 +46,7 @@ from astra_ns3.scenario.paces import check_known_start, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
+from astra_ns3.scenario.waiting_line import Berth
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
@@ -129,7 +131,7 @@ class Sharing:
     """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``course`` what happens.
 
     ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``source``: the scenario's file,
-    with whose name messages about it begin; None: there is none.
+    with whose name messages about it begin; None: there is none. ``seed``: by which the tenant's placement draws.
     """
 
     tenant: Tenant
@@ -137,6 +139,7 @@ class Sharing:
     beside: Inputs | None
     course: Course = NOTHING
     source: str | None = None
+    seed: int = 1
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -198,6 +201,8 @@ def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Cours
     """Return what makes a tenant's computations longer: its file, its model's device and events."""
     given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
     on_device = slowdown_on_device(given, files.workload)
+    if tenancy.berth is not None:  # no event slows an NPU that it may get
+        return on_device
     if tenancy.after is not None:
         check_known_start(course.stretches, tenancy.name, tenancy.npus)
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
@@ -287,7 +292,8 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     with located(tenant.where):
         found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
     times = times_of(tenant)
-    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless)
+    berth = Berth(tenant.npus, sharing.seed) if tenant.arrives and isinstance(tenant.npus, Placement) else None
+    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless, berth=berth)
     return found if tenant.traffic is None else found.as_traffic
 
 

@@ -24,6 +24,7 @@ from astra_ns3.network.run_document import (
     StopDocument,
     TenantDocument,
     ThroughputDocument,
+    WaitsDocument,
 )
 from astra_ns3.scenario.times import PROGRAMS, Outcome
 from astra_ns3.units import PS_PER_SECOND
@@ -116,6 +117,8 @@ def scenario_document(
         "floor": None if played.floor is None else played.floor.document(finish_ps),
         "scenario": request.scenario_source,
         "jobs": tenants,
+        "waits": waits_document(tenants),
+        "npu_time_used": npu_time_used(tenants, first.npus, finish_ps),
         "events": first.events,
         "recovery": request.course.recovery.document(),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
@@ -140,12 +143,9 @@ def _tenant_document(
     """A tenant in a few numbers; times count from its start."""
     totals = _totals(records)
     return {
-        **(description.tenant or {}),
-        "start_ps": outcome.start_ps,
+        **_with_outcome(description.tenant or {}, outcome),
         "workload": str(description.workload["source"]),
         "passes": None if part.passes == FOREVER else part.passes,
-        "passes_done": outcome.passes,
-        "ended_by": outcome.ended_by,
         "complete": records.complete,
         "finish_ps": records.finish_ps,
         "compute_ps": totals["compute_ps"],
@@ -154,8 +154,33 @@ def _tenant_document(
     }
 
 
+def waits_document(tenants: Sequence[TenantDocument]) -> WaitsDocument | None:
+    """Return how long jobs waited for NPUs that arrived, rounded down to the picosecond; None where none arrives."""
+    arrived = [tenant for tenant in tenants if "arrival_ps" in tenant]
+    if not arrived:
+        return None
+    waits_ps = [each["start_ps"] - each["arrival_ps"] for each in arrived if each["start_ps"] is not None]
+    mean_ps = sum(waits_ps) // len(waits_ps) if waits_ps else 0
+    longest_ps = max(waits_ps, default=0)
+    return {"arrived": len(arrived), "started": len(waits_ps), "mean_ps": mean_ps, "longest_ps": longest_ps}
+
+
+def npu_time_used(tenants: Sequence[TenantDocument], npus: int, finish_ps: int) -> float | None:
+    """Return the share of the time of all NPUs of a network in which jobs had them; None of a run without time."""
+    if not finish_ps:
+        return None
+    used = sum(len(each["npus"]) * each["finish_ps"] for each in tenants if not each.get("traffic"))
+    return _short(used / (npus * finish_ps))
+
+
 def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
-    return {**tenant, "start_ps": outcome.start_ps, "passes_done": outcome.passes, "ended_by": outcome.ended_by}
+    found: TenantDocument = {
+        **tenant,
+        "start_ps": outcome.start_ps,
+        "passes_done": outcome.passes,
+        "ended_by": outcome.ended_by,
+    }
+    return found if outcome.npus is None else {**found, "npus": list(outcome.npus)}
 
 
 def _flows_of_tenant(records: RunRecords) -> TenantDocument:

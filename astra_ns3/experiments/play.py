@@ -32,6 +32,7 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
+from astra_ns3.scenario.scenario import waiting_line
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome
 
@@ -156,7 +157,7 @@ def play(
 
         with no_search():
             members = _members(request, tenants, scenario.views(network, rows_to), recorder, beat)
-            company = Company(network, members, scenario.bits, beat)
+            company = Company(network, members, scenario.bits, beat, waiting_line(scenario))
         setup_seconds = watch.wall_seconds
         meter = ProgressMeter(company, network, expected_work(parts), setup_seconds, live=request.live)
         reporter.begun(company, network, setup_seconds)
@@ -280,7 +281,8 @@ def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome
     if slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
-    return Chain((outcome.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
+    npus = tenancy.npus if outcome.npus is None else outcome.npus
+    return Chain((outcome.start_ps or 0) + least_ps, npus[chain.npu], chain.words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -9,6 +9,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, NpuRecord, RunRecords
 from astra_ns3.network.run_document import TenantDocument
+from astra_ns3.report.alignment import ranges
 from astra_ns3.units import PS_PER_NS
 
 NPUS = "npus.csv"
@@ -104,12 +105,21 @@ JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("exposed_us", lambda tenant: microseconds(tenant["exposed_ps"])),
     ("passes", lambda tenant: tenant["passes_done"]),
     ("ended_by", lambda tenant: tenant["ended_by"]),
+    ("arrival_us", lambda tenant: _time(tenant.get("arrival_ps"))),
+    ("waited_us", lambda tenant: _waited(tenant)),
+    ("which", lambda tenant: " ".join(ranges(tenant["npus"]))),
 )
 
 
 def jobs_table(tenants: Sequence[TenantDocument]) -> Table:
     """When each tenant started and finished (empty if it has not), and the times of the NPU that it reports."""
     return Table.of(JOBS, JOB_COLUMNS, tenants)
+
+
+def _waited(tenant: TenantDocument) -> str | None:
+    """How long a job waited for NPUs; None of one that didn't arrive or never started."""
+    start_ps = tenant["start_ps"]
+    return microseconds(start_ps - tenant["arrival_ps"]) if "arrival_ps" in tenant and start_ps is not None else None
 
 
 def _finish(tenant: TenantDocument) -> str | None:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.scenario.arrivals import ArrivalsConfig, read_arrivals
 from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.times import AfterConfig
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import located, wrong
+from astra_ns3.errors import located, refuse, wrong
 from astra_ns3.experiments.option import INPUTS, option
 from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
@@ -63,7 +65,7 @@ class ScenarioRequest(RunRequest):
             found = sorted((*tenants_of_file(file), *tenants), key=lambda tenant: tenant.traffic is not None)
             tenants = tuple(found)
         if not tenants:
-            what = "" if file is None else ", or a job or traffic of the scenario"
+            what = "" if file is None else ", or a job, arrivals or traffic of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
         network = _network(file) if file is not None and not self.network else self.network
         made = {"scenario": file, "tenants": tenants, "network": network}
@@ -106,9 +108,11 @@ class ScenarioRequest(RunRequest):
 
 
 def tenants_of_file(file: ScenarioFile) -> Iterable[Tenant]:
-    """Return the jobs and the other traffic of a scenario's file as tenants."""
+    """Return the jobs of a scenario's file and of its table, and the other traffic, as tenants."""
     for number, job in enumerate(file.config.jobs):
         yield _tenant(job, f"{file.document.where(('jobs', number))}: job '{job.name}'")
+    if file.config.arrivals is not None:
+        yield from _arriving(file, file.config.arrivals)
     for number, entry in enumerate(file.config.traffic):
         yield _of_traffic(entry, f"{file.document.where(('traffic', number))}: traffic '{entry.name}'")
 
@@ -130,6 +134,25 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
     )
+
+
+def _arriving(file: ScenarioFile, config: ArrivalsConfig) -> Iterator[Tenant]:
+    """Yield the jobs of a table; raises InputError for one with a name that another has."""
+    names = {*(job.name for job in file.config.jobs), *(entry.name for entry in file.config.traffic)}
+    for job in read_arrivals(config):
+        refuse(job.name in names, "has a name of another, expected a new one", job.where)
+        names.add(job.name)
+        yield Tenant(
+            job.name,
+            Placement(place=config.placement, count=job.npus),
+            job.workload,
+            job.system,
+            start_ps=job.time_ps,
+            passes=job.passes,
+            dimensions=job.dimensions,
+            where=job.where,
+            arrives=True,
+        )
 
 
 def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:

@@ -34,6 +34,7 @@ class FloorDocument(TypedDict):
 class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
+    ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts.
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
@@ -44,6 +45,7 @@ class TenantDocument(TypedDict, total=False):
     name: str
     npus: list[int]
     start_ps: int | None
+    arrival_ps: int
     after: str
     after_passes: int
     end_ps: int
@@ -60,6 +62,15 @@ class TenantDocument(TypedDict, total=False):
     started: int
     delivered: int
     slowdowns: Mapping[str, float] | None
+
+
+class WaitsDocument(TypedDict):
+    """The waits of jobs that arrive: how many did, and how many started; the mean and the longest wait of these."""
+
+    arrived: int
+    started: int
+    mean_ps: int
+    longest_ps: int
 
 
 class EventDocument(TypedDict, total=False):
@@ -219,6 +230,8 @@ class RunDocument(ForeseenDocument, total=False):
     floor: FloorDocument | None
     job: TenantDocument
     jobs: Sequence[TenantDocument]
+    waits: WaitsDocument | None
+    npu_time_used: float | None
     scenario: str | None
     events: Sequence[EventDocument]
     recovery: FileDocument

@@ -14,6 +14,7 @@ from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import PROGRAMS, Outcome, Times
 from astra_ns3.scenario.timetable import Entry, Timetable
+from astra_ns3.scenario.waiting_line import WaitingLine
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,16 @@ class Company:
     """All tenants of ``network``; its listener where there are several, or one that sees a part of it.
 
     ``on_heartbeat(time_ps, events)`` is called about ten times a second; what it raises ends the run. Progress is that
-    of all tenants together.
+    of all tenants together. ``line``: where those who arrive wait for NPUs.
     """
 
     def __init__(
-        self, network: NetworkBackend, members: Sequence[Member], bits: TenantBits, on_heartbeat: Heartbeat
+        self,
+        network: NetworkBackend,
+        members: Sequence[Member],
+        bits: TenantBits,
+        on_heartbeat: Heartbeat,
+        line: WaitingLine | None = None,
     ) -> None:
         self.members = tuple(members)
         self._network = network
@@ -58,7 +64,7 @@ class Company:
                 times = member.times if member in self._awaited else member.times._replace(endless=True)
                 driver = member.driver
                 entries.append(Entry(member.name, times, member.network, driver.start, driver.cut_off))
-        self._timetable = Timetable(entries, network.stop)
+        self._timetable = Timetable(entries, network.stop, line)
 
     def run(self, limits: Limits) -> None:
         """Run until every tenant has ended; raises SimulationStalled, and what :meth:`NetworkBackend.run` raises."""

@@ -12,7 +12,7 @@ from astra_ns3.frozen import dataclass
 if TYPE_CHECKING:
     from astra_ns3.config.compute_slowdown import ComputeSlowdown
     from astra_ns3.config.core.plain import Json
-    from astra_ns3.config.scenario.file import Placement
+    from astra_ns3.config.scenario.placement import Placement
     from astra_ns3.config.system import SystemConfig
     from astra_ns3.scenario.traffic import Traffic
     from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -42,7 +42,8 @@ class Tenant:
     ``where``: the place in a scenario's file that names it, empty: none does. ``after``: what it waits for; then
     ``start_ps`` counts from there. ``end_ps``: when it is stopped (None: it isn't). ``passes``: :data:`FOREVER`: until
     all others have ended. ``traffic``: the tenant is other traffic, whose workload and system are made of it where the
-    network is known.
+    network is known. ``arrives``: at ``start_ps`` it begins to wait for NPUs, which its placement chooses once enough
+    are free.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Tenant:
     after: After | None = None
     end_ps: int | None = None
     traffic: Traffic | None = None
+    arrives: bool = False
 
     @property
     def place(self) -> str:

@@ -88,8 +88,7 @@ class TenantNetwork(NetworkBackend):
         self.start_ps = start_ps
         self._network = network
         self._tenant = tenant
-        self._npus = list(npus)
-        self._rank = {npu: rank for rank, npu in enumerate(npus)}
+        self.bind_ranks(npus)
         self._bits = bits
         self._shared = shared
         self.connections = 0
@@ -163,9 +162,19 @@ class TenantNetwork(NetworkBackend):
         return self._network.delivered_bytes(self._npus if npus is None else [self._npus[rank] for rank in npus])
 
     @property
+    def bound_to(self) -> Sequence[int]:
+        """The NPU of each rank; none as long as nobody knows them."""
+        return self._npus
+
+    @property
     def end_ps(self) -> int | None:
         """The simulated time at which the tenant has stopped; None: it goes on."""
         return None if self._stopped_ps is None else self.start_ps + self._stopped_ps
+
+    def bind_ranks(self, npus: Sequence[int]) -> None:
+        """Say which NPU each rank is, where nobody knew when the tenant was made."""
+        self._npus = list(npus)
+        self._rank = {npu: rank for rank, npu in enumerate(npus)}
 
     def has(self, npu: int) -> bool:
         """Whether an NPU of the network is the tenant's."""
@@ -210,18 +219,28 @@ class TenantNetwork(NetworkBackend):
     def start(self, start: Callable[[], None]) -> None:
         """Call ``start()`` at the tenant's start."""
         if self.start_ps:
-            self._network.call_later(self._npus[0], self.start_ps, lambda _: self._begin(start))
+            self._network.call_later(self._first_npu, self.start_ps, lambda _: self._begin(start))
         else:
             self._begin(start)
+
+    def start_now(self, start: Callable[[], None]) -> None:
+        """Call ``start()``, and have the tenant's time begin."""
+        self.start_ps = self._network.now_ps()
+        self._begin(start)
 
     def start_in(self, delay_ps: int, start: Callable[[], None]) -> None:
         """Call ``start()`` in so long, and have the tenant's time begin then."""
         self.start_ps = self._network.now_ps() + delay_ps
-        self._network.call_later(self._npus[0], delay_ps, lambda _: self._begin(start))
+        self._network.call_later(self._first_npu, delay_ps, lambda _: self._begin(start))
 
     def call_at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call ``callback()`` at a time of the run; before the run begins."""
-        self._network.call_later(self._npus[0], time_ps, lambda _: callback())
+        self._network.call_later(self._first_npu, time_ps, lambda _: callback())
+
+    @property
+    def _first_npu(self) -> int:
+        """The NPU that the network's calls belong to."""
+        return self._npus[0] if self._npus else 0
 
     def _begin(self, start: Callable[[], None]) -> None:
         if self._stopped_ps is None:

@@ -110,8 +110,9 @@ class NetworkTables:
 
     ``tenants``: of each its name, its NPUs and its start, unless ``start_ps(tenant)`` says otherwise once it has
     started. ``shared``: numbers of those whose NPUs others may have, too; what names two NPUs and nothing else is taken
-    for the first tenant's that has both. A tenant that has ended, by ``end_ps(tenant)``, gets no rows of what its
-    transports still do: alone, the run ends with the tenant.
+    for the first tenant's that has both. ``arriving``: numbers of those whose NPUs ``npus_of(tenant)`` says once they
+    have started; others may have these before and after them. A tenant that has ended, by ``end_ps(tenant)``, gets no
+    rows of what its transports still do: alone, the run ends with the tenant.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class NetworkTables:
         bits: TenantBits,
         tenants: Sequence[tuple[str, Sequence[int], int]],
         shared: Collection[int] = (),
+        arriving: Collection[int] = (),
     ) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
         self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant][2]
@@ -127,10 +129,15 @@ class NetworkTables:
         self._bits = bits
         self._own = [TenantTables(sink, name) for name, _, _ in tenants]
         ranks, self._tenant_of = np.full((2, 1 + max(max(npus) for _, npus, _ in tenants)), NOBODY, dtype=np.int64)
+        self.npus_of: Callable[[int], Sequence[int]] = lambda tenant: tenants[tenant][1]
         self._rank_of = {tenant: np.full_like(ranks, NOBODY) for tenant in shared}
         """The rank of each NPU in each tenant that may share it; all others have theirs in one table."""
         self._ranks = ranks
+        self._arriving = frozenset(arriving)
+        self._to_come = sorted(arriving)
         for tenant, (_, npus, _) in enumerate(tenants):
+            if tenant in self._arriving:
+                continue
             self._rank_of.get(tenant, ranks)[list(npus)] = np.arange(len(npus))
             if tenant not in shared:
                 self._tenant_of[list(npus)] = tenant
@@ -178,14 +185,15 @@ class NetworkTables:
     def _write_pairs(self, name: str, columns: Columns) -> None:
         """Hand on rows about messages, connections or queue pairs."""
         found = dict(zip(self._opened[name].recorded, columns, strict=True))
+        moments = found["end_ps" if "end_ps" in found else "time_ps"]
+        self._look_who_has_come()
         if "instance" in found:
             tenants = found["instance"] >> self._bits.shift
             found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
         else:
-            tenants = self._of_pairs(found["source"], found["destination"])
+            tenants = self._of_pairs(found["source"], found["destination"], moments)
         for end in ("source", "destination"):
             found[end] = self._rank_in(tenants, found[end])
-        moments = found["end_ps" if "end_ps" in found else "time_ps"]
         for tenant in range(len(self._own)):
             end_ps = self.end_ps(tenant)
             if end_ps is not None:
@@ -195,20 +203,32 @@ class NetworkTables:
                 following.messages.add(tenants)
         self._hand_on(name, found, tenants)
 
-    def _of_pairs(self, sources: Numbers, destinations: Numbers) -> Numbers:
-        """Return the first tenant that has both NPUs of each pair."""
+    def _look_who_has_come(self) -> None:
+        """Take down the NPUs of those that have started since the last time."""
+        for tenant in self._to_come:
+            npus = self.npus_of(tenant)
+            if npus:
+                self._rank_of[tenant] = np.full_like(self._ranks, NOBODY)
+                self._rank_of[tenant][list(npus)] = np.arange(len(npus))
+        self._to_come = [tenant for tenant in self._to_come if tenant not in self._rank_of]
+
+    def _of_pairs(self, sources: Numbers, destinations: Numbers, moments: Numbers) -> Numbers:
+        """Return the first tenant that has both NPUs of each pair at a moment."""
         found = self._tenant_of[sources]
         found = np.where(self._tenant_of[destinations] == found, found, NOBODY)
         for tenant, ranks in self._rank_of.items():
             has = (ranks[sources] != NOBODY) & (ranks[destinations] != NOBODY)
+            if tenant in self._arriving:
+                end_ps = self.end_ps(tenant)
+                has &= (moments >= self.start_ps(tenant)) & (end_ps is None or moments <= end_ps)
             found = np.where((found == NOBODY) & has, tenant, found)
         return found
 
     def _rank_in(self, tenants: Numbers, npus: Numbers) -> Numbers:
         """Return the rank of each NPU in its tenant."""
         found = self._ranks[npus]
-        for tenant, ranks in self._rank_of.items():
-            found = np.where(tenants == tenant, ranks[npus], found)
+        for tenant in self._rank_of.keys() & np.unique(tenants).tolist():
+            found = np.where(tenants == tenant, self._rank_of[tenant][npus], found)
         return found
 
     def _write_following(self, name: str) -> None:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from astra_ns3.frozen import dataclass
+from astra_ns3.scenario.arriving_network import ArrivingNetwork
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Outcome, Times
+from astra_ns3.scenario.waiting_line import WaitingLine
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,14 @@ class Entry:
 class Timetable:
     """Keeps who waits for whom. ``stop()`` ends the run: it is called once nobody is left who has an end.
 
-    A start that follows something happens at the moment of that, or so long after.
+    A start that follows something happens at the moment of that, or so long after. Who arrives waits in ``line``
+    (None: nobody does) for NPUs.
     """
 
-    def __init__(self, entries: Sequence[Entry], stop: Callable[[], None]) -> None:
+    def __init__(self, entries: Sequence[Entry], stop: Callable[[], None], line: WaitingLine | None = None) -> None:
         self._entries = entries
         self._stop = stop
+        self._line = line
         self._ended_by: list[str | None] = [None] * len(entries)
         self._passes = [0] * len(entries)
         self._waiting = {number for number, entry in enumerate(entries) if entry.times.after is not None}
@@ -46,7 +50,9 @@ class Timetable:
     def begin(self) -> None:
         """Put all on the network's list of events that depends on the clock alone; once."""
         for number, entry in enumerate(self._entries):
-            if number not in self._waiting:
+            if entry.times.arrives:
+                self._expect(number)
+            elif number not in self._waiting:
                 entry.view.start(entry.start)
             if entry.times.end_ps is not None:
                 entry.view.call_at(entry.times.end_ps, partial(self._halt, number, TIME))
@@ -54,7 +60,12 @@ class Timetable:
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return what has become of each tenant by now."""
         return tuple(
-            Outcome(entry.view.start_ps if entry.view.started else None, ended_by, passes)
+            Outcome(
+                entry.view.start_ps if entry.view.started else None,
+                ended_by,
+                passes,
+                tuple(entry.view.bound_to) if entry.times.arrives else None,
+            )
             for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
         )
 
@@ -66,6 +77,38 @@ class Timetable:
     def stranded(self) -> tuple[str, str] | None:
         """A tenant that waited for passes of another, which ended without them, and that one; None: there is none."""
         return next(iter(self._stranded.values()), None)
+
+    def _expect(self, number: int) -> None:
+        """Have a tenant arrive at its time."""
+        entry = self._entries[number]
+        if entry.times.start_ps:
+            entry.view.call_at(entry.times.start_ps, partial(self._arrive, number))
+        else:
+            self._arrive(number)
+
+    def _arrive(self, number: int) -> None:
+        """A tenant arrives, and starts if enough NPUs are free and nobody stands before it."""
+        assert self._line is not None
+        self._line.join(number)
+        for served, npus in self._line.served():
+            entry = self._bound(served, npus)
+            entry.view.start_now(entry.start)
+
+    def _leave(self, number: int) -> None:
+        """A tenant gives its NPUs back, if it had arrived, and others get them."""
+        entry = self._entries[number]
+        if self._line is None or not entry.times.arrives:
+            return
+        self._line.free(entry.view.bound_to)
+        for served, npus in self._line.served():
+            other = self._bound(served, npus)
+            other.view.start_in(0, other.start)
+
+    def _bound(self, number: int, npus: Sequence[int]) -> Entry:
+        entry = self._entries[number]
+        assert isinstance(entry.view, ArrivingNetwork)
+        entry.view.bind(npus)
+        return entry
 
     def _halt(self, number: int, ended_by: str) -> None:
         """Stop a tenant that goes on."""
@@ -86,6 +129,7 @@ class Timetable:
                 self._start(waiting)
             else:
                 self._strand(waiting)
+        self._leave(number)
         self._one_less(number)
 
     def _strand(self, number: int) -> None:
