@@ -8,7 +8,7 @@ from operator import methodcaller
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, NpuRecord, RunRecords
-from astra_ns3.network.run_document import TenantDocument
+from astra_ns3.network.run_document import TenantDocument, npus_of
 from astra_ns3.report.alignment import ranges
 from astra_ns3.units import PS_PER_NS
 
@@ -97,7 +97,7 @@ def switch_table(ports: Sequence[Mapping[str, Cell]]) -> Table:
 
 JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("job", lambda tenant: tenant["name"]),
-    ("npus", lambda tenant: len(tenant["npus"])),
+    ("npus", npus_of),
     ("start_us", lambda tenant: _time(tenant["start_ps"])),
     ("finish_us", lambda tenant: _finish(tenant)),
     ("duration_us", lambda tenant: microseconds(tenant["finish_ps"]) if tenant["complete"] else None),

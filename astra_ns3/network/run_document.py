@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, TypedDict
 
 from astra_ns3.config.core.plain import JsonObject
@@ -62,6 +63,11 @@ class TenantDocument(TypedDict, total=False):
     started: int
     delivered: int
     slowdowns: Mapping[str, float] | None
+
+
+def npus_of(tenant: TenantDocument) -> int:
+    """Return how many NPUs a tenant has, or waits for."""
+    return len(tenant["npus"]) or prod(tenant["dimensions"])
 
 
 class WaitsDocument(TypedDict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import prod
 from pathlib import Path
 
 from astra_ns3.config.core.plain import JsonObject
@@ -14,6 +13,7 @@ from astra_ns3.network.run_document import (
     ScenarioDocument,
     TenantDocument,
     chosen,
+    npus_of,
 )
 from astra_ns3.report.alignment import aligned, clock, counted, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
@@ -128,7 +128,7 @@ def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
     rows += [
         (
             job["name"],
-            str(_count(job)),
+            str(npus_of(job)),
             numbers_text(job["npus"]) or "decided when it starts",
             start_text(job),
             _passes(job),
@@ -139,11 +139,6 @@ def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
     left = len(rows) - 1 - _MOST_JOBS
     more = f"\n  and {left:,} more" if left > 0 else ""
     yield f"jobs\n{table(rows[: _MOST_JOBS + 1], indent='  ')}{more}"
-
-
-def _count(job: TenantDocument) -> int:
-    """Return how many NPUs a job has, or asks for."""
-    return len(job["npus"]) or prod(job["dimensions"])
 
 
 def _passes(job: TenantDocument) -> str:
@@ -251,7 +246,7 @@ def _line(job: TenantDocument) -> tuple[str, ...]:
     start_ps = job["start_ps"]
     took = [format_time(job[name]) for name in ("finish_ps", "compute_ps", "exposed_ps")]
     if start_ps is None:
-        return job["name"], str(_count(job)), "never", "never", *took, ""
+        return job["name"], str(npus_of(job)), "never", "never", *took, ""
     finish = format_time(start_ps + job["finish_ps"]) if job["complete"] else "incomplete"
     started = format_time(start_ps) if start_ps else "0"
     return job["name"], str(len(job["npus"])), started, finish, *took, _ended(job)

@@ -15,7 +15,8 @@ from astra_ns3.scenario.tenant_network import TenantNetwork
 class ArrivingNetwork(TenantNetwork):
     """``network`` as a tenant of so many ranks sees it, which :meth:`bind` tells its NPUs before it starts.
 
-    Groups have numbers of the tenant's own: the network hears of them once their NPUs are known.
+    Groups have numbers of the tenant's own: the network hears of them once their NPUs are known. A tenant on NPUs that
+    others had before has connections of its own, as a program that starts opens new ones.
     """
 
     def __init__(self, network: NetworkBackend, tenant: int, ranks: int, arrival_ps: int, bits: TenantBits) -> None:
@@ -24,9 +25,11 @@ class ArrivingNetwork(TenantNetwork):
         self._registered: list[Callable[[], int]] = []
         self._groups: list[int] = []
 
-    def bind(self, npus: Sequence[int]) -> None:
-        """Choose the NPU of each rank, once, at the present time."""
+    def bind(self, npus: Sequence[int], *, unused: bool) -> None:
+        """Choose the NPU of each rank, once, at the present time; ``unused``: nobody had any of them before."""
         self.bind_ranks(npus)
+        if unused:
+            self.connections = 0
         self._groups = [register() for register in self._registered]
 
     def register_group(self, npus: Sequence[int]) -> int:

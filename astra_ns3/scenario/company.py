@@ -87,12 +87,12 @@ class Company:
             name, other = self._timetable.stranded
             raise SimulationStalled(f"job '{name}': waits for passes of job '{other}', which ended before")
 
-    def transport_failed(self, npu: int, reason: str) -> None:
-        """From the network: a transport of an NPU gave up. Its job ends, and all others go on."""
-        for number, view in enumerate(self._views):
-            if view.has(npu) and view.end_ps is None:
-                self._failures[number] = reason
-                self._timetable.fail(number)
+    def transport_failed(self, instance: int, reason: str) -> None:
+        """From the network: a transport gave up, with a message of an instance. Its job ends, and all others go on."""
+        number = self._bits.tenant(instance)
+        if self._views[number].end_ps is None:
+            self._failures[number] = reason
+            self._timetable.fail(number)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""

@@ -25,7 +25,7 @@ from astra_ns3.scenario.waiting_line import Berth, WaitingLine
 from astra_ns3.topology.changes import Change
 
 FIRST_CONNECTIONS = 64
-"""From this number on, connections are those of traffic; below are those of a collective library's channels."""
+"""From this number on, connections are a tenant's own; below are those of a collective library's channels."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ class Scenario:
             for number, tenant in enumerate(self.tenants)
         ]
         for number, view in enumerate(views):
-            view.connections = FIRST_CONNECTIONS + number if self.tenants[number].is_traffic else 0
+            tenant = self.tenants[number]
+            view.connections = FIRST_CONNECTIONS + number if tenant.is_traffic or tenant.berth is not None else 0
         if isinstance(tables, NetworkTables):
             tables.start_ps = lambda tenant: views[tenant].start_ps
             tables.end_ps = lambda tenant: views[tenant].end_ps

@@ -92,7 +92,7 @@ class TenantNetwork(NetworkBackend):
         self._bits = bits
         self._shared = shared
         self.connections = 0
-        """Which connections of a pair of NPUs its flows take; 0: those that everybody has."""
+        """Which connections of a pair of NPUs its messages take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
         self._deaf = False
         self._players: list[FlowPlayer] = []
@@ -104,11 +104,11 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        return self._network.register_group([self._npus[rank] for rank in npus])
+        return self._network.register_group_on([self._npus[rank] for rank in npus], self.connections, None)
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        return self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
+        return self._network.register_group_on([self._npus[rank] for rank in npus], self.connections, delay_ps)
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""
@@ -175,10 +175,6 @@ class TenantNetwork(NetworkBackend):
         """Say which NPU each rank is, where nobody knew when the tenant was made."""
         self._npus = list(npus)
         self._rank = {npu: rank for rank, npu in enumerate(npus)}
-
-    def has(self, npu: int) -> bool:
-        """Whether an NPU of the network is the tenant's."""
-        return npu in self._rank
 
     def stop(self) -> None:
         """Take the tenant's end down; the network goes on for the others."""

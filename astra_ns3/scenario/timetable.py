@@ -9,7 +9,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.arriving_network import ArrivingNetwork
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Outcome, Times
-from astra_ns3.scenario.waiting_line import WaitingLine
+from astra_ns3.scenario.waiting_line import Served, WaitingLine
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Timetable:
         """A tenant arrives, and starts if enough NPUs are free and nobody stands before it."""
         assert self._line is not None
         self._line.join(number)
-        for served, npus in self._line.served():
-            entry = self._bound(served, npus)
+        for served in self._line.served():
+            entry = self._bound(served)
             entry.view.start_now(entry.start)
 
     def _leave(self, number: int) -> None:
@@ -100,14 +100,14 @@ class Timetable:
         if self._line is None or not entry.times.arrives:
             return
         self._line.free(entry.view.bound_to)
-        for served, npus in self._line.served():
-            other = self._bound(served, npus)
+        for served in self._line.served():
+            other = self._bound(served)
             other.view.start_in(0, other.start)
 
-    def _bound(self, number: int, npus: Sequence[int]) -> Entry:
-        entry = self._entries[number]
+    def _bound(self, served: Served) -> Entry:
+        entry = self._entries[served.number]
         assert isinstance(entry.view, ArrivingNetwork)
-        entry.view.bind(npus)
+        entry.view.bind(served.npus, unused=served.unused)
         return entry
 
     def _halt(self, number: int, ended_by: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.frozen import dataclass
@@ -18,6 +19,14 @@ class Berth:
     seed: int
 
 
+class Served(NamedTuple):
+    """A job, by its number, and the NPUs that it gets; ``unused``: no other job had any of them before."""
+
+    number: int
+    npus: tuple[int, ...]
+    unused: bool
+
+
 class WaitingLine:
     """Chooses NPUs for jobs by their numbers, among those that are ``free``; ``berths``: what each asks for.
 
@@ -27,6 +36,7 @@ class WaitingLine:
     def __init__(self, places: Places, free: Collection[int], berths: Mapping[int, Berth]) -> None:
         self._places = places
         self._free = set(free)
+        self._unused = set(free)
         self._berths = berths
         self._line: deque[int] = deque()
 
@@ -43,12 +53,14 @@ class WaitingLine:
         """A job has ended, and its NPUs are free."""
         self._free.update(npus)
 
-    def served(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Yield each job that gets NPUs now, with these, in the order of the line."""
+    def served(self) -> Iterator[Served]:
+        """Yield each job that gets NPUs now, in the order of the line."""
         while self._line:
             berth = self._berths[self._line[0]]
             npus = found_by(berth.rule, self._places, self._free, berth.seed)
             if len(npus) < berth.rule.count:
                 return
+            unused = self._unused.issuperset(npus)
             self._free.difference_update(npus)
-            yield self._line.popleft(), npus
+            self._unused.difference_update(npus)
+            yield Served(self._line.popleft(), npus, unused)

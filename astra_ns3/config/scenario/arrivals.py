@@ -13,7 +13,9 @@ from math import prod
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import model_validator
+from pydantic import GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.core.reading import read_text
@@ -47,6 +49,10 @@ class ArrivalsConfig(ConfigModel):
     def _file_alone(cls, data: object) -> object:
         """A path alone names the table."""
         return {"file": data} if isinstance(data, str) else data
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
 class Arrival(NamedTuple):
