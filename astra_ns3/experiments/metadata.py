@@ -26,7 +26,7 @@ from astra_ns3.network.run_document import (
     ThroughputDocument,
     WaitsDocument,
 )
-from astra_ns3.scenario.times import PROGRAMS, Outcome
+from astra_ns3.scenario.times import PROGRAMS, Outcome, Tries, tries_of
 from astra_ns3.units import PS_PER_SECOND
 
 if TYPE_CHECKING:  # runs without a model need none of it
@@ -100,10 +100,8 @@ def scenario_document(
 ) -> RunDocument:
     """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
     tenants = [
-        _tenant_document(part, description, records, outcome)
-        for (_, part), description, records, outcome in zip(
-            request.parts, descriptions, played.records, played.outcomes, strict=True
-        )
+        _job_document(request, descriptions, played, tries)
+        for tries in tries_of([tenant for tenant, _ in request.parts], played.outcomes)
     ]
     finish_ps = max(played.reached_ps, finish_of(played.outcomes, played.records))
     first = descriptions[0]
@@ -135,6 +133,18 @@ def scenario_document(
         **_cost(played, watch, request.threads),
         "versions": versions(),
     }
+
+
+def _job_document(
+    request: RunRequest, descriptions: Sequence[Description], played: Played, tries: Tries
+) -> TenantDocument:
+    """A job in a few numbers, those of its last try; and how often it began again, if it may."""
+    first, last = tries
+    tenant, part = request.parts[last]
+    found = _tenant_document(part, descriptions[last], played.records[last], played.outcomes[last])
+    if tenant is None or tenant.restart is None:
+        return found
+    return {**found, "restarts": tries.restarts, "first_start_ps": played.outcomes[first].start_ps}
 
 
 def _tenant_document(
@@ -169,8 +179,15 @@ def npu_time_used(tenants: Sequence[TenantDocument], npus: int, finish_ps: int) 
     """Return the share of the time of all NPUs of a network in which jobs had them; None of a run without time."""
     if not finish_ps:
         return None
-    used = sum(len(each["npus"]) * each["finish_ps"] for each in tenants if not each.get("traffic"))
+    used = sum(len(each["npus"]) * _had_ps(each) for each in tenants if not each.get("traffic"))
     return _short(used / (npus * finish_ps))
+
+
+def _had_ps(tenant: TenantDocument) -> int:
+    """Return for how long a job had its NPUs, its failed tries and the times between them included."""
+    start_ps, first_ps = tenant["start_ps"], tenant.get("first_start_ps")
+    before_ps = 0 if start_ps is None or first_ps is None else start_ps - first_ps
+    return before_ps + tenant["finish_ps"]
 
 
 def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:

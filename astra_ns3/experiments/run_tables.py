@@ -107,6 +107,8 @@ JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("ended_by", lambda tenant: tenant["ended_by"]),
     ("arrival_us", lambda tenant: _time(tenant.get("arrival_ps"))),
     ("waited_us", lambda tenant: _waited(tenant)),
+    ("restarts", lambda tenant: tenant.get("restarts")),
+    ("first_start_us", lambda tenant: _time(tenant.get("first_start_ps"))),
     ("which", lambda tenant: " ".join(ranges(tenant["npus"]))),
 )
 

@@ -21,7 +21,7 @@ from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_na
 from astra_ns3.frozen import dataclass, field, fields, replace
 from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event
-from astra_ns3.scenario.tenant import After, FilePath, Tenant
+from astra_ns3.scenario.tenant import After, FilePath, Restart, Tenant, with_tries
 from astra_ns3.scenario.times import check_times
 from astra_ns3.scenario.traffic import Traffic
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -67,6 +67,7 @@ class ScenarioRequest(RunRequest):
         if not tenants:
             what = "" if file is None else ", or a job, arrivals or traffic of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
+        tenants = tuple(with_tries(tenants))
         network = _network(file) if file is not None and not self.network else self.network
         made = {"scenario": file, "tenants": tenants, "network": network}
         for name, value in {**made, "workload": tenants[0].workload, "system": tenants[0].system}.items():
@@ -76,6 +77,14 @@ class ScenarioRequest(RunRequest):
     def scenario_source(self) -> str | None:
         """The scenario's file, or what messages call one that was given as keys; None: the run has none."""
         return self.scenario.document.source if isinstance(self.scenario, ScenarioFile) else None
+
+    @property
+    def scenario_files(self) -> tuple[str, ...]:
+        """The scenario's file and its table of arrivals."""
+        file = self.scenario
+        arrivals = file.config.arrivals if isinstance(file, ScenarioFile) else None
+        named = self.scenario_source, None if arrivals is None else arrivals.file
+        return tuple(each for each in named if each is not None)
 
     @property
     def course(self) -> Course:
@@ -101,7 +110,7 @@ class ScenarioRequest(RunRequest):
         super().check()
         for tenant, (_, part) in zip(self.tenants, self.parts, strict=True):
             with located(tenant.where):
-                check_run_name(tenant.name)
+                check_run_name(tenant.job_name)
             with located(tenant.place):
                 part.check()
         check_times(tuple(self.tenants))
@@ -133,6 +142,7 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         where=where,
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
+        restart=None if job.restart is None else Restart(job.restart.after_ps, job.restart.at_most),
     )
 
 
@@ -186,5 +196,5 @@ def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:
         report_npu=tenant.report_npu,
         compute_slowdown=tenant.compute_slowdown,
         changes={**(shared.changes or {}), **(tenant.changes or {})} or None,
-        run_name=tenant.name,
+        run_name=tenant.job_name,
     )

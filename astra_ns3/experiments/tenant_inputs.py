@@ -23,6 +23,7 @@ from astra_ns3.scenario.events import check_not_cut
 from astra_ns3.scenario.paces import check_not_of_arriving
 from astra_ns3.scenario.placement import drawn_by, placed
 from astra_ns3.scenario.scenario import Scenario, waiting_line
+from astra_ns3.scenario.times import times_of
 from astra_ns3.scenario.traffic import Traffic, check_played, flows_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
@@ -33,10 +34,14 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
     found: list[Inputs] = []
     berths = _Berths(request)
     for number, (tenant, part) in enumerate(request.parts):
+        if tenant is not None and tenant.job is not None:
+            tenancy = found[-1].tenancy.tried_again(tenant.name, times_of(tenant))
+            found.append(replace(found[-1], tenancy=tenancy, events=()))
+            continue
         first = found[0] if found else None
-        npus_on, source = partial(berths.of, number), request.scenario_source
+        npus_on, sources = partial(berths.of, number), request.scenario_files
         seed = 1 if tenant is None else drawn_by(tenant, request.seed)
-        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.course, source, seed)
+        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.course, sources, seed)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:
@@ -94,10 +99,14 @@ def _graph(network: AnyNetwork) -> Graph:
 
 
 def parts_of(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:
-    """Return the inputs of each tenant with how many passes the tenant plays; one, where nobody knows how many."""
+    """Return the inputs of each tenant with how many passes the tenant plays; one, where nobody knows how many.
+
+    Further tries of jobs are left out, for nobody knows whether they will be needed.
+    """
     return [
         (inputs, 1 if part.passes == FOREVER else part.passes)
         for inputs, (_, part) in zip(tenants, request.parts, strict=True)
+        if inputs.tenancy.restart_ps is None
     ]
 
 

@@ -35,7 +35,9 @@ class FloorDocument(TypedDict):
 class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
-    ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts.
+    ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts. ``restarts``: how often
+    it has begun again, ``first_start_ps``: when it first began; ``start_ps`` and all else are the last try's. Before
+    the run ``restart_after_ps`` and ``most_restarts`` say when it will, and how often at most.
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
@@ -47,6 +49,10 @@ class TenantDocument(TypedDict, total=False):
     npus: list[int]
     start_ps: int | None
     arrival_ps: int
+    restarts: int
+    first_start_ps: int | None
+    restart_after_ps: int
+    most_restarts: int
     after: str
     after_passes: int
     end_ps: int

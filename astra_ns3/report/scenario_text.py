@@ -146,7 +146,12 @@ def _passes(job: TenantDocument) -> str:
     if job.get("traffic"):
         return "-"
     words = "for ever" if job["passes"] is None else str(job["passes"])
-    return f"{words}, to {exact_time(job['end_ps'])}" if "end_ps" in job else words
+    if "end_ps" in job:
+        words = f"{words}, to {exact_time(job['end_ps'])}"
+    if "most_restarts" not in job:
+        return words
+    times = counted(job["most_restarts"], "time", "times")
+    return f"{words}; again {exact_time(job['restart_after_ps'])} after a failure, {times} at most"
 
 
 def _events(events: Sequence[EventDocument]) -> Iterator[str]:
@@ -253,6 +258,10 @@ def _line(job: TenantDocument) -> tuple[str, ...]:
 
 
 def _ended(job: TenantDocument) -> str:
-    """Return how many passes a job has done that was stopped, and by what."""
+    """Return which try a job's last one was, how many passes a job has done that was stopped, and by what."""
     by = _ENDED_BY.get(job["ended_by"] or "")
-    return "" if by is None else f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"
+    words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
+    if job.get("restarts"):
+        first = exact_time(job["first_start_ps"] or 0)
+        words.insert(0, f"try {job['restarts'] + 1}, the first from {first} on")
+    return "; ".join(words)

@@ -90,9 +90,8 @@ class Company:
     def transport_failed(self, instance: int, reason: str) -> None:
         """From the network: a transport gave up, with a message of an instance. Its job ends, and all others go on."""
         number = self._bits.tenant(instance)
-        if self._views[number].end_ps is None:
+        if self._views[number].end_ps is None and not self._timetable.fail(number):
             self._failures[number] = reason
-            self._timetable.fail(number)
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
@@ -110,7 +109,8 @@ class Company:
 
     def progress(self) -> tuple[int, int, int, int]:
         """Return passes done, passes, steps done and steps of a pass, those of all that are awaited added up."""
-        members = [member for member in self._awaited if member.passes != FOREVER] or self._awaited[:1]
+        first = [member for member in self._awaited if member.times.restart_ps is None]
+        members = [member for member in first if member.passes != FOREVER] or first[:1]
         done, passes, steps_done, steps = zip(*(member.driver.progress() for member in members), strict=True)
         return sum(done), sum(passes), sum(steps_done), sum(steps)
 

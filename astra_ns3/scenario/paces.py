@@ -70,6 +70,17 @@ def check_not_of_arriving(found: Sequence[Stretch], name: str, npus: Collection[
             )
 
 
+def check_not_restarted(found: Sequence[Stretch], name: str, npus: Sequence[int]) -> None:
+    """Raise InputError for an event that slows an NPU down of a job that may begin again at any time."""
+    for each in found:
+        if each.npu in npus:
+            raise wrong(
+                f"NPU {each.npu} is of job '{name}', which may begin again at any time; expected an NPU of a job "
+                "without restart, or compute-slowdown of the job",
+                each.where,
+            )
+
+
 def slowed_by_events(
     slowdown: ComputeSlowdown | None, found: Sequence[Stretch], npus: Sequence[int], start_ps: int
 ) -> ComputeSlowdown | None:

@@ -175,7 +175,7 @@ def placed(
     held = {npu for tenant in tenants if tenant.traffic is None for npu in found.get(tenant.name) or ()}
     places: Places | None = None
     for tenant in sorted(tenants, key=lambda tenant: tenant.arrives):
-        if not isinstance(tenant.npus, Placement):
+        if not isinstance(tenant.npus, Placement) or tenant.job is not None:
             continue
         places = places or places_of(graph())
         free = {npu for npu in range(npus) if npu not in (held if tenant.arrives else taken)}
@@ -184,7 +184,7 @@ def placed(
         if not tenant.arrives:
             taken.update(dict.fromkeys(own, tenant.name))
             held.update(own)
-    return tuple(found[tenant.name] for tenant in tenants)
+    return tuple(found[tenant.job_name] for tenant in tenants)
 
 
 def drawn_by(tenant: Tenant, seed: int) -> int:

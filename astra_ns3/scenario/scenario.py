@@ -18,14 +18,11 @@ from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.arriving_network import ArrivingNetwork
 from astra_ns3.scenario.placement import places_of
 from astra_ns3.scenario.tenant import After
-from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
+from astra_ns3.scenario.tenant_network import FIRST_CONNECTIONS, TenantNetwork
+from astra_ns3.scenario.tenant_tables import NetworkTables, TableOwner, TenantTables
 from astra_ns3.scenario.times import Times
 from astra_ns3.scenario.waiting_line import Berth, WaitingLine
 from astra_ns3.topology.changes import Change
-
-FIRST_CONNECTIONS = 64
-"""From this number on, connections are a tenant's own; below are those of a collective library's channels."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,25 @@ class Tenancy:
     is_traffic: bool = False
     berth: Berth | None = None
     """What chooses the NPUs of a job that arrives; ``npus`` are those that it would have alone."""
+    restart_ps: int | None = None
+    """Of a further try of the tenant before it: so long after that one has failed it begins."""
+    job: str = ""
+    """The name of its job, which all its tries have; empty: its own."""
 
     @property
     def times(self) -> Times:
         """When it plays."""
-        return Times(self.start_ps, self.after, self.end_ps, self.endless, self.berth is not None)
+        return Times(self.start_ps, self.after, self.end_ps, self.endless, self.berth is not None, self.restart_ps)
+
+    @property
+    def job_name(self) -> str:
+        """The name of its job."""
+        return self.job or self.name
+
+    def tried_again(self, name: str, times: Times) -> Tenancy:
+        """Return a further try, with a name of its own."""
+        again = replace(self, name=name, job=self.job_name, start_ps=times.start_ps, after=times.after)
+        return replace(again, restart_ps=times.restart_ps)
 
     @property
     def as_traffic(self) -> Tenancy:
@@ -64,7 +75,7 @@ class Tenancy:
         """Return the same as plain data."""
         found = self.times.document()
         npus = list(self.npus) if self.berth is None else []
-        found |= {"name": self.name, "npus": npus, "dimensions": list(self.dimensions)}
+        found |= {"name": self.job_name, "npus": npus, "dimensions": list(self.dimensions)}
         return {**found, **_traffic(self.is_traffic)}
 
     def whole(self, npus: int) -> bool:
@@ -113,11 +124,12 @@ class Scenario:
         ]
         for number, view in enumerate(views):
             tenant = self.tenants[number]
-            view.connections = FIRST_CONNECTIONS + number if tenant.is_traffic or tenant.berth is not None else 0
+            own = tenant.is_traffic or tenant.berth is not None or tenant.restart_ps is not None
+            view.connections = FIRST_CONNECTIONS + number if own else 0
         if isinstance(tables, NetworkTables):
             tables.start_ps = lambda tenant: views[tenant].start_ps
             tables.end_ps = lambda tenant: views[tenant].end_ps
-            tables.npus_of = lambda tenant: views[tenant].bound_to
+            tables.npus_of = lambda tenant: views[tenant].bound_to if views[tenant].started else ()
         return [*views]
 
     def network_tables(self, sink: TableSink | None) -> TableSink | None:
@@ -125,13 +137,17 @@ class Scenario:
         if sink is None or self.is_a_run:
             return sink
         shared = [number for number, each in enumerate(self.tenants) if each.is_traffic]
-        arriving = [number for number, each in enumerate(self.tenants) if each.berth is not None]
-        tenants = [(each.name, each.npus, each.start_ps) for each in self.tenants]
-        return NetworkTables(sink, self.bits, tenants, shared, arriving)
+        again = {each.job for each in self.tenants if each.job}
+        arriving = [
+            number for number, each in enumerate(self.tenants) if each.berth is not None or each.job_name in again
+        ]
+        tenants = [TableOwner(each.name, each.job_name, each.npus, each.start_ps) for each in self.tenants]
+        return NetworkTables(sink, self.bits, tenants, shared, arriving, len(self.plan.graph.npu_host))
 
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""
-        return sink if sink is None or self.is_a_run else TenantTables(sink, self.tenants[tenant].name)
+        own = self.tenants[tenant]
+        return sink if sink is None or self.is_a_run else TenantTables(sink, own.name, own.job_name)
 
     def ideal_of(self, tenant: int, ideal: Ideal | None) -> Ideal | None:
         """Return the network's ``ideal`` as a tenant asks for it, by ranks."""
@@ -164,7 +180,7 @@ def check_apart(tenants: Sequence[Tenancy]) -> None:
     for tenant in tenants:
         refuse(tenant.name in names, f"two tenants are called '{tenant.name}', expected a name of its own for each")
         names.add(tenant.name)
-        if tenant.is_traffic or tenant.berth is not None:
+        if tenant.is_traffic or tenant.berth is not None or tenant.restart_ps is not None:
             continue
         for npu in tenant.npus:
             if npu in owner:

@@ -20,6 +20,9 @@ from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup, Point
 from astra_ns3.network.instance import TenantBits
 
+FIRST_CONNECTIONS = 64
+"""From this number on, connections are a tenant's own; below are those of a collective library's channels."""
+
 
 def _nobody_asks(_passes: int) -> None:
     """Nobody asks for a tenant's passes."""
@@ -112,6 +115,8 @@ class TenantNetwork(NetworkBackend):
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""
+        if self.connections:  # its channels have connections of their own, too
+            channel = replace(channel, channel=self.connections * FIRST_CONNECTIONS + channel.channel)
         return self._network.register_channel([self._npus[rank] for rank in npus], channel)
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:

@@ -19,6 +19,7 @@ class Times(NamedTuple):
     """When a job plays: from ``start_ps`` on, which counts from the run's begin or from ``after``, until ``end_ps``.
 
     ``endless``: until all jobs that aren't have ended. ``arrives``: from ``start_ps`` on it waits for NPUs.
+    ``restart_ps``: it is a further try of the job before it, so long after that one's transport has given up.
     """
 
     start_ps: int = 0
@@ -26,6 +27,7 @@ class Times(NamedTuple):
     end_ps: int | None = None
     endless: bool = False
     arrives: bool = False
+    restart_ps: int | None = None
 
     def document(self) -> TenantDocument:
         """Return when it starts, what it follows, and when it is stopped, as plain data."""
@@ -53,10 +55,36 @@ class Outcome(NamedTuple):
     npus: tuple[int, ...] | None = None
 
 
+class Tries(NamedTuple):
+    """The tries of a job, by their numbers among the tenants of a run: the first, and the last that has started."""
+
+    first: int
+    last: int
+
+    @property
+    def restarts(self) -> int:
+        """How often it has begun again."""
+        return self.last - self.first
+
+
+def tries_of(tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> list[Tries]:
+    """Return the tries of each job of a run."""
+    found: list[Tries] = []
+    for number, (tenant, outcome) in enumerate(zip(tenants, outcomes, strict=True)):
+        if tenant is None or tenant.job is None:
+            found.append(Tries(number, number))
+        elif outcome.start_ps is not None:
+            found[-1] = Tries(found[-1].first, number)
+    return found
+
+
 def times_of(tenant: Tenant) -> Times:
     """Return when a tenant plays, as it is asked for."""
     endless = tenant.passes == FOREVER and tenant.end_ps is None
-    return Times(tenant.start_ps, tenant.after, tenant.end_ps, endless, tenant.arrives)
+    times = Times(tenant.start_ps, tenant.after, tenant.end_ps, endless, tenant.arrives)
+    if tenant.job is None or tenant.restart is None:
+        return times
+    return times._replace(start_ps=0, after=None, restart_ps=tenant.restart.after_ps)
 
 
 def check_times(tenants: Sequence[Tenant]) -> None:
@@ -64,7 +92,7 @@ def check_times(tenants: Sequence[Tenant]) -> None:
 
     Other traffic ends with the jobs, so none of them can wait for it.
     """
-    tenants = [tenant for tenant in tenants if tenant.traffic is None]
+    tenants = [tenant for tenant in tenants if tenant.traffic is None and tenant.job is None]
     by_name = {tenant.name: tenant for tenant in tenants}
     for tenant in tenants:
         _check_type(tenant)
@@ -100,6 +128,7 @@ def _check_arrives(tenant: Tenant) -> None:
     for what, given in (
         ("starts after another", tenant.after is not None),
         ("has an end", tenant.end_ps is not None),
+        ("begins again when its transport gives up", tenant.restart is not None),
         ("plays for ever", tenant.passes == FOREVER),
     ):
         refuse(given, f"arrives and {what}; expected a number of passes, from a time on", tenant.place)

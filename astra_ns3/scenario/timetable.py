@@ -14,7 +14,7 @@ from astra_ns3.scenario.waiting_line import Served, WaitingLine
 
 @dataclass(frozen=True)
 class Entry:
-    """A tenant of the timetable: its name, when it plays, and its view of the network.
+    """A tenant of the timetable: its name, when it plays, and its view of the network. Tries of a job have one name.
 
     ``start()`` begins it, and ``cut_off()`` tells it that others have ended it.
     """
@@ -30,7 +30,7 @@ class Timetable:
     """Keeps who waits for whom. ``stop()`` ends the run: it is called once nobody is left who has an end.
 
     A start that follows something happens at the moment of that, or so long after. Who arrives waits in ``line``
-    (None: nobody does) for NPUs.
+    (None: nobody does) for NPUs. A further try of a job begins if the one before it has failed, and is nobody if not.
     """
 
     def __init__(self, entries: Sequence[Entry], stop: Callable[[], None], line: WaitingLine | None = None) -> None:
@@ -41,7 +41,11 @@ class Timetable:
         self._passes = [0] * len(entries)
         self._waiting = {number for number, entry in enumerate(entries) if entry.times.after is not None}
         self._stranded: dict[int, tuple[str, str]] = {}
-        self._with_an_end = sum(not entry.times.endless for entry in entries)
+        self._spare = {number for number, entry in enumerate(entries) if entry.times.restart_ps is not None}
+        """Further tries that nobody has needed so far."""
+        self._with_an_end = sum(
+            not entry.times.endless for number, entry in enumerate(entries) if number not in self._spare
+        )
         self._over = False
         for number, entry in enumerate(entries):
             entry.view.on_stop = partial(self._ended, number, PROGRAMS)
@@ -52,7 +56,7 @@ class Timetable:
         for number, entry in enumerate(self._entries):
             if entry.times.arrives:
                 self._expect(number)
-            elif number not in self._waiting:
+            elif number not in self._waiting | self._spare:
                 entry.view.start(entry.start)
             if entry.times.end_ps is not None:
                 entry.view.call_at(entry.times.end_ps, partial(self._halt, number, TIME))
@@ -69,9 +73,11 @@ class Timetable:
             for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
         )
 
-    def fail(self, number: int) -> None:
-        """End a tenant whose transport has given up."""
+    def fail(self, number: int) -> bool:
+        """End a tenant whose transport has given up; return whether its job has another try."""
+        again = number + 1 in self._spare
         self._halt(number, TRANSPORT)
+        return again
 
     @property
     def stranded(self) -> tuple[str, str] | None:
@@ -112,7 +118,7 @@ class Timetable:
 
     def _halt(self, number: int, ended_by: str) -> None:
         """Stop a tenant that goes on."""
-        if self._ended_by[number] is None and number not in self._stranded:
+        if self._ended_by[number] is None and number not in self._stranded and number not in self._spare:
             self._entries[number].view.halt()
             if ended_by != TRANSPORT:  # who failed stays undone
                 self._entries[number].cut_off()
@@ -124,6 +130,9 @@ class Timetable:
         self._waiting.discard(number)
         if self._over:
             return
+        if ended_by == TRANSPORT and number + 1 in self._spare:
+            self._try_again(number + 1)
+            return
         for waiting, passes in self._those_after(number):
             if passes is None or ended_by == PROGRAMS:
                 self._start(waiting)
@@ -131,6 +140,12 @@ class Timetable:
                 self._strand(waiting)
         self._leave(number)
         self._one_less(number)
+
+    def _try_again(self, number: int) -> None:
+        """Have a further try begin; it is awaited as the one before it was."""
+        self._spare.remove(number)
+        entry = self._entries[number]
+        entry.view.start_in(entry.times.restart_ps or 0, entry.start)
 
     def _strand(self, number: int) -> None:
         """A tenant can't start any more, and so can't who waits for it."""

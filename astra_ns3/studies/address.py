@@ -99,11 +99,14 @@ class Addresses:
         """Return a scenario's file, with the content of its jobs' files."""
         file = request.scenario
         assert isinstance(file, ScenarioFile)
-        read = {"network": True, "jobs": {"__all__": _READ}, "arrivals": _READ_ARRIVALS}
-        said = file.config.model_dump(mode="json", by_alias=True, exclude=read)
+        said = file.config.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude={"network": True, "jobs": {"__all__": _READ}, "arrivals": _READ_ARRIVALS},
+        )
         jobs = [[self._config(tenant.workload), self._config(tenant.system)] for tenant in _read(request.tenants)]
         sizes = [self._content(each.sizes) for each in file.config.traffic if Path(each.sizes).is_file()]
-        arrived = [
+        arrived: list[Json] = [
             [each.name, each.start_ps, each.passes, list(each.dimensions or ())]
             for each in request.tenants
             if each.arrives

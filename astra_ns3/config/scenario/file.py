@@ -40,7 +40,7 @@ from astra_ns3.config.scenario.failures import FailuresConfig
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
 from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.recovery import RecoveryConfig
-from astra_ns3.config.scenario.times import Passes, StartTime
+from astra_ns3.config.scenario.times import Passes, RestartConfig, StartTime
 from astra_ns3.config.scenario.traffic import MOST_ENTRIES, TrafficConfig
 from astra_ns3.config.topology.switch import EcnConfig
 from astra_ns3.errors import wrong
@@ -81,6 +81,8 @@ class JobConfig(ConfigModel):
     start: StartTime = 0
     end_ps: PositiveTimePs | None = Field(alias="end", default=None)
     """When it is stopped; None: it goes on."""
+    restart: RestartConfig | None = None
+    """When it begins again after its transport has given up; None: it doesn't."""
     passes: Passes = 1
     seed: Seed | None = None
     """None: made of the run's seed and the name."""
