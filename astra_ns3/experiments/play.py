@@ -278,7 +278,12 @@ def _floor(
     company: Company, network: NetworkBackend, tenants: Sequence[Inputs], records: Sequence[RunRecords]
 ) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
-    carried, chains = network.carried(), map(_chain, company.members, tenants, records, company.outcomes())
+    carried = network.carried()
+    chains = (
+        _chain(*each)
+        for each in zip(company.members, tenants, records, company.outcomes(), strict=True)
+        if each[-1].start_ps is not None
+    )
     return None if carried is None else floor_of(tenants[0].plan, carried, max(chains))
 
 

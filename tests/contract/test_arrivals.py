@@ -281,7 +281,7 @@ def test_what_can_never_start_or_be_played_anywhere_is_refused_before_the_run(fi
     assert refused(files, ["0,4,flows.csv,1"], star(8)).startswith(
         "table.csv:2: job 'arrival-1': arrives, and its workload is a list of flows, whose starts are times of its own"
     )
-    (files.folder / "system.txt").write_text("collective-library: nccl\n", encoding="utf-8")
+    files.write("system.txt", "collectives: nccl\nscheduling-policy: LIFO\npreferred-dataset-splits: 1\n")
     assert refused(files, [ROW], star(8)).startswith(
         "table.csv:2: job 'arrival-1': arrives, and NCCL plays its collectives, which has to know beforehand which NPUs"
     )
