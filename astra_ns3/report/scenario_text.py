@@ -262,6 +262,6 @@ def _ended(job: TenantDocument) -> str:
     by = _ENDED_BY.get(job["ended_by"] or "")
     words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
     if job.get("restarts"):
-        first = exact_time(job["first_start_ps"] or 0)
+        first = exact_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
         words.insert(0, f"try {job['restarts'] + 1}, the first from {first} on")
     return "; ".join(words)

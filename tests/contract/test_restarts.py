@@ -123,7 +123,7 @@ def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: 
     assert (row["restarts"], row["first_start_us"]) == (str(expected.restarts), "0.000000")
     assert round(float(row["finish_us"]) * US) == expected.end_ps
     line = scenario_run_text(result.metadata, None).splitlines()[1]
-    assert line.endswith(f"try {expected.restarts + 1}, the first from 0ps on")
+    assert line.endswith(f"try {expected.restarts + 1}, the first from 0 on")
     # Its files are those of the last try, and equal to those of the job alone.
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == ["job-a"]
     alone = files.play([files.job()], None, {"record": ["flows", "timeline"]}).tenants["a"]
@@ -209,3 +209,16 @@ def test_a_tenant_of_python_s_may_begin_again(tmp_path: Path) -> None:
     result = astra_ns3.run_scenario(**request)
     assert [*result.tenants] == ["a"]
     assert result.metadata["jobs"][0]["restarts"] == 0
+
+
+def test_a_job_that_waited_for_npus_of_one_that_failed_starts_then_and_plays_to_its_end(tmp_path: Path) -> None:
+    files = Files(tmp_path, "roce")
+    files.write("table.csv", "time,npus,workload,passes\n0,3,work.txt,1\n1us,3,work.txt,1\n")
+    arrivals = {"file": "table.csv", "system": "system.txt"}
+    failed_at_ps = failed_ps(files, [files.job()], DOWN)
+    with pytest.raises(BackendError, match=r"^job 'arrival-1': .* gave up .*\)$") as raised:
+        files.play([], (DOWN[0], failed_at_ps // US + 20), arrivals=arrivals)
+    first, second = raised.value.result.metadata["jobs"]
+    assert (first["ended_by"], first["npus"]) == ("transport", [0, 1, 2])
+    assert (second["start_ps"], second["npus"], second["ended_by"]) == (failed_at_ps, [0, 1, 2], "programs")
+    assert second["complete"]
