@@ -294,8 +294,10 @@ def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome
     if slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
-    npus = tenancy.npus if outcome.npus is None else outcome.npus
-    return Chain((outcome.start_ps or 0) + least_ps, npus[chain.npu], chain.words)
+    if outcome.npus is None:
+        return Chain((outcome.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
+    # A wait for NPUs hangs on what others took.
+    return Chain(tenancy.start_ps + least_ps, outcome.npus[chain.npu], chain.words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -169,7 +169,7 @@ def save(
 class Destinations:
     """Where a run's files go: ``network`` takes those of all, ``tenants`` those of each tenant, by its name.
 
-    Tries of a job have one folder in the end, that of the last which has started. With one tenant that has all of the
+    Tries of a job have one folder in the end, that of the last that was needed. With one tenant that has all of the
     network there are no ``tenants``.
     """
 

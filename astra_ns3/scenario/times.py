@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
 
 
 class Tries(NamedTuple):
-    """The tries of a job, by their numbers among the tenants of a run: the first, and the last that has started."""
+    """The tries of a job, by their numbers among the tenants of a run: the first, and the last that was needed."""
 
     first: int
     last: int
@@ -73,7 +73,7 @@ def tries_of(tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> l
     for number, (tenant, outcome) in enumerate(zip(tenants, outcomes, strict=True)):
         if tenant is None or tenant.job is None:
             found.append(Tries(number, number))
-        elif outcome.start_ps is not None:
+        elif outcome.start_ps is not None or outcome.ended_by is not None:
             found[-1] = Tries(found[-1].first, number)
     return found
 
