@@ -25,6 +25,12 @@ LINK = {"rate": "100Gbps", "delay": "500ns"}
 NPUS = 4
 TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
     "roce": {"kind": "roce", "reliability": {"kind": "go-back-n", "timeout": "50us", "retries": 2}},
+    "split": {
+        "kind": "roce",
+        "queue_pairs_per_pair": 2,
+        "queue_pair_use": "split",
+        "reliability": {"kind": "go-back-n", "timeout": "50us", "retries": 2},
+    },
     "tcp": {"kind": "tcp", "min_rto": "100us", "data_retries": 2},
 }
 
@@ -107,13 +113,13 @@ def failed_ps(files: Files, jobs: Sequence[Mapping[str, Any]], down: tuple[int, 
 
 AFTER_US = 40
 DOWN = (60, 1_000_000)
-OUTAGES = {"roce": 3, "tcp": 1}
+OUTAGES = {"roce": 3, "split": 2, "tcp": 1}
 """How many tries fail; a TCP connection that can't be opened waits for seconds."""
 
 
 def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: Files, tmp_path: Path) -> None:
     expected, down = book(files, OUTAGES[files.transport])
-    restart = {"after": f"{AFTER_US}us", "at-most": 9}
+    restart: dict[str, Any] = {"after": f"{AFTER_US}us", "at-most": 9}
     options = {"record": ["flows", "timeline"], "output": tmp_path / "out"}
     result = files.play([files.job(restart=restart)], down, options)
     (job,) = result.metadata["jobs"]
@@ -132,8 +138,11 @@ def test_a_job_begins_again_until_its_nic_is_back_as_the_bookkeeper_says(files: 
     assert frame_of(result.tenants["a"].flows).shape[0] > 0
 
 
+WITH_AND_WITHOUT: Mapping[str, Mapping[str, Any]] = {"plain": {}, "may": {"restart": {"after": "1us", "at-most": 3}}}
+
+
 def test_a_job_that_needs_no_restart_gives_the_files_of_one_that_may_have_none(files: Files, tmp_path: Path) -> None:
-    for name, keys in (("plain", {}), ("may", {"restart": {"after": "1us", "at-most": 3}})):
+    for name, keys in WITH_AND_WITHOUT.items():
         files.play([files.job(**keys)], None, {"record": ["flows", "timeline", "layers"], "output": tmp_path / name})
     for folder in (".", "job-a"):
         names = {file.name for file in (tmp_path / "plain" / folder).iterdir() if file.is_file()}
@@ -159,7 +168,7 @@ def test_a_job_that_has_failed_as_often_as_it_may_is_told_and_who_follows_starts
 
 
 def test_jobs_beside_one_that_fails_play_as_without_it(files: Files) -> None:
-    restart = {"after": "40us", "at-most": 9}
+    restart: dict[str, Any] = {"after": "40us", "at-most": 9}
     down = (60, failed_ps(files, [files.job(npus=[0, 1])], DOWN) // US + 1)
     result = files.play([files.job(restart=restart, npus=[0, 1]), files.job("b", [2, 3])], down)
     alone = files.play([files.job("b", [2, 3])])

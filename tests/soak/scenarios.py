@@ -46,16 +46,27 @@ def draw_scenario(seed: int, config: NetworkConfig, graph: Graph, budget_bytes: 
     # Drawn last, so that seeds give the cases that they gave without arrivals.
     if config.npus >= 2 * _LEAST_NPUS and draw.chance(0.4):
         made["arrivals"] = _arrivals(draw, made, config.npus, budget_bytes)
+    if draw.chance(0.3):
+        _restart(draw, made)
     return made
+
+
+def _restart(draw: Draw, made: Drawn) -> None:
+    """Let the first job begin again; then no event may slow its NPUs down."""
+    for job in made["jobs"][:1]:
+        job["restart"] = {"after": f"{draw.between(1, 100)}us", "at-most": draw.randint(1, 3)}
+        made["events"] = [event for event in made["events"] if not _slows(event) or event["npu"] not in job["npus"]]
+
+
+def _slows(event: Drawn) -> bool:
+    return bool({"still", "slower"} & event.keys())
 
 
 def _arrivals(draw: Draw, made: Drawn, npus: int, budget_bytes: int) -> Drawn:
     """Jobs that arrive; those with NPUs of their own leave some, and no event slows one of those that are left."""
     made["jobs"] = made["jobs"][: draw.randint(0, len(made["jobs"]) - 1)]
     held = {npu for job in made["jobs"] for npu in job["npus"]}
-    made["events"] = [
-        event for event in made["events"] if event.get("npu") in held or not {"still", "slower"} & event.keys()
-    ]
+    made["events"] = [event for event in made["events"] if not _slows(event) or event["npu"] in held]
     left, count, time_ns = npus - len(held), draw.randint(1, 6), 0
     rows = []
     for _ in range(count):
