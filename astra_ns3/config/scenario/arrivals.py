@@ -18,6 +18,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from astra_ns3.config.core.model import ConfigModel
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.scenario.keys import FileBeside
 from astra_ns3.config.scenario.placement import PlacementKind
@@ -46,7 +47,7 @@ class ArrivalsConfig(ConfigModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _file_alone(cls, data: object) -> object:
+    def _file_alone(cls, data: Json) -> Json:
         """A path alone names the table."""
         return {"file": data} if isinstance(data, str) else data
 
