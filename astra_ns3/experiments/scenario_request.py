@@ -89,14 +89,14 @@ class ScenarioRequest(RunRequest):
     @property
     def course(self) -> Course:
         """Return the events, failures and recovery of the network during the run."""
-        file = self.scenario
+        file, jobs = self.scenario, len(tuple(self.tenants))
         if not isinstance(file, ScenarioFile):
-            return Course(jobs=len(self.parts))
+            return Course(jobs=jobs)
         events = tuple(
             Event(event, file.where(("events", number, event.target)))
             for number, event in enumerate(file.config.events)
         )
-        failures, recovery, jobs = file.config.failures, file.config.recovery, len(self.parts)
+        failures, recovery = file.config.failures, file.config.recovery
         return Course(events, failures, file.where(("failures",)), recovery, self.seed, jobs)
 
     @property

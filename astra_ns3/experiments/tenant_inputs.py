@@ -32,7 +32,7 @@ from astra_ns3.topology.graph import Graph
 def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, ...]:
     """Read and check what each tenant plays; raises InputError, also if two tenants have an NPU in common."""
     found: list[Inputs] = []
-    berths = _Berths(request)
+    berths, course = _Berths(request), request.course
     for number, (tenant, part) in enumerate(request.parts):
         if tenant is not None and tenant.job is not None:
             tenancy = found[-1].tenancy.tried_again(tenant.name, times_of(tenant))
@@ -41,7 +41,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         first = found[0] if found else None
         npus_on, sources = partial(berths.of, number), request.scenario_files
         seed = 1 if tenant is None else drawn_by(tenant, request.seed)
-        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.course, sources, seed)
+        sharing = None if tenant is None else Sharing(tenant, npus_on, first, course, sources, seed)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:
