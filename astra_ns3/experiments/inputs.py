@@ -14,6 +14,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
@@ -41,10 +42,11 @@ from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.course import NOTHING, Course
 from astra_ns3.scenario.events import Event, check_marks
-from astra_ns3.scenario.paces import check_known_start, slowed_by_events
+from astra_ns3.scenario.paces import check_known_start, check_not_restarted, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
+from astra_ns3.scenario.waiting_line import Berth
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
@@ -128,20 +130,21 @@ class Inputs:
 class Sharing:
     """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``course`` what happens.
 
-    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``source``: the scenario's file,
-    with whose name messages about it begin; None: there is none.
+    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
+    and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
     """
 
     tenant: Tenant
     npus_on: Callable[[AnyNetwork], Sequence[int] | None]
     beside: Inputs | None
     course: Course = NOTHING
-    source: str | None = None
+    sources: tuple[str, ...] = ()
+    seed: int = 1
 
     @property
     def named(self) -> tuple[str, ...]:
         """With what a message about the scenario begins."""
-        return () if self.source is None else (f"{self.source}:",)
+        return tuple(f"{source}:" for source in self.sources)
 
 
 def load_inputs(
@@ -187,19 +190,28 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        _slowdown(options, files, tenancy, course),
+        _slowdown(options, files, tenancy, course, restarts=sharing is not None and sharing.tenant.restart is not None),
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
 
 
-def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Course) -> ComputeSlowdown | None:
-    """Return what makes a tenant's computations longer: its file, its model's device and events."""
+def _slowdown(
+    options: Options, files: RunFiles, tenancy: Tenancy, course: Course, *, restarts: bool
+) -> ComputeSlowdown | None:
+    """Return what makes a tenant's computations longer: its file, its model's device and events.
+
+    ``restarts``: it may begin again, nobody knows when.
+    """
     given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
     on_device = slowdown_on_device(given, files.workload)
+    if tenancy.berth is not None:  # no event slows an NPU that it may get
+        return on_device
     if tenancy.after is not None:
         check_known_start(course.stretches, tenancy.name, tenancy.npus)
+    if restarts:
+        check_not_restarted(course.stretches, tenancy.name, tenancy.npus)
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
@@ -287,7 +299,8 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     with located(tenant.where):
         found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
     times = times_of(tenant)
-    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless)
+    berth = Berth(tenant.npus, sharing.seed) if tenant.arrives and isinstance(tenant.npus, Placement) else None
+    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless, berth=berth)
     return found if tenant.traffic is None else found.as_traffic
 
 

@@ -32,6 +32,8 @@ from astra_ns3.studies.sources import Sources
 
 _NETWORK = ("network",)
 _FILES_OF_JOB = ("workload", "system", "compute-slowdown", "compute_slowdown")
+_FILES_OF_ARRIVALS = ("file", "system")
+_ARRIVALS = "arrivals"
 
 
 class Scenarios:
@@ -53,7 +55,8 @@ class Scenarios:
         key = json.dumps([path, {change.meaning: change.value for change in changes}], sort_keys=True)
         if key not in self._made:
             file = self._file(path, changes)
-            refuse(not file.config.jobs, f"{path}: has no job, expected one at least in a study", self._place(chosen))
+            jobless = not file.config.jobs and file.config.arrivals is None
+            refuse(jobless, f"{path}: has no job, expected one at least in a study", self._place(chosen))
             self._made[key] = file, tuple(self._read(tenant) for tenant in tenants_of_file(file))
         return self._made[key]
 
@@ -78,7 +81,10 @@ class Scenarios:
     def _placed(self, change: Change) -> Json:
         """A change's value, whose paths begin at the study's folder."""
         last = change.key.split(".")[-1]
-        if last in (*_NETWORK, *_FILES_OF_JOB) and isinstance(change.value, str):
+        if last == _ARRIVALS:
+            return _arrivals_beside(change.value, self._folder)
+        files = _FILES_OF_ARRIVALS if _ARRIVALS in change.key.split(".") else (*_NETWORK, *_FILES_OF_JOB)
+        if last in files and isinstance(change.value, str):
             return os.path.normpath(self._folder / change.value)
         return change.value
 
@@ -107,14 +113,23 @@ def _beside(data: object, folder: Path) -> dict[str, Json]:
         found["network"] = os.path.normpath(folder / str(found["network"]))
     jobs = found.get("jobs")
     if isinstance(jobs, list):
-        found["jobs"] = [_job_beside(job, folder) for job in jobs]
+        found["jobs"] = [_files_beside(job, _FILES_OF_JOB, folder) for job in jobs]
+    if _ARRIVALS in found:
+        found[_ARRIVALS] = _arrivals_beside(found[_ARRIVALS], folder)
     return found
 
 
-def _job_beside(job: Json, folder: Path) -> Json:
-    if not isinstance(job, Mapping):
-        return job
+def _arrivals_beside(arrivals: Json, folder: Path) -> Json:
+    """Return the keys of arrivals, also where a table stands alone, so that one of them may be changed."""
+    keys = {"file": arrivals} if isinstance(arrivals, str) else arrivals
+    return _files_beside(keys, _FILES_OF_ARRIVALS, folder)
+
+
+def _files_beside(keys: Json, files: Sequence[str], folder: Path) -> Json:
+    """Return a group of keys, those of which that name files as seen from a folder."""
+    if not isinstance(keys, Mapping):
+        return keys
     return {
-        key: os.path.normpath(folder / value) if key in _FILES_OF_JOB and isinstance(value, str) else value
-        for key, value in job.items()
+        key: os.path.normpath(folder / value) if key in files and isinstance(value, str) else value
+        for key, value in keys.items()
     }

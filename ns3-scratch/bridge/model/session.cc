@@ -246,9 +246,9 @@ Session::RegisterRotation(uint32_t ranks,
 }
 
 uint32_t
-Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
+Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs, uint32_t connections)
 {
-    return m_parts->executor->RegisterGroup(npus, count, delayPs);
+    return m_parts->executor->RegisterGroup(npus, count, delayPs, connections);
 }
 
 uint32_t
@@ -437,8 +437,13 @@ Session::GetNowPs() const
 const char*
 Session::GetFailure() const
 {
-    const std::string& failure = m_parts->simulation->GetFailure();
-    return (failure.empty() ? m_parts->executor->GetFailure() : failure).c_str();
+    return m_parts->simulation->GetFailure().c_str();
+}
+
+TransportFailure
+Session::GetTransportFailure(uint32_t number) const
+{
+    return m_parts->executor->GetTransportFailure(number);
 }
 
 uint32_t
