@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -14,6 +15,7 @@ from astra_ns3.config.scenario.times import AfterConfig
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, wrong
+from astra_ns3.experiments.changes.scenario import changed_scenario, scenario_changes
 from astra_ns3.experiments.option import INPUTS, option
 from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
@@ -59,6 +61,8 @@ class ScenarioRequest(RunRequest):
         if not all(isinstance(tenant, Tenant) for tenant in tenants):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
+        if file is not None and isinstance(self.changes, Mapping):
+            file = self._with_changes(file)
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
             found = sorted((*tenants_of_file(file), *tenants), key=lambda tenant: tenant.traffic is not None)
             tenants = tuple(found)
@@ -69,6 +73,14 @@ class ScenarioRequest(RunRequest):
         made = {"scenario": file, "tenants": tenants, "network": network}
         for name, value in {**made, "workload": tenants[0].workload, "system": tenants[0].system}.items():
             object.__setattr__(self, name, value)
+
+    def _with_changes(self, file: ScenarioFile) -> ScenarioFile:
+        """Return the scenario with the changes that are of its keys, and leave the others to the other files."""
+        settings, others = scenario_changes(self.changes or {})
+        if not settings:
+            return file
+        object.__setattr__(self, "changes", others or None)
+        return changed_scenario(file, settings, Path(), f"{file.document.source} (changed)")
 
     @property
     def scenario_source(self) -> str | None:
@@ -129,6 +141,7 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         where=where,
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
+        priority=job.priority,
     )
 
 
@@ -142,6 +155,7 @@ def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:
         seed=entry.seed,
         where=where,
         traffic=Traffic(entry, where),
+        priority=entry.priority,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from pydantic import JsonValue
+
 from astra_ns3.config.core.plain import JsonObject
 
 FileDocument = Mapping[str, Any]  # keys of a user's file: as many forms as there are loops, models and topologies
@@ -38,7 +40,7 @@ class TenantDocument(TypedDict, total=False):
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
     ``traffic``: it is other traffic; ``started`` and ``delivered``: how many of its flows, ``slowdowns``:
-    percentiles of all of them (None: not known).
+    percentiles of all of them (None: not known). ``priority``: in which its messages travel, if it has one of its own.
     """
 
     name: str
@@ -48,6 +50,7 @@ class TenantDocument(TypedDict, total=False):
     after_passes: int
     end_ps: int
     dimensions: list[int]
+    priority: int
     workload: str
     passes: int | None
     passes_done: int
@@ -86,6 +89,9 @@ class EventDocument(TypedDict, total=False):
     error_rate: float
     storm: bool
     ecn: dict[str, float]
+    buffer_bytes: int
+    pfc: dict[str, float]
+    control: dict[str, JsonValue]
     still: bool
     slower: float
 

@@ -44,6 +44,8 @@ class Tenancy:
     endless: bool = False
     """Whether it plays until all that are not have ended."""
     is_traffic: bool = False
+    priority: int | None = None
+    """In which its messages travel; None: in that of the network's transport."""
 
     @property
     def times(self) -> Times:
@@ -59,6 +61,8 @@ class Tenancy:
         """Return the same as plain data."""
         found = self.times.document()
         found |= {"name": self.name, "npus": list(self.npus), "dimensions": list(self.dimensions)}
+        if self.priority is not None:
+            found["priority"] = self.priority
         return {**found, **_traffic(self.is_traffic)}
 
     def whole(self, npus: int) -> bool:
@@ -100,7 +104,9 @@ class Scenario:
             return [network]
         shared = any(tenant.is_traffic for tenant in self.tenants)
         views = [
-            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared)
+            TenantNetwork(
+                network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared, priority=tenant.priority
+            )
             for number, tenant in enumerate(self.tenants)
         ]
         for number, view in enumerate(views):

@@ -42,7 +42,7 @@ class Tenant:
     ``where``: the place in a scenario's file that names it, empty: none does. ``after``: what it waits for; then
     ``start_ps`` counts from there. ``end_ps``: when it is stopped (None: it isn't). ``passes``: :data:`FOREVER`: until
     all others have ended. ``traffic``: the tenant is other traffic, whose workload and system are made of it where the
-    network is known.
+    network is known. ``priority``: in which its messages travel (None: in that of the network's transport).
     """
 
     name: str
@@ -60,6 +60,7 @@ class Tenant:
     after: After | None = None
     end_ps: int | None = None
     traffic: Traffic | None = None
+    priority: int | None = None
 
     @property
     def place(self) -> str:

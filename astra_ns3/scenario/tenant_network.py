@@ -67,6 +67,7 @@ class TenantNetwork(NetworkBackend):
     A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
     are. ``on_stop`` is called when it stops, ``on_passes`` when it has done more passes; ``listener`` is told of what
     concerns it. ``started``: whether its time has begun to run. ``shared``: other tenants may have some of its NPUs.
+    ``priority``: in which its messages travel; None: in that of the network's transport.
     """
 
     npus = 0
@@ -80,6 +81,7 @@ class TenantNetwork(NetworkBackend):
         bits: TenantBits,
         *,
         shared: bool = False,
+        priority: int | None = None,
     ) -> None:
         self.npus = len(npus)
         self.on_stop: Callable[[], None] = network.stop
@@ -92,6 +94,7 @@ class TenantNetwork(NetworkBackend):
         self._rank = {npu: rank for rank, npu in enumerate(npus)}
         self._bits = bits
         self._shared = shared
+        self._priority = priority
         self.connections = 0
         """Which connections of a pair of NPUs its flows take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
@@ -105,15 +108,22 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        return self._network.register_group([self._npus[rank] for rank in npus])
+        return self._prioritised(self._network.register_group([self._npus[rank] for rank in npus]))
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        return self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
+        group = self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
+        return self._prioritised(group)
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""
-        return self._network.register_channel([self._npus[rank] for rank in npus], channel)
+        return self._prioritised(self._network.register_channel([self._npus[rank] for rank in npus], channel))
+
+    def _prioritised(self, group: int) -> int:
+        """Return a group of the network, whose messages travel in the tenant's priority."""
+        if self._priority is not None:
+            self._network.set_priority(group, self._priority)
+        return group
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start a rank's part of a phase now."""
@@ -151,6 +161,7 @@ class TenantNetwork(NetworkBackend):
             first_instance=self._bits.of(self._tenant, setup.first_instance),
             tenant_bit=self._bits.shift,
             connections=self.connections,
+            priority=self._priority,
         )
         player = self._network.flow_player(own)
         if player is None:

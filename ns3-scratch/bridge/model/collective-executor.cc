@@ -249,6 +249,12 @@ CollectiveExecutor::RegisterGroupOn(const uint32_t* npus, uint32_t count, uint32
     return static_cast<uint32_t>(m_groups.size() - 1);
 }
 
+void
+CollectiveExecutor::SetPriority(uint32_t group, uint32_t priority)
+{
+    ElementOf(m_groups, group, "group")->priority = priority;
+}
+
 std::shared_ptr<CollectiveGroup>
 CollectiveExecutor::MakeGroup(const uint32_t* npus, uint32_t count) const
 {

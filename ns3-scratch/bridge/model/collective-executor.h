@@ -67,6 +67,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     /// \return number of a group. \param npus, count see Session::RegisterGroup
     /// \param connections which connections of a pair of NPUs its messages take
     uint32_t RegisterGroupOn(const uint32_t* npus, uint32_t count, uint32_t connections);
+    /// \param group a group \param priority of its messages from now on
+    void SetPriority(uint32_t group, uint32_t priority);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.
@@ -109,7 +111,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     Recorder& m_recorder;        //!< told of messages
     std::vector<ns3::Ptr<ns3::CollectiveApplication>> m_applications;        //!< by NPU
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
-    std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
+    std::vector<std::shared_ptr<ns3::CollectiveGroup>> m_groups;             //!< by number
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
     std::vector<std::unique_ptr<FlowListPlayer>> m_flows;                    //!< by number
     uint64_t m_launches{0};                                                  //!< so far
