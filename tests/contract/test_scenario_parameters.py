@@ -81,7 +81,7 @@ def test_thresholds_below_what_waits_stop_both_senders_at_once_and_lose_nothing(
     )
     assert result.metadata["statistics"]["dropped_frames"] == 0
     table = result.pauses
-    first = {}
+    first: dict[tuple[str, bool], int] = {}
     for time_ps, port, priorities in table.sort_values("time_ps").itertuples(index=False):
         first.setdefault((port, bool(priorities)), time_ps)
     # The pause takes its own time and that of the way.
@@ -175,7 +175,7 @@ def test_a_flow_goes_on_by_the_new_number_from_then_on(files: Files) -> None:
 def test_the_last_that_began_holds_and_then_the_one_before(files: Files) -> None:
     network = star(2, congestion_control={"kind": "hpcc", "eta": 0.9})
     job = [files.job("a", flow(files, 8_000_000))]
-    eta = [
+    eta: list[dict[str, Any]] = [
         {"at": "100us", "npu": "all", "control": {"eta": 0.45}},
         {"at": "200us", "for": "100us", "npu": 0, "control": {"eta": 0.9}},
     ]
@@ -207,7 +207,7 @@ def test_what_cannot_be_is_refused_by_its_line(
 ) -> None:
     network = star(2, **{"congestion_control": "dcqcn", **transport})
     network["topology"]["switch"] = {"buffer": "1MB", "pfc": {}}
-    with pytest.raises(InputError, match="scenario.yaml") as found:
+    with pytest.raises(InputError, match=r"scenario\.yaml") as found:
         files.play(network, [files.job()], [{"at": 0, **event}])
     assert words in str(found.value)
 
@@ -246,7 +246,7 @@ def test_both_cores_play_changes_as_one_does(files: Files) -> None:
     network["topology"] |= {"link": LINK, "switch": {"buffer": "1MB", "pfc": {}}}
     rows = "".join(f"{sender},{(sender + 3) % 6},1MB,0ns\n{sender},4,300KB,9us\n" for sender in (0, 1, 2, 3))
     jobs = [files.job("a", files.write("flows.csv", f"source,destination,bytes,start\n{rows}"))]
-    events = [
+    events: list[dict[str, Any]] = [
         {"at": "20us", "for": "30us", "switch": "leaf 1", "pfc": {"alpha": 0.02}},
         {"at": "30us", "switch": "spine 0", "buffer": "2MB"},
         {"at": "25us", "for": "90us", "npu": 1, "control": {"g": 0.2, "rate_ai": "2Gbps"}},
