@@ -92,7 +92,7 @@ def _by_size(sizes: npt.NDArray[np.int64], slowdowns: npt.NDArray[np.float64]) -
     if not len(sizes):
         return {}
     ordered = np.sort(sizes)
-    small, large = (ordered[max(0, int(np.ceil(len(sizes) * share / 3)) - 1)] for share in (1, 2))
+    small, large = (ordered[-(-len(sizes) * share // len(SIZES)) - 1] for share in (1, 2))
     inside = np.ones_like(sizes, dtype=np.bool_), sizes <= small, (sizes > small) & (sizes <= large), sizes > large
     return {name: np.sort(slowdowns[some]) for name, some in zip(("", *SIZES), inside, strict=True)}
 

@@ -143,7 +143,7 @@ class RoceBench : public MessageListener, public MessageAccountant
     }
 
     /// \param make makes the congestion controls; before Build
-    void SetControl(RoceContext::ControlFactory make)
+    void SetControl(RoceControls::Factory make)
     {
         m_context.controls.make = std::move(make);
     }
