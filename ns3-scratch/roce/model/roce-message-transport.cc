@@ -426,9 +426,7 @@ RoceMessageTransport::OpenQueuePair(const PairName& name,
 {
     const Pair& pair = m_senders[name.sender].pairs[name.number];
     RoceAddress address = AddressOf(name.sender, pair.receiver, number);
-    address.priority = message.priority == CollectiveMessage::OF_TRANSPORT
-                           ? m_context.parameters.priority
-                           : message.priority;
+    address.priority = message.priority;
     RoceQueuePair* queuePair = nullptr;
     if (m_free.empty()) // as ever where queue pairs last, so where several threads come here
     {
