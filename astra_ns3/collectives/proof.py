@@ -182,7 +182,7 @@ def _check_content(schedule: Schedule, kind: CollectiveKind) -> None:
         raise ScheduleError(f"{schedule.name}: a block of the content is out of range")
     sizes = np.ones(numbers, dtype=np.int64) if schedule.parts is None else part_sizes(schedule)
     blocks_before = np.concatenate([[0], np.cumsum(sizes[content.blocks])])
-    if np.any(np.diff(blocks_before[offsets]) != schedule.block_count):
+    if content.weighs and np.any(np.diff(blocks_before[offsets]) != schedule.block_count):
         raise ScheduleError(unfit)
     if content.contributors is not None and len(content.contributors) != len(content.blocks):
         raise ScheduleError(f"{schedule.name}: the content has not as many contributors as blocks")

@@ -63,11 +63,13 @@ class Content:
     Row r carries the blocks ``blocks[offsets[r]:offsets[r + 1]]``; ``offsets`` has shape ``(messages + 1,)``. In an
     all-to-all block numbers count through all ranks' data, in rank order. ``contributors[i]``, where given, are the
     ranks (bit per rank) whose parts are summed in ``blocks[i]``; without, it is all that the sender holds.
+    ``weighs``: whether a row has as many blocks as these; not where what several ranks want travels once.
     """
 
     offsets: npt.NDArray[np.int64]
     blocks: Int32Column
     contributors: tuple[int, ...] | None = None
+    weighs: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.errors import in_range, refuse
 from astra_ns3.frozen import dataclass, field
 
@@ -142,7 +143,8 @@ class Exchange:
 
     ``waited``: before the next item; if not, before the end of the block's pass (of its weight gradient, if it is of an
     input gradient). ``counts``: of an all-to-all that isn't even, the bytes from each place of the group to each, a row
-    per sender; ``bytes`` then says what the one sends who sends most. ``content``: where that tells exchanges in the
+    per sender; ``bytes`` then says what the one sends who sends most. ``relay``: where they go by way of a place of
+    each node, with bytes that cross. ``content``: where that tells exchanges in the
     same group apart.
     """
 
@@ -151,6 +153,7 @@ class Exchange:
     bytes: int
     waited: bool = True
     counts: tuple[tuple[int, ...], ...] | None = None
+    relay: Relay | None = None
     content: str = ""
 
 

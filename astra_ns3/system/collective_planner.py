@@ -14,6 +14,7 @@ from functools import cache
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.network.instance import MOST_CHUNKS
@@ -64,7 +65,9 @@ class CollectivePlanner:
         self._turns = cache(turns)
         self._in_turn = cache(_in_turn)
         # Large tables take long to hash: found by their id, and kept, since a dead one's may be used again.
-        self._uneven_phases: dict[tuple[int, int, tuple[int, ...]], tuple[Parts | None, list[Phase]]] = {}
+        self._uneven_phases: dict[
+            tuple[int, int, int, tuple[int, ...]], tuple[Parts | None, Relay | None, list[Phase]]
+        ] = {}
 
     def chunks(self, request: CollectiveRequest, time_ps: int) -> Sequence[Chunk]:
         """For each chunk its phases, in order; empty without data or partners. Raises InputError."""
@@ -95,7 +98,7 @@ class CollectivePlanner:
         dimensions = self._planner.wide_dimensions(request.dimensions)
         if not dimensions:
             return []
-        key = id(request.counts), request.bytes, dimensions
+        key = id(request.counts), id(request.relay), request.bytes, dimensions
         if key not in self._uneven_phases:
             phases = uneven_phases(
                 request,
@@ -104,9 +107,10 @@ class CollectivePlanner:
                 self._planner.algorithms(request.kind),
                 self._config.preferred_dataset_splits,
             )
-            self._uneven_phases[key] = request.counts, phases
-        _check_chunks(request, len(self._uneven_phases[key][1]))
-        return [self._assign(request.kind, (phase,)) for phase in self._uneven_phases[key][1]]
+            self._uneven_phases[key] = request.counts, request.relay, phases
+        _, _, found = self._uneven_phases[key]
+        _check_chunks(request, len(found))
+        return [self._assign(request.kind, (phase,)) for phase in found]
 
     def _sizes(self, request: CollectiveRequest) -> list[int]:
         """Return the size of each chunk, in order."""

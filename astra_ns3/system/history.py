@@ -8,8 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.network.collective_records import CollectiveColumns, CollectiveRecords, Common
 from astra_ns3.network.records import CollectiveRecord, Label
 from astra_ns3.system.request import MessageRequest
@@ -19,8 +21,10 @@ MESSAGE_ALGORITHM = "direct"
 
 
 @lru_cache(maxsize=64)
-def _line_bytes(counts: Parts) -> int:
+def _line_bytes(counts: Parts, relay: Relay | None) -> int:
     """Return the most that one place sends to others or gets from them."""
+    if relay is not None:
+        return int(max(each.max() for each in handed_over(counts, relay)))
     table = np.array(counts, dtype=np.int64)
     own = table.diagonal()
     return int(max((table.sum(axis=1) - own).max(), (table.sum(axis=0) - own).max()))
@@ -46,7 +50,7 @@ class History:
             return
         request, chunks = collective.request, len(collective.first_tasks)
         label = self._named(request.label)
-        line_bytes = None if request.counts is None else _line_bytes(request.counts)
+        line_bytes = None if request.counts is None else _line_bytes(request.counts, request.relay)
         ranks, algorithm = collective.group_ranks, collective.algorithm
         self._begin(
             collective.index, Common(label, request.kind, algorithm, request.bytes, ranks, chunks, line_bytes), now_ps

@@ -89,6 +89,7 @@ def alike(request: CollectiveRequest, other: CollectiveRequest) -> bool:
         and request.kind is other.kind
         and request.dimensions == other.dimensions
         and request.counts == other.counts
+        and request.relay == other.relay
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
@@ -20,8 +21,9 @@ class CollectiveRequest:
     policy. ``communicator``: who takes part (None: all NPUs); over ``dimensions``, each member in its own group of
     them. The k-th request of a communicator is the same on all members, but for its label; with a ``key``, the k-th of
     that key. ``counts``: of an all-to-all that isn't even, the bytes that each place of its group has for each, a row
-    per sender; ``bytes`` is then what the one has, its own share included, who has most. ``group``: what waiting for it
-    is told under, see :func:`group_words`. A program that yields a request issues it.
+    per sender; ``bytes`` is then what the one has, its own share included, who has most. ``relay``: where counts go by
+    way of a place of each node. ``group``: what waiting for it is told under, see :func:`group_words`. A program that
+    yields a request issues it.
     """
 
     kind: CollectiveKind
@@ -32,6 +34,7 @@ class CollectiveRequest:
     communicator: Communicator | None = None
     key: Hashable = None
     counts: Parts | None = None
+    relay: Relay | None = None
     group: str = ""
 
 

@@ -1,8 +1,9 @@
-"""The plan of an all-to-all with counts: chunks of tables, each one direct phase over the whole group.
+"""The plan of an all-to-all with counts: chunks of tables, each one phase over the whole group.
 
 A chunk cuts every count alike. Where all counts are multiples of a unit, such as a token's bytes, each chunk has its
 part of every unit, so that one schedule plays them all; where the unit has fewer bytes than there are chunks, each
-count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it.
+count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it. Where rows go by way of
+gates, there is one chunk, which is cut in pieces.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
+from astra_ns3.collectives.relayed import relayed_all_to_all
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import replace
 from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.phases import Phase
 from astra_ns3.system.request import CollectiveRequest
@@ -75,13 +79,28 @@ def uneven_phases(
             "as 'direct' only, over all dimensions at once",
         )
     phases: list[Phase] = []
-    for units, unit_bytes in uneven_chunks(counts, splits):
-        if not are_sent(units):
-            continue  # what each keeps for itself
-        schedule = uneven_all_to_all(units)
+    if request.relay is not None:
+        schedule, unit_bytes = uneven_schedule(request)
+        made = [(schedule, unit_bytes)] if schedule.messages else []
+    else:
+        chunks = uneven_chunks(counts, splits)
+        made = [(uneven_all_to_all(units), size) for units, size in chunks if are_sent(units)]
+    for schedule, unit_bytes in made:
         size = schedule.blocks * unit_bytes
         phases.append(Phase(dimensions, request.kind, names[0], size, size, schedule))
     return phases
+
+
+def uneven_schedule(request: CollectiveRequest) -> tuple[Schedule, int]:
+    """All messages of a request with counts in one chunk, and the bytes of a block."""
+    counts, relay = request.counts, request.relay
+    assert counts is not None
+    tables, unit_bytes = _in_units(counts if relay is None else counts + relay.crossing)
+    ranks = len(counts)
+    parts = tables[:ranks]
+    if relay is None:
+        return uneven_all_to_all(parts), max(1, unit_bytes)
+    return relayed_all_to_all(parts, replace(relay, crossing=tables[ranks:])), max(1, unit_bytes)
 
 
 def _in_units(counts: Parts) -> UnevenChunk:

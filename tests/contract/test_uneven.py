@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import create_backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.records import RecorderOptions
+from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.uneven import most_bytes
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -82,7 +84,14 @@ def test_even_counts_take_as_long_as_an_even_all_to_all(tmp_path: Path, backend:
     assert uneven[0] == {(one, other): 4096 for one in members for other in members if one != other}
 
 
-@pytest.mark.parametrize("routing", [{"routing": "zipf", "skew": 1.2}, {"node_limit": 1, "npus_per_node": 2}])
+@pytest.mark.parametrize(
+    "routing",
+    [
+        {"routing": "zipf", "skew": 1.2},
+        {"node_limit": 1, "npus_per_node": 4},
+        {"dispatch": {"form": "normal"}, "npus_per_node": 4},
+    ],
+)
 @pytest.mark.parametrize(("backend", "transport"), BACKENDS)
 def test_a_model_whose_experts_are_not_chosen_alike_sends_what_was_foreseen(
     tmp_path: Path, backend: str, transport: str, routing: dict[str, Any]
@@ -111,3 +120,26 @@ def test_a_model_whose_experts_are_not_chosen_alike_sends_what_was_foreseen(
     assert result.metadata["complete"]
     assert (len(result.flows), result.flows["bytes"].sum()) == (foreseen.messages, foreseen.bytes)
     assert list(result.experts["layer"]) == ["layer 0", "layer 1"]
+
+
+def test_a_graph_of_the_normal_form_sends_the_same_messages_in_about_the_same_time() -> None:
+    experts = {"count": 16, "active": 3, "feed_forward": 128, "dispatch": {"form": "normal"}, "npus_per_node": 4}
+    data = {
+        "kind": "transformer",
+        "name": "small",
+        "model": {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 256, "experts": experts},
+        "training": {"sequence": 256},
+        "parallel": {"expert": 8},
+    }
+    model = ModelWorkload(parse_model_file(Document("small.yaml", data)), "small.yaml")
+    topology = {"kind": "single-switch", "npus": 8, "link": {"rate": "100Gbps", "delay": "500ns"}}
+    network = parse_network({"topology": {**topology, "switch": {"buffer": "1GB"}}, "transport": {"kind": "roce"}})
+    played = [
+        astra_ns3.run(workload=workload, system=system("direct"), network=network, passes=1, record=["flows"])
+        for workload in (model, as_graphs(model, Unrolling((8,), 1)))
+    ]
+    names = ["source", "destination", "bytes"]
+    messages = [Counter(each.flows[names].itertuples(index=False, name=None)) for each in played]
+    assert messages[0] == messages[1]
+    assert sum(messages[0].values()) > 300
+    assert played[1].finish_ps == pytest.approx(played[0].finish_ps, rel=0.05)

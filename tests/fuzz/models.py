@@ -57,6 +57,8 @@ _KEYS: dict[str, dict[str, tuple[Any, ...]]] = {
                 {"routing": "zipf", "skew": 1.2, "capacity": 1.25},
                 {"routing": "zipf", "node_limit": 1, "npus_per_node": 2, "seed": 7},
                 {"routing": "none.csv"},
+                {"dispatch": {"form": "normal", "values": "fp8", "overhead": "1us"}, "npus_per_node": 2},
+                {"dispatch": {"form": "low-latency", "pieces": 3}},
             )
         ),
         **dict.fromkeys(("gated", "biases", "dropout", "fused_attention", "skip_masked", "tied_embeddings"), _SWITCH),

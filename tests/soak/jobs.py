@@ -170,7 +170,8 @@ def draw_workload(draw: Draw, dimensions: Sequence[int], bandwidths: Sequence[fl
     rules = preset(options["compat"])
     if rules.all_reduce_uses_own_algorithms:  # which need not be able to do its parts
         system.pop("collective-optimization", None)
-    if "zipf" in text or "dlrm" in text.split("\n")[0]:  # no other algorithm can do it
+    counted = any(word in text for word in ("zipf", "form:", '"form"')) or "dlrm" in text.split("\n")[0]
+    if counted:  # no other algorithm can do it
         system["all-to-all-implementation"] = ["oneDirect"]
     expected = expected_run(_programs(text, passes, dimensions), parse_system(system), bandwidths, rules)
     total = sum(schedule_bytes(play.schedule, play.bytes) * len(play.groups) * play.count for play in expected.plays)

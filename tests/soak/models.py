@@ -39,7 +39,7 @@ def _transformer(draw: Draw, dimensions: Sequence[int]) -> Drawn:
     }
     if draw.chance(0.4):
         parallel["expert"] = draw.pick(*shares)
-        model["experts"] = _experts(draw, parallel["expert"], 16 * tensor)
+        model["experts"] = _experts(draw, parallel["expert"], tensor)
     if draw.chance(0.1):
         parallel = {"servers": 1, "asynchronous": draw.chance(0.5)}
         model["experts"] = None
@@ -149,11 +149,20 @@ def _parallel(draw: Draw, tensor: int, context: int, pipeline: int, copies: int)
     return found
 
 
-def _experts(draw: Draw, places: int, width: int) -> Drawn:
+def _experts(draw: Draw, places: int, tensor: int) -> Drawn:
     count = places * draw.randint(1, 3) + (places == 1)
-    found: Drawn = {"count": count, "active": draw.randint(1, min(2, count)), "feed_forward": width}
+    found: Drawn = {"count": count, "active": draw.randint(1, min(2, count)), "feed_forward": 16 * tensor}
     if draw.chance(0.4):
         found |= {"routing": "zipf", "skew": draw.pick(0.5, 1.2), "seed": draw.randint(1, 9)}
+    if draw.chance(0.4):
+        found["dispatch"] = draw.some(0.5, values="fp8", combine_values="bf16", overhead="3us")
+        nodes = [node for node in (1, 2, 4) if places % node == 0]
+        form = draw.pick("low-latency", "normal", None)
+        if form is not None:
+            found["dispatch"] |= {"form": form}
+        if form == "normal":
+            found["npus_per_node"] = tensor * draw.pick(*nodes)
+            found["dispatch"] |= {"pieces": draw.randint(1, 5)}
     return found
 
 

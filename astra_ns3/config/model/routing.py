@@ -1,13 +1,14 @@
-"""Keys of a model file's experts that say which experts tokens choose, and what comes of it."""
+"""Keys of a model file's experts that say which experts tokens choose, and how they get there."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from annotated_types import Ge, Gt, Le, MinLen
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, Count, Number, checked, key_error, refuse_key
+from astra_ns3.config.model.dispatch import NORMAL, Dispatch
 from astra_ns3.config.model.relative_path import from_the_file
 
 UNIFORM = "uniform"
@@ -26,8 +27,9 @@ class Routing(ConfigModel):
     capacity: Annotated[float, Gt(0)] | None = None
     """Factor: an expert takes so many times its even share of a place's tokens, and no more; None: it takes all."""
     node_limit: Count | None = None
-    """A token goes to experts on so many nodes at most, once to each node, and from there to its experts."""
+    """A token goes to experts on so many nodes at most."""
     npus_per_node: Count | None = None
+    dispatch: Dispatch = Field(default_factory=Dispatch)
 
     @field_validator("routing")
     @classmethod
@@ -42,13 +44,16 @@ class Routing(ConfigModel):
             "skew",
             f"stands beside routing: {self.routing}; only zipf has one",
         )
-        if (self.node_limit is None) != (self.npus_per_node is None):
-            lacking = "node_limit" if self.node_limit is None else "npus_per_node"
-            raise key_error(lacking, "is missing: node_limit and npus_per_node go together")
+        why = "node_limit" if self.node_limit is not None else "dispatch: {form: normal}"
+        if self.is_drawn and self.npus_per_node is None:
+            raise key_error("npus_per_node", f"is missing: {why} needs it")
         refuse_key(
-            self.node_limit is not None and self.capacity is not None,
-            "capacity",
-            "stands beside node_limit; expected one of them",
+            not self.is_drawn and self.npus_per_node is not None,
+            "npus_per_node",
+            "stands alone; expected node_limit or dispatch: {form: normal} beside it",
+        )
+        refuse_key(
+            self.is_drawn and self.capacity is not None, "capacity", f"stands beside {why}; expected one of them"
         )
 
     @property
@@ -64,6 +69,16 @@ class Routing(ConfigModel):
         return None if self.routing in (UNIFORM, ZIPF) else self.routing
 
     @property
+    def form(self) -> str | None:
+        """How tokens go to experts; None: by the system's all-to-all."""
+        return self.dispatch.form or (None if self.node_limit is None else NORMAL)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether each token's experts are drawn: it must be known which it goes to together."""
+        return self.node_limit is not None or self.form == NORMAL
+
+    @property
     def is_even(self) -> bool:
         """Whether every expert gets as many tokens, so that there is nothing to work out."""
-        return not self.exponent and self.file is None and self.capacity is None and self.node_limit is None
+        return not self.exponent and self.file is None and self.capacity is None and self.form is None

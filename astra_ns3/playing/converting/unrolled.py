@@ -9,9 +9,14 @@ of NPUs end inside a dimension, a loop has a queue for each part of it, a graph 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import refuse
@@ -25,6 +30,7 @@ from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.policies import HIGHEST_PRIORITY, USUAL_POLICIES
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
+from astra_ns3.system.uneven import uneven_schedule
 from astra_ns3.units import format_time
 
 # The tag of messages that an all-to-all with counts is made of.
@@ -107,10 +113,10 @@ class UnrolledLoop:
         return sum(meeting.values())
 
     def _other_messages(self) -> tuple[str, ...]:
-        if _UNEVEN not in self._tags:
+        if (_UNEVEN, 0) not in self._tags:
             return ()
         return (
-            f"{self.source}: all-to-alls with counts (uneven experts) are a message for each pair in the graph, whole "
+            f"{self.source}: all-to-alls with counts (uneven experts) are messages in the graph, not cut in chunks "
             "and without slots, since no collective of a graph can say counts",
         )
 
@@ -207,6 +213,17 @@ class UnrolledLoop:
         )
         return any(policy in USUAL_POLICIES for policy in issued)
 
+    def schedule_of(self, request: CollectiveRequest) -> tuple[Schedule, int]:
+        """The messages of an all-to-all with counts, and the bytes of their blocks."""
+        key = id(request.counts), id(request.relay)
+        if key not in self._schedules:
+            self._schedules[key] = request, uneven_schedule(request)
+        return self._schedules[key][1]
+
+    @cached_property
+    def _schedules(self) -> dict[tuple[int, int], tuple[CollectiveRequest, tuple[Schedule, int]]]:
+        return {}
+
     @cached_property
     def _tags(self) -> dict[Hashable, int]:
         found: dict[Hashable, int] = {}
@@ -215,7 +232,9 @@ class UnrolledLoop:
                 if isinstance(operation, Send | Receive):
                     found.setdefault(operation.tag, len(found))
                 elif isinstance(operation, CollectiveRequest) and operation.counts is not None:
-                    found.setdefault(_UNEVEN, len(found))
+                    steps = 1 if operation.relay is None else self.schedule_of(operation)[0].step.max(initial=0) + 1
+                    for step in range(steps):
+                        found.setdefault((_UNEVEN, step), len(found))
         return found
 
 
@@ -256,7 +275,7 @@ class _Thread:
     def _collective(self, request: CollectiveRequest, handle: Handle) -> Iterator[GraphNode]:
         label, dimensions = request.label, request.dimensions
         if request.counts is not None:
-            yield from self._uneven(request, request.counts, handle)
+            yield from self._uneven(request, handle)
             return
         group = self._loop.group_of(self._npu, request)
         number = self._number()
@@ -281,23 +300,29 @@ class _Thread:
             yield GraphNode(update, name, NodeKind.COMPUTE, (number,), update_ps, on_host=True)
             self._ends[handle.collective] = (update,)
 
-    def _uneven(
-        self, request: CollectiveRequest, counts: tuple[tuple[int, ...], ...], handle: Handle
-    ) -> Iterator[GraphNode]:
-        """The messages of an all-to-all with counts, for which graphs have no word; each goes whole."""
+    def _uneven(self, request: CollectiveRequest, handle: Handle) -> Iterator[GraphNode]:
+        """The messages of an all-to-all with counts, for which graphs have no word."""
+        schedule, unit_bytes = self._loop.schedule_of(request)
         members = self._loop.members_of(self._npu, request)
-        own, places = members.index(self._npu), len(members)
-        numbers = []
-        for turn in range(1, places):
-            after, before = (own + turn) % places, (own - turn) % places
-            for kind, peer, size in (
-                (NodeKind.SEND, members[after], counts[own][after]),
-                (NodeKind.RECEIVE, members[before], counts[before][own]),
-            ):
-                if size:
-                    numbers.append(self._number())
-                    name, tag = self._name(request.label), self._loop.tag_of(_UNEVEN)
-                    yield GraphNode(numbers[-1], name, kind, self._after, bytes=size, peer=peer, tag=tag)
+        own = members.index(self._npu)
+        sent, received = schedule.sent_by(own), schedule.received_by(own)
+        name = self._name(request.label)
+        numbers: list[int] = []
+        came: dict[int, list[int]] = defaultdict(list)
+        columns = received.step, received.sender, received.block_count, _moments(received)
+        for step, peer, size, moment in zip(*(each.tolist() for each in columns), strict=True):
+            numbers.append(self._number())
+            came[step].append(numbers[-1])
+            bytes_ = size * unit_bytes
+            tag = self._loop.tag_of((_UNEVEN, moment))
+            yield GraphNode(numbers[-1], name, NodeKind.RECEIVE, self._after, bytes=bytes_, peer=members[peer], tag=tag)
+        columns = sent.wait_step, sent.receiver, sent.block_count, _moments(sent)
+        for step, peer, size, moment in zip(*(each.tolist() for each in columns), strict=True):
+            numbers.append(self._number())
+            after = self._after if step < 0 else tuple(came[step])
+            tag = self._loop.tag_of((_UNEVEN, moment))
+            bytes_ = size * unit_bytes
+            yield GraphNode(numbers[-1], name, NodeKind.SEND, after, bytes=bytes_, peer=members[peer], tag=tag)
         self._ends[handle.collective] = tuple(numbers)
 
     def _message(self, operation: Send | Receive, handle: Handle) -> GraphNode:
@@ -334,6 +359,11 @@ class _Thread:
         layer = self._layers[label.layer] if isinstance(label.layer, int) else str(label.layer)
         name = f"{layer} {label.part} {label.iteration}"
         return name if label.micro_batch is None else f"{name} micro-batch {label.micro_batch}"
+
+
+def _moments(rows: Schedule) -> npt.NDArray[np.int32]:
+    """The step in which each row is sent or waited for: two messages of a pair in any order have different ones."""
+    return np.maximum(np.maximum(rows.step, rows.wait_step), 0)
 
 
 def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation, Handle | None]]:

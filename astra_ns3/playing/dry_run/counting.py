@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.relay import Relay
 from astra_ns3.playing.dry_run.deadlock import message_pairs
 from astra_ns3.playing.programs.operations import Compute, Operation, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
@@ -27,11 +28,14 @@ class RequestKind(NamedTuple):
     dimensions: tuple[int, ...] | None
     communicator: Communicator | None
     counts: Parts | None = None
+    relay: Relay | None = None
 
 
 def request_kind(request: CollectiveRequest) -> RequestKind:
     """Equal for requests that are planned alike."""
-    return RequestKind(request.kind, request.bytes, request.dimensions, request.communicator, request.counts)
+    return RequestKind(
+        request.kind, request.bytes, request.dimensions, request.communicator, request.counts, request.relay
+    )
 
 
 Counts = list[tuple[CollectiveRequest, int]]

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import prod
 
+from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
 from astra_ns3.frozen import dataclass
@@ -51,6 +52,8 @@ def sent_bytes(request: CollectiveRequest, members: int) -> int:
     (Chan et al., "Collective communication: theory, practice, and experience", 2007); of counts, what the NPU sends to
     others that sends most.
     """
+    if request.counts is not None and request.relay is not None:
+        return int(handed_over(request.counts, request.relay)[0].max())
     if request.counts is not None:
         return max(sum(row) - row[place] for place, row in enumerate(request.counts))
     factors = {CollectiveKind.ALL_REDUCE: 2, CollectiveKind.ALL_GATHER: members}

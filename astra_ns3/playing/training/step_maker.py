@@ -101,6 +101,7 @@ class StepMaker:
             dimensions=among.dimensions,
             communicator=among.communicator,
             counts=exchange.counts,
+            relay=exchange.relay,
             group=f"{among.group}, {exchange.content}" if exchange.content else among.group,
         )
 

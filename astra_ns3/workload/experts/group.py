@@ -50,23 +50,19 @@ class ExpertGroup:
 
 @dataclass(frozen=True)
 class Routed:
-    """Tokens of a layer in a micro-batch. ``hops``: tables of the rows that each place sends to each, its own included,
-    which go one after the other: one, or two if tokens go by way of a node; back they go the other way round, each
-    turned over. ``rows``: what each expert computes, in the order of experts; ``dropped``: choices that come to nought.
+    """Tokens of a layer in a micro-batch. ``sent``: the rows that each place has for each, its own included; back they
+    go the same way. ``crossing``: the rows that each place has for each node, where a row goes to a node once.
+    ``rows``: what each expert computes, in the order of experts; ``dropped``: choices that come to nought.
     """
 
-    hops: tuple[Table, ...]
+    sent: Table
     rows: tuple[int, ...]
     dropped: int
-
-    @property
-    def back(self) -> tuple[Table, ...]:
-        """The tables of the way back, in their order."""
-        return tuple(tuple(zip(*hop, strict=True)) for hop in reversed(self.hops))
+    crossing: Table | None = None
 
     def rows_of(self, place: int) -> tuple[int, ...]:
         """Rows of each expert that a place has."""
-        own = len(self.rows) // len(self.hops[0])
+        own = len(self.rows) // len(self.sent)
         return self.rows[place * own : (place + 1) * own]
 
     @property
@@ -77,4 +73,4 @@ class Routed:
     @property
     def place_rows(self) -> tuple[int, ...]:
         """Rows that each place computes."""
-        return tuple(sum(self.rows_of(index)) for index in range(len(self.hops[0])))
+        return tuple(sum(self.rows_of(index)) for index in range(len(self.sent)))

@@ -1,8 +1,9 @@
 """Which experts the tokens of a layer go to, as whole numbers of rows.
 
-Without a node limit nothing is drawn but which experts are popular: of each place's tokens every expert gets its part,
-rounded so that each token still has all its experts (:mod:`astra_ns3.workload.experts.shares`). All micro-batches of
-a layer, and all groups that share its experts, are routed alike. A capacity is that of a place's tokens at an expert,
+Without a node limit, or a form of dispatch that has nodes, nothing is drawn but which experts are popular: of each
+place's tokens every expert gets its part, rounded so that each token still has all its experts
+(:mod:`astra_ns3.workload.experts.shares`). All micro-batches of a layer, and all groups that share its experts, are
+routed alike. A capacity is that of a place's tokens at an expert,
 the even share times the factor, rounded up, and what is above it is dropped. Source: D. Lepikhin et al., "GShard:
 Scaling Giant Models with Conditional Computation and Automatic Sharding", 2020, whose groups of tokens are the places.
 """
@@ -14,11 +15,12 @@ from math import ceil
 
 import numpy as np
 
+from astra_ns3.config.model.dispatch import NORMAL
 from astra_ns3.config.model.routing import Routing
 from astra_ns3.errors import wrong
 from astra_ns3.workload.experts.counts_file import CountsFile
+from astra_ns3.workload.experts.drawing import drawn
 from astra_ns3.workload.experts.group import ExpertGroup, Routed
-from astra_ns3.workload.experts.node_limit import node_limited
 from astra_ns3.workload.experts.shares import Counts, Shares, chosen, whole, zipf_shares
 
 
@@ -33,13 +35,13 @@ class Router:
         """The tokens of the layer with this number; raises InputError for what the routing's file says of it."""
         group, routing = self._group, self._routing
         shares = self._shares(number)
-        if routing.node_limit is not None:
-            return node_limited(group, shares, routing.node_limit, (routing.seed, number))
+        if routing.is_drawn:
+            return drawn(group, shares, routing.node_limit, (routing.seed, number), once=routing.form == NORMAL)
         tokens = np.stack([self._counts(index, parts) for index, parts in enumerate(self._parts(shares))])
         kept = tokens if routing.capacity is None else np.minimum(tokens, self._capacity(routing.capacity))
         table = kept.reshape(group.places, group.places, group.own).sum(axis=2).tolist()
         dropped = int((tokens - kept).sum())
-        return Routed((tuple(tuple(row) for row in table),), tuple(kept.sum(axis=0).tolist()), dropped)
+        return Routed(tuple(tuple(row) for row in table), tuple(kept.sum(axis=0).tolist()), dropped)
 
     def _shares(self, layer: int) -> list[Shares]:
         """Shares of the experts, for the tokens of each place."""

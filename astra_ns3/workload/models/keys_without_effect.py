@@ -69,9 +69,10 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
     if degrees.expert == 1 and not drops:
         routing = "" if experts.routing == UNIFORM else "expert is 1"
         skew = "" if experts.skew is None else "expert is 1"
-        limit = "" if experts.node_limit is None else "expert is 1"
-        return {"routing": routing, "skew": skew, "seed": "expert is 1", "node_limit": limit, "npus_per_node": limit}
-    unpopular = not experts.exponent and experts.node_limit is None
+        limit = "expert is 1" if experts.is_drawn else ""
+        nodes = {"node_limit": limit, "npus_per_node": limit, "dispatch": "expert is 1"}
+        return {"routing": routing, "skew": skew, "seed": "expert is 1", **nodes}
+    unpopular = not experts.exponent and not experts.is_drawn
     seed = "nothing is drawn" if unpopular else ""
     even = experts.file is None and not experts.exponent
     capacity = "all experts are chosen alike" if even and (experts.capacity or 0) >= 1 else ""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from math import gcd
 
+from astra_ns3.config.core.relay import Relay, Rows
 from astra_ns3.config.training_plan import Block, Exchange, Item, Ring, TrainingPlan
 
 # A unit of so many can be rounded to a byte by itself.
@@ -51,9 +52,26 @@ def _scaled_item(item: Item, scale: float) -> Item:
         return replace(item, bytes=scaled_bytes(item.bytes, scale), home_bytes=scaled_bytes(item.home_bytes, scale))
     if not isinstance(item, Exchange):
         return item
-    counts = item.counts and _scaled_counts(item.counts, scale)
-    size = max(map(sum, counts)) if counts else scaled_bytes(item.bytes, scale)
-    return replace(item, bytes=size, counts=counts)
+    if item.counts is None:
+        return replace(item, bytes=scaled_bytes(item.bytes, scale))
+    relay, places = item.relay, len(item.counts)
+    tables = _scaled_counts(item.counts + (relay.crossing if relay is not None else ()), scale)
+    counts = tables[:places]
+    return replace(
+        item,
+        bytes=max(map(sum, counts)),
+        counts=counts,
+        relay=relay and replace(relay, crossing=_fitted(relay, counts, tables[places:])),
+    )
+
+
+def _fitted(relay: Relay, counts: Rows, crossing: Rows) -> Rows:
+    """What crosses to a node is no more than what is for its places, which were rounded each by itself."""
+    homes = tuple(zip(*counts, strict=True)) if relay.gathers else counts
+    return tuple(
+        tuple(min(size, sum(places[node * relay.node : (node + 1) * relay.node])) for node, size in enumerate(sizes))
+        for places, sizes in zip(homes, crossing, strict=True)
+    )
 
 
 def _scaled_counts(counts: tuple[tuple[int, ...], ...], scale: float) -> tuple[tuple[int, ...], ...]:

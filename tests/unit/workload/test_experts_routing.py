@@ -16,8 +16,8 @@ from astra_ns3.config.core.model import validated
 from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.training_plan import Block, Degrees, ExpertLoad, TrainingPlan
 from astra_ns3.errors import InputError
+from astra_ns3.workload.experts.drawing import draw_choices
 from astra_ns3.workload.experts.group import ExpertGroup, Routed
-from astra_ns3.workload.experts.node_limit import draw_choices
 from astra_ns3.workload.experts.router import Router
 from astra_ns3.workload.experts.shares import chosen, zipf_shares
 from astra_ns3.workload.experts.skew import expert_skew
@@ -35,11 +35,11 @@ def groups(draw: st.DrawFn) -> ExpertGroup:
 
 
 def sent(routed: Routed) -> list[int]:
-    return [sum(row) for row in routed.hops[0]]
+    return [sum(row) for row in routed.sent]
 
 
 def received(routed: Routed) -> list[int]:
-    return [sum(column) for column in zip(*routed.hops[-1], strict=True)]
+    return [sum(column) for column in zip(*routed.sent, strict=True)]
 
 
 @settings(deadline=None, max_examples=80)
@@ -56,7 +56,7 @@ def test_every_token_goes_to_all_its_experts(group: ExpertGroup, skew: float, la
 
 def test_uniform_routing_is_even_where_it_can_be() -> None:
     group = ExpertGroup(experts=8, active=2, places=4, tokens=100)
-    assert routed(group).hops == (((50,) * 4,) * 4,)
+    assert routed(group).sent == ((50,) * 4,) * 4
     odd = routed(ExpertGroup(experts=8, active=1, places=4, tokens=9))
     # Each place has a token more than experts; the surplus goes to another expert for each place.
     assert sorted(odd.rows) == [4, 4, 4, 4, 5, 5, 5, 5]
@@ -109,12 +109,6 @@ def test_a_capacity_of_one_drops_exactly_what_is_above_the_even_share() -> None:
     assert found.dropped == 48 - 25
 
 
-def test_the_way_back_is_the_way_there_turned_over() -> None:
-    found = routed(ExpertGroup(8, 2, 4, 100, 2), routing="zipf", node_limit=1, npus_per_node=2)
-    across, within = found.hops
-    assert found.back == (tuple(zip(*within, strict=True)), tuple(zip(*across, strict=True)))
-
-
 # Node-limited routing
 
 
@@ -135,16 +129,14 @@ def test_no_token_goes_to_more_nodes_than_allowed(limit: int, active: int, skew:
 def test_a_token_crosses_to_each_node_once_and_then_to_each_place_once(limit: int, tokens: int) -> None:
     group = ExpertGroup(experts=32, active=4, places=8, tokens=tokens, places_per_node=2)
     found = routed(group, routing="zipf", skew=0.5, node_limit=limit, npus_per_node=2)
-    across, within = found.hops
+    assert found.crossing is not None
     assert sum(found.rows) == tokens * 4 * 8
-    for place, row in enumerate(across):
-        assert tokens <= sum(row) <= limit * tokens
-        assert all(to % 2 == place % 2 for to, count in enumerate(row) if count)
-    for gate, row in enumerate(within):
-        arrived = sum(line[gate] for line in across)
-        assert all(to // 2 == gate // 2 for to, count in enumerate(row) if count)
-        # Each arrived row goes to one or both places of the node.
-        assert arrived <= sum(row) <= 2 * arrived
+    for nodes, places in zip(found.crossing, found.sent, strict=True):
+        assert tokens <= sum(nodes) <= limit * tokens
+        for node, count in enumerate(nodes):
+            # Each row that a node gets goes to one or both of its places.
+            there = places[2 * node : 2 * node + 2]
+            assert max(there) <= count <= sum(there)
     assert all(rows >= came for rows, came in zip(found.place_rows, received(found), strict=True))
 
 
@@ -153,9 +145,10 @@ def test_without_skew_nodes_are_reached_as_often_as_chance_has_it() -> None:
     tokens = 2000
     found = routed(ExpertGroup(8, 1, 8, tokens, 2), routing="uniform", node_limit=4, npus_per_node=2)
     deviation = (tokens * 0.25 * 0.75) ** 0.5
-    for row in found.hops[0]:
+    assert found.crossing is not None
+    for row in found.crossing:
         assert sum(row) == tokens
-        assert [count for count in row if count] == pytest.approx([tokens / 4] * 4, abs=4 * deviation)
+        assert row == pytest.approx([tokens / 4] * 4, abs=4 * deviation)
 
 
 def test_the_limit_of_deepseek_v3_saves_crossings_against_none() -> None:
@@ -163,9 +156,29 @@ def test_the_limit_of_deepseek_v3_saves_crossings_against_none() -> None:
     group = ExpertGroup(256, 8, 64, 256, 8)
     free, limited = (routed(group, node_limit=limit, npus_per_node=8) for limit in (8, 4))
     tokens = 256 * 64
-    assert sum(map(sum, free.hops[0])) / tokens == pytest.approx(8 * (1 - (1 - 1 / 8) ** 8), rel=0.02)
-    assert sum(map(sum, limited.hops[0])) / tokens == pytest.approx(4, rel=0.02)
-    assert max(map(sum, limited.hops[0])) <= 4 * 256
+    assert free.crossing is not None
+    assert limited.crossing is not None
+    assert sum(map(sum, free.crossing)) / tokens == pytest.approx(8 * (1 - (1 - 1 / 8) ** 8), rel=0.02)
+    assert sum(map(sum, limited.crossing)) / tokens == pytest.approx(4, rel=0.02)
+    assert max(map(sum, limited.crossing)) <= 4 * 256
+
+
+def test_the_normal_form_needs_no_limit() -> None:
+    """DeepEP's 8 of 256 experts on 2 and 4 nodes: 2 (1 - 1/2**8) and 4 (1 - (3/4)**8) nodes a token."""
+    for nodes in (2, 4):
+        group = ExpertGroup(256, 8, 8 * nodes, 256, 8)
+        found = routed(group, dispatch={"form": "normal"}, npus_per_node=8)
+        assert found.crossing is not None
+        mean = sum(map(sum, found.crossing)) / (256 * 8 * nodes)
+        assert mean == pytest.approx(nodes * (1 - (1 - 1 / nodes) ** 8), rel=0.01)
+
+
+def test_the_low_latency_form_sends_a_row_for_each_expert_also_with_a_limit() -> None:
+    group = ExpertGroup(32, 4, 8, 100, 2)
+    found = routed(group, dispatch={"form": "low-latency"}, node_limit=1, npus_per_node=2)
+    assert found.crossing is None
+    assert sent(found) == [400] * 8
+    assert received(found) == list(found.place_rows)
 
 
 # Counts of a file
@@ -182,15 +195,15 @@ def test_counts_of_a_file_are_played_as_they_are(tmp_path: Path) -> None:
     group = ExpertGroup(experts=4, active=1, places=2, tokens=100)
     found = routed(group, routing=path)
     assert found.rows == (60, 30, 0, 110)
-    assert found.hops == (((45, 55), (45, 55)),)
+    assert found.sent == ((45, 55), (45, 55))
 
 
 def test_counts_of_places_and_layers_are_their_own(tmp_path: Path) -> None:
     lines = ["layer, source, expert, tokens"]
     lines += [f"{layer},{place},{(layer + place) % 2},50" for layer in range(2) for place in range(2)]
     found = [routed(ExpertGroup(2, 1, 2, 50), n, routing=_file(tmp_path, "\n".join(lines))) for n in range(2)]
-    assert found[0].hops == (((50, 0), (0, 50)),)
-    assert found[1].hops == (((0, 50), (50, 0)),)
+    assert found[0].sent == ((50, 0), (0, 50))
+    assert found[1].sent == ((0, 50), (50, 0))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +235,13 @@ def test_a_file_that_can_not_be_played_is_refused_with_its_line(tmp_path: Path, 
     [
         ({"skew": 1.0}, "stands beside routing: uniform; only zipf has one"),
         ({"node_limit": 2}, "'npus_per_node' is missing|npus_per_node.*is missing"),
-        ({"npus_per_node": 2}, "node_limit.*is missing"),
+        ({"npus_per_node": 2}, "npus_per_node.*stands alone; expected node_limit or dispatch: {form: normal}"),
+        ({"dispatch": {"form": "normal"}}, "npus_per_node.*is missing: dispatch: {form: normal} needs it"),
+        ({"dispatch": {"form": "low-latency", "pieces": 4}}, "pieces.*stands beside form: low-latency"),
+        (
+            {"dispatch": {"form": "normal"}, "npus_per_node": 2, "capacity": 1.0},
+            "stands beside dispatch: {form: normal}",
+        ),
         ({"node_limit": 2, "npus_per_node": 2, "capacity": 1.0}, "stands beside node_limit"),
         ({"capacity": 0}, "capacity"),
     ],

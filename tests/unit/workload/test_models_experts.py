@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,17 +97,34 @@ def test_a_capacity_drops_what_is_above_it() -> None:
     assert max(found.expert_load.rows) <= places * choices // EXPERTS
 
 
-def test_a_node_limit_sends_by_way_of_each_node(tmp_path: Path) -> None:
+def test_a_node_limit_sends_by_way_of_each_node() -> None:
     found = layer(plan_of({"node_limit": 1, "npus_per_node": 2}, expert=4))
-    across, within, back_within, back_across = exchanges(found.forward, Group.EXPERT)
-    assert across.counts is not None
-    # Every token goes to one node, once.
-    assert {sum(row) for row in across.counts} == {BATCH * SEQUENCE * HIDDEN * 2}
-    assert within.counts is not None
-    nodes = [0, 0, 1, 1]
-    assert all(not size or nodes[a] == nodes[b] for a, row in enumerate(within.counts) for b, size in enumerate(row))
-    assert back_within.counts == tuple(zip(*within.counts, strict=True))
-    assert back_across.counts == tuple(zip(*across.counts, strict=True))
+    there, back = exchanges(found.forward, Group.EXPERT)
+    assert there.relay is not None
+    assert back.relay is not None
+    # Every token goes to one node, once, and home again.
+    assert {sum(row) for row in there.relay.crossing} == {BATCH * SEQUENCE * HIDDEN * 2}
+    assert back.relay == replace(there.relay, gathers=True)
+    assert there.counts is not None
+    assert back.counts == tuple(zip(*there.counts, strict=True))
+
+
+@pytest.mark.parametrize("form", [{}, {"form": "normal"}])
+def test_numbers_on_the_way_have_their_own_size(form: dict[str, str]) -> None:
+    """FP8 with four bytes for 128 numbers, whose last group may be smaller; BF16 on the way back."""
+    there_bytes, back_bytes = HIDDEN + -(-HIDDEN // 128) * 4, 2 * HIDDEN
+    keys = {"dispatch": {**form, "values": "fp8", "overhead": "40us"}, **({"npus_per_node": 2} if form else {})}
+    found = layer(plan_of(keys, expert=4))
+    there, back = exchanges(found.forward, Group.EXPERT)
+    if there.counts is None or back.counts is None:
+        rows = BATCH * SEQUENCE * ACTIVE
+        assert (there.bytes, back.bytes) == (rows * there_bytes, rows * back_bytes)
+    else:
+        assert {size % there_bytes for row in there.counts for size in row} == {0}
+        turned = zip(*there.counts, strict=True)
+        assert back.counts == tuple(tuple(size // there_bytes * back_bytes for size in row) for row in turned)
+    starts = [item for item in found.forward if isinstance(item, Operation) and item.name == "dispatch overhead"]
+    assert [item.time_ps for item in starts] == [40_000_000] * 2
 
 
 def test_nodes_that_end_inside_a_tensor_group_are_refused() -> None:

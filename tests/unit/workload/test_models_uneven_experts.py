@@ -102,13 +102,22 @@ def test_experts_that_are_chosen_alike_have_no_counts() -> None:
     assert block.expert_load is None
 
 
-def test_a_limit_of_nodes_makes_two_ways_of_one() -> None:
+def test_a_limit_of_nodes_makes_each_way_one_by_gates() -> None:
     plan = workload(routing="zipf", node_limit=1, npus_per_node=2).plan(PLACES)
-    across, within, back, home = all_to_alls(layer(plan).forward)
-    assert (back.counts, home.counts) == (turned(within.counts), turned(across.counts))
-    assert [exchange.counts for exchange in all_to_alls(layer(plan).input_gradient)] == [
-        exchange.counts for exchange in (across, within, back, home)
-    ]
+    there, back = all_to_alls(layer(plan).forward)
+    assert (there.relay is not None, back.counts) == (True, turned(there.counts))
+    assert all_to_alls(layer(plan).input_gradient) == [there, back]
+
+
+def test_scaled_ways_by_gates_keep_what_crosses_within_what_is_for_the_nodes() -> None:
+    for scale in (0.5, 0.0101, 1e-9):
+        plan = workload(routing="zipf", node_limit=1, npus_per_node=2).scaled(scale).plan(PLACES)
+        there, _ = all_to_alls(layer(plan).forward)
+        assert there.relay is not None
+        assert there.counts is not None
+        for nodes, places in zip(there.relay.crossing, there.counts, strict=True):
+            for node, size in enumerate(nodes):
+                assert max(places[2 * node : 2 * node + 2]) <= size <= sum(places[2 * node : 2 * node + 2])
 
 
 def test_choices_above_the_capacity_are_neither_sent_nor_computed() -> None:

@@ -1,9 +1,8 @@
-"""Node-limited routing: each token goes to experts on a few nodes only, once to each, and there to its experts.
+"""Tokens that are drawn: each goes to experts on a few nodes only, or on all, and may travel to each node once.
 
 Tokens are drawn: an expert's affinity is the logarithm of its share plus Gumbel noise, so that without a limit the
 highest are a sample in proportion to the shares. The nodes are those with the highest sums of their best affinities.
-Across nodes a row goes to the place with the sender's own number there, which passes it on to each place that has
-some of the token's experts. Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, sections 2.1.2 and 3.2.2.
+Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, sections 2.1.2 and 3.2.2.
 """
 
 from __future__ import annotations
@@ -21,26 +20,33 @@ MOST_DRAWN = 8_192
 _Numbers = npt.NDArray[np.int64]
 
 
-def node_limited(group: ExpertGroup, shares: list[Shares], limit: int, seed: tuple[int, int]) -> Routed:
-    """``shares``: of each expert for each place's tokens; ``limit``: nodes of a token. Raises InputError."""
-    limit = min(limit, group.nodes)
+def drawn(group: ExpertGroup, shares: list[Shares], limit: int | None, seed: tuple[int, int], *, once: bool) -> Routed:
+    """``shares``: of each expert for each place's tokens; ``limit``: nodes of a token (None: all). Raises InputError.
+
+    ``once``: a token goes once to each node, and there once to each place; else once for each of its experts.
+    """
+    limit = group.nodes if limit is None else min(limit, group.nodes)
     refuse(
         limit * group.node * group.own < group.active,
         f"node_limit is {limit}, and {limit} nodes have {limit * group.node * group.own} experts, fewer than the "
         f"{group.active} that each token goes to",
     )
     generator = np.random.default_rng(seed)
-    drawn = max(1, min(group.tokens, MOST_DRAWN // group.places))
-    bounds = np.arange(drawn + 1) * group.tokens // drawn
+    number = max(1, min(group.tokens, MOST_DRAWN // group.places))
+    bounds = np.arange(number + 1) * group.tokens // number
     stands_for = np.diff(bounds)
     rows = np.zeros(group.experts, dtype=np.int64)
-    across = np.zeros((group.places, group.places), dtype=np.int64)
-    within = np.zeros_like(across)
+    sent = np.zeros((group.places, group.places), dtype=np.int64)
+    crossing = np.zeros((group.places, group.nodes), dtype=np.int64)
     for index, own in enumerate(shares):
-        choices = draw_choices(group, own, limit, drawn, generator)
-        rows += np.bincount(choices.reshape(-1), np.repeat(stands_for, group.active), group.experts).astype(np.int64)
-        _add_hops(group, index, choices // group.own, stands_for, across, within)
-    return Routed((_table(across), _table(within)), tuple(rows.tolist()), 0)
+        choices = draw_choices(group, own, limit, number, generator)
+        chosen = np.bincount(choices.reshape(-1), np.repeat(stands_for, group.active), group.experts).astype(np.int64)
+        rows += chosen
+        if once:
+            sent[index], crossing[index] = _reached(group, choices // group.own, stands_for)
+        else:
+            sent[index] = chosen.reshape(group.places, group.own).sum(axis=1)
+    return Routed(_table(sent), tuple(rows.tolist()), 0, _table(crossing) if once else None)
 
 
 def draw_choices(
@@ -49,7 +55,8 @@ def draw_choices(
     """The different experts that each of ``tokens`` goes to, shape ``(tokens, active)``; raises InputError."""
     refuse(
         bool(np.count_nonzero(shares) < len(shares)),
-        "some experts get no tokens, with which node_limit can't be kept; expected a share of each",
+        "some experts get no tokens, "
+        "which can't be drawn (node_limit, dispatch: {form: normal}); expected a share of each",
     )
     # The negative logarithm of an exponential number is one of Gumbel's.
     exponential = generator.standard_exponential((tokens, group.experts), dtype=np.float32)
@@ -65,19 +72,12 @@ def draw_choices(
     return chosen
 
 
-def _add_hops(
-    group: ExpertGroup, place: int, places: _Numbers, stands_for: _Numbers, across: _Numbers, within: _Numbers
-) -> None:
-    """Add what goes to each node's place with the number of ``place``, and from there to ``places``."""
+def _reached(group: ExpertGroup, places: _Numbers, stands_for: _Numbers) -> tuple[_Numbers, _Numbers]:
+    """How many tokens reach each place, and each node; ``places``: of the experts of those that are drawn."""
     reached = np.zeros((len(places), group.places), dtype=np.bool_)
     np.put_along_axis(reached, places, values=True, axis=1)
-    of_places = stands_for @ reached
-    of_nodes = stands_for @ reached.reshape(len(places), group.nodes, group.node).any(axis=2)
-    gates = np.arange(group.nodes) * group.node + place % group.node
-    across[place, gates] += of_nodes
-    for node, gate in enumerate(gates):
-        there = slice(node * group.node, (node + 1) * group.node)
-        within[gate, there] += of_places[there]
+    of_nodes: _Numbers = stands_for @ reached.reshape(len(places), group.nodes, group.node).any(axis=2)
+    return stands_for @ reached, of_nodes
 
 
 def _table(numbers: _Numbers) -> Table:
