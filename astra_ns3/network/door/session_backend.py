@@ -174,6 +174,10 @@ class SessionBackend:
         self._launches.group(number, npus, channel)
         return number
 
+    def set_priority(self, group: int, priority: int) -> None:
+        """Have the messages of a group travel in a priority."""
+        self._session.SetGroupPriority(group, priority)
+
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""
         self._launches.launched(schedule, group, bytes)
