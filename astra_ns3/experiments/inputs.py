@@ -168,7 +168,7 @@ def load_inputs(
     ``tell`` hears of what may take long, such as the proof of a user's schedule. ``sharing``: who plays on which NPUs,
     beside whom (None: the run has no others). Raises InputError, which names the file where there is one.
     """
-    beside = None if sharing is None else sharing.beside
+    beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
     compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
@@ -185,13 +185,9 @@ def load_inputs(
         plan, of_plan = _network(network_config, options, endpoint_model(system_config), sharing)
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
+        of_plan += _of_priority(sharing, plan, options)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
-    of_job = [
-        *read_in_job.scaled_apart(*options.scales),
-        *job.warnings(platform),
-        *_of_priority(sharing, plan, options),
-    ]
-    course = NOTHING if sharing is None else sharing.course
+    of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     return Inputs(
         job,
         system_config,

@@ -63,8 +63,11 @@ class ScenarioRequest(RunRequest):
         if not all(isinstance(tenant, Tenant) for tenant in tenants):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
-        if file is not None and isinstance(self.changes, Mapping):
-            file = self._with_changes(file)
+        changes = self.changes
+        if file is not None and isinstance(changes, Mapping):
+            settings, changes = scenario_changes(changes)
+            if settings:
+                file = changed_scenario(file, settings, Path(), f"{file.document.source} (changed)")
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
             found = sorted((*tenants_of_file(file), *tenants), key=lambda tenant: tenant.traffic is not None)
             tenants = tuple(found)
@@ -73,17 +76,9 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
         tenants = tuple(with_tries(tenants))
         network = _network(file) if file is not None and not self.network else self.network
-        made = {"scenario": file, "tenants": tenants, "network": network}
+        made = {"scenario": file, "tenants": tenants, "network": network, "changes": changes}
         for name, value in {**made, "workload": tenants[0].workload, "system": tenants[0].system}.items():
             object.__setattr__(self, name, value)
-
-    def _with_changes(self, file: ScenarioFile) -> ScenarioFile:
-        """Return the scenario with the changes that are of its keys, and leave the others to the other files."""
-        settings, others = scenario_changes(self.changes or {})
-        if not settings:
-            return file
-        object.__setattr__(self, "changes", others or None)
-        return changed_scenario(file, settings, Path(), f"{file.document.source} (changed)")
 
     @property
     def scenario_source(self) -> str | None:

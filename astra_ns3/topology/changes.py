@@ -34,6 +34,7 @@ _PFC = {
 """Quantities of a switch that are numbers of its priority flow control, and their names there."""
 OF_SWITCHES = ("ecn", "buffer_bytes", *_PFC)
 """What only switches have."""
+_Values = Mapping[str, object]
 _Ways = tuple[tuple[bool, int], ...]
 # A link that flaps brings the same routes again and again; of so many states they are kept.
 _KEPT = 4
@@ -240,7 +241,7 @@ class _Present:
         self._graph = self._built = graph
         self._links = list(graph.links)
         self._switches = list(graph.switch_configs)
-        self._otherwise: dict[int, dict[str, object]] = {}
+        self._otherwise: dict[int, _Values] = {}
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
         first_inside = graph.nodes - len(graph.forwarders)
         self._inside = {host: first_inside + index for index, host in enumerate(graph.forwarders)}
@@ -294,7 +295,7 @@ class _Present:
         return nodes
 
 
-def _switch_with(built: SwitchConfig, values: Mapping[str, object]) -> SwitchConfig:
+def _switch_with(built: SwitchConfig, values: _Values) -> SwitchConfig:
     """Return a switch with other values of some quantities; without any, the very same."""
     if not values:
         return built

@@ -162,31 +162,33 @@ ForEachField(READER& field, RoutesDescription& routes)
 /// What is different in a network from a time on: see ns3::FabricChange.
 struct ChangeDescription
 {
-    int64_t timePs{0};       //!< when
-    Numbers links;           //!< number of each link that differs
-    Numbers up;              //!< 1 if it is up
-    Numbers silent;          //!< 1 if it is up and carries nothing
-    Quantities ratesBps;     //!< rate of each
-    Quantities delaysPs;     //!< delay of each
-    Reals errorRates;        //!< error rate of each
-    Numbers storms;          //!< priorities that the host of each has its switch stop, a bit each
-    Numbers markedNodes;     //!< node of each port that marks otherwise
-    Numbers markedPorts;     //!< its number there
-    Quantities kminBytes;    //!< nothing is marked up to this, of each
-    Quantities kmaxBytes;    //!< all is marked above this, of each
-    Reals pmax;              //!< probability just below, of each
-    Numbers bufferNodes;     //!< node of each switch whose memory is otherwise
-    Quantities bufferBytes;  //!< its size
-    Quantities reserveBytes; //!< of each ingress port and lossless priority there
+    int64_t timePs{0};    //!< when
+    Numbers links;        //!< number of each link that differs
+    Numbers up;           //!< 1 if it is up
+    Numbers silent;       //!< 1 if it is up and carries nothing
+    Quantities ratesBps;  //!< rate of each
+    Quantities delaysPs;  //!< delay of each
+    Reals errorRates;     //!< error rate of each
+    Numbers storms;       //!< priorities that the host of each has its switch stop, a bit each
+    Numbers markedNodes;  //!< node of each port that marks otherwise
+    Numbers markedPorts;  //!< its number there
+    Quantities kminBytes; //!< nothing is marked up to this, of each
+    Quantities kmaxBytes; //!< all is marked above this, of each
+    Reals pmax;           //!< probability just below, of each
+
+    Numbers bufferNodes;          //!< node of each switch whose memory is otherwise
+    Quantities bufferBytes;       //!< its size
+    Quantities reserveBytes;      //!< of each ingress port and lossless priority there
     Quantities resumeOffsetBytes; //!< an ingress queue goes on that far below its threshold
     Numbers bufferPorts;          //!< how many of the ports below are its
     Quantities headroomBytes;     //!< of each port, switch by switch, by number
     Reals pfcAlphas;              //!< share of what is free that an ingress queue may hold, of each
-    Numbers numbers;              //!< arrays, one after the other
-    Numbers offsets;              //!< where each array begins, and where the last ends
-    Numbers tables; //!< seven numbers a table that differs: a node, then six arrays: groups, the
-                    //!< set of each, where each set begins, the ports of the sets, hosts of groups
-                    //!< without a set, the port of each
+
+    Numbers numbers; //!< arrays, one after the other
+    Numbers offsets; //!< where each array begins, and where the last ends
+    Numbers tables;  //!< seven numbers a table that differs: a node, then six arrays: groups, the
+                     //!< set of each, where each set begins, the ports of the sets, hosts of groups
+                     //!< without a set, the port of each
 };
 
 /// Read all fields by their names. \param field what reads them
