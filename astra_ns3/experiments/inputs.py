@@ -39,6 +39,7 @@ from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.credit_lanes import check_lanes
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
@@ -461,7 +462,7 @@ def _network(
     _check_memories(course.given, plan)
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities)]
+    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

@@ -296,7 +296,7 @@ class SessionBackend:
         storms = int(self._session.GetStatistics(False).pauseStorms)
         if storms > 0:
             longest = str(self._session.DescribeLongestPause())
-            found.append(f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}")
+            found.append(f"ports were stopped longer than their watchdog {storms} times, at most {longest}")
         return [*found, *self._lost_to_failures()]
 
     def _lost_to_failures(self) -> Iterator[str]:

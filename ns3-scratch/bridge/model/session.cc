@@ -182,7 +182,7 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
     std::sort(hosts.begin(), hosts.end());
     const bool several = std::adjacent_find(hosts.begin(), hosts.end()) != hosts.end();
     m_parts->hostsApart = !several && !m_parts->changes && m_parts->router->MayPlayHostsApart();
-    if (description.pauseWatchdogPs > 0 && m_parts->fabric->HasPfc())
+    if (description.pauseWatchdogPs > 0 && m_parts->fabric->StopsPorts())
     {
         Watch(description.pauseWatchdogPs);
     }
