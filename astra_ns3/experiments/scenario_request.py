@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from pydantic import JsonValue
 
@@ -16,6 +17,7 @@ from astra_ns3.config.scenario.times import AfterConfig
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, refuse, wrong
+from astra_ns3.experiments.changes.scenario import changed_scenario, scenario_changes
 from astra_ns3.experiments.option import INPUTS, option
 from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
@@ -61,6 +63,11 @@ class ScenarioRequest(RunRequest):
         if not all(isinstance(tenant, Tenant) for tenant in tenants):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
+        changes = self.changes
+        if file is not None and isinstance(changes, Mapping):
+            settings, changes = scenario_changes(changes)
+            if settings:
+                file = changed_scenario(file, settings, Path(), f"{file.document.source} (changed)")
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
             found = sorted((*tenants_of_file(file), *tenants), key=lambda tenant: tenant.traffic is not None)
             tenants = tuple(found)
@@ -69,7 +76,7 @@ class ScenarioRequest(RunRequest):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
         tenants = tuple(with_tries(tenants))
         network = _network(file) if file is not None and not self.network else self.network
-        made = {"scenario": file, "tenants": tenants, "network": network}
+        made = {"scenario": file, "tenants": tenants, "network": network, "changes": changes}
         for name, value in {**made, "workload": tenants[0].workload, "system": tenants[0].system}.items():
             object.__setattr__(self, name, value)
 
@@ -143,6 +150,7 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
         restart=None if job.restart is None else Restart(job.restart.after_ps, job.restart.at_most),
+        priority=job.priority,
     )
 
 
@@ -175,6 +183,7 @@ def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:
         seed=entry.seed,
         where=where,
         traffic=Traffic(entry, where),
+        priority=entry.priority,
     )
 
 

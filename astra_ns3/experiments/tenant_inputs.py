@@ -9,6 +9,7 @@ from functools import partial
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import refuse
@@ -24,15 +25,20 @@ from astra_ns3.scenario.paces import check_not_of_arriving
 from astra_ns3.scenario.placement import drawn_by, placed
 from astra_ns3.scenario.scenario import Scenario, waiting_line
 from astra_ns3.scenario.times import times_of
-from astra_ns3.scenario.traffic import Traffic, check_played, flows_of
+from astra_ns3.scenario.traffic import Traffic, check_beside, check_played, flows_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
+from astra_ns3.units import PS_PER_SECOND
+
+_BITS_PER_BYTE = 8
 
 
 def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, ...]:
     """Read and check what each tenant plays; raises InputError, also if two tenants have an NPU in common."""
     found: list[Inputs] = []
     berths, course = _Berths(request), request.course
+    asked = (tenant.priority for tenant, _ in request.parts if tenant is not None)
+    priorities = frozenset(each for each in asked if each is not None)
     for number, (tenant, part) in enumerate(request.parts):
         if tenant is not None and tenant.job is not None:
             tenancy = found[-1].tenancy.tried_again(tenant.name, times_of(tenant))
@@ -41,7 +47,9 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         first = found[0] if found else None
         npus_on, sources = partial(berths.of, number), request.scenario_files
         seed = 1 if tenant is None else drawn_by(tenant, request.seed)
-        sharing = None if tenant is None else Sharing(tenant, npus_on, first, course, sources, seed)
+        sharing = None
+        if tenant is not None:
+            sharing = Sharing(tenant, npus_on, first, course, sources, seed, priorities)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:
@@ -51,6 +59,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
             _check_endless(found[-1], tenant.place)
         if tenant is not None and tenant.arrives:
             _check_anywhere(found[-1], tenant.place)
+    _check_streams(request, found)
     scenario = scenario_of(found)
     _check_arriving(scenario, request)
     if scenario.changes:
@@ -66,6 +75,30 @@ def _check_arriving(scenario: Scenario, request: RunRequest) -> None:
     line = waiting_line(scenario)
     if name is not None and line is not None:
         check_not_of_arriving(request.course.stretches, name, line.unclaimed)
+
+
+def _check_streams(request: RunRequest, tenants: Sequence[Inputs]) -> None:
+    """Raise InputError for flows without end of which too many begin while jobs play."""
+    streams = [
+        (inputs.job.workload, tenant)
+        for inputs, (tenant, _) in zip(tenants, request.parts, strict=True)
+        if isinstance(inputs.job.workload, FlowStream) and tenant is not None
+    ]
+    if not streams:
+        return
+    jobs = [part for part in parts_of(request, tenants) if not part[0].tenancy.is_traffic]
+    least_ps = max(inputs.tenancy.start_ps + _least_ps(inputs, passes) for inputs, passes in jobs)
+    for stream, tenant in streams:
+        check_beside(stream, max(0, least_ps - tenant.start_ps), tenant.place)
+
+
+def _least_ps(inputs: Inputs, passes: int) -> int:
+    """Return the time that a job takes at least: all its bytes at the rates of its hosts' lines."""
+    graph = inputs.graph
+    hosts = {graph.npu_host[npu] for npu in inputs.tenancy.npus}
+    rate_bps = sum(graph.links[port.link].rate_bps for host in hosts for port in graph.ports[host])
+    far = inputs.expected(passes).bytes if len(hosts) == len(inputs.tenancy.npus) else 0
+    return round(far * _BITS_PER_BYTE * PS_PER_SECOND / rate_bps) if rate_bps else 0
 
 
 def _with_flows(part: RunRequest, traffic: Traffic, first: Inputs | None) -> RunRequest:

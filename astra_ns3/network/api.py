@@ -148,6 +148,13 @@ class NetworkBackend(Protocol):
         """
         return self.register_group(npus)
 
+    def set_priority(self, group: int, priority: int) -> None:
+        """Have the messages of a group, from the first on, travel in a priority of the transport's eight.
+
+        Backends without priorities need not heed it.
+        """
+        return None  # noqa: RET501, what has an empty body is abstract
+
     def flow_player(self, setup: FlowPlayerSetup) -> FlowPlayer | None:
         """Return who starts flows at their times inside the backend; None: whoever wants that launches each."""
         return None

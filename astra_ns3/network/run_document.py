@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, TypedDict
 
+from pydantic import JsonValue
+
 from astra_ns3.config.core.plain import JsonObject
 
 FileDocument = Mapping[str, Any]  # keys of a user's file: as many forms as there are loops, models and topologies
@@ -42,7 +44,7 @@ class TenantDocument(TypedDict, total=False):
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
     ``traffic``: it is other traffic; ``started`` and ``delivered``: how many of its flows, ``slowdowns``:
-    percentiles of all of them (None: not known).
+    percentiles of all of them (None: not known). ``priority``: in which its messages travel, if it has one of its own.
     """
 
     name: str
@@ -57,6 +59,7 @@ class TenantDocument(TypedDict, total=False):
     after_passes: int
     end_ps: int
     dimensions: list[int]
+    priority: int
     workload: str
     passes: int | None
     passes_done: int
@@ -109,6 +112,9 @@ class EventDocument(TypedDict, total=False):
     error_rate: float
     storm: bool
     ecn: dict[str, float]
+    buffer_bytes: int
+    pfc: dict[str, float]
+    control: dict[str, JsonValue]
     still: bool
     slower: float
 

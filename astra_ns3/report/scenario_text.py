@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.network.run_document import (
     EventDocument,
     FileDocument,
@@ -116,6 +116,10 @@ def state_text(event: EventDocument) -> str:
         ecn = event["ecn"]
         limits = f"{format_bytes(int(ecn['kmin_bytes']))} to {format_bytes(int(ecn['kmax_bytes']))}"
         words.append(f"marks from {limits}, up to {ecn['pmax']:g}")
+    if "buffer_bytes" in event:
+        words.append(f"buffer {format_bytes(event['buffer_bytes'])}")
+    words += [f"pfc {_threshold_text(name, value)}" for name, value in event.get("pfc", {}).items()]
+    words += [f"control {name} {_given_text(value)}" for name, value in event.get("control", {}).items()]
     if "still" in event:
         words.append("stands still")
     if "slower" in event:
@@ -123,8 +127,21 @@ def state_text(event: EventDocument) -> str:
     return ", ".join(words)
 
 
+def _threshold_text(name: str, value: float) -> str:
+    """Return a threshold of PFC in words."""
+    in_bytes = name.endswith("_bytes")
+    return f"{name.removesuffix('_bytes')} {format_bytes(int(value)) if in_bytes else f'{value:g}'}"
+
+
+def _given_text(value: Json) -> str:
+    """Return a value as a file gives it."""
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
 def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
-    rows = [("job", "NPUs", "which", "start", "passes", "workload")]
+    jobs = list(jobs)
+    named = any("priority" in job for job in jobs)
+    rows = [("job", "NPUs", "which", "start", "passes", *(["priority"] if named else []), "workload")]
     rows += [
         (
             job["name"],
@@ -132,6 +149,7 @@ def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
             numbers_text(job["npus"]) or "decided when it starts",
             start_text(job),
             _passes(job),
+            *([str(job.get("priority", "-"))] if named else []),
             job["workload"],
         )
         for job in jobs

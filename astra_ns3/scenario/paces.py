@@ -41,7 +41,7 @@ def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
     for event in events:
         config = event.config
         for factor, still in ((config.slower, False), (_STANDS_STILL if config.still else None, True)):
-            if factor is None or config.npu is None:
+            if factor is None or not isinstance(config.npu, int):
                 continue
             for start_ps in config.starts_ps:
                 end_ps = None if config.for_ps is None else start_ps + config.for_ps

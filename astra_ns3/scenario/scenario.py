@@ -50,6 +50,8 @@ class Tenancy:
     """Of a further try of the tenant before it: so long after that one has failed it begins."""
     job: str = ""
     """The name of its job, which all its tries have; empty: its own."""
+    priority: int | None = None
+    """In which its messages travel; None: in that of the network's transport."""
 
     @property
     def times(self) -> Times:
@@ -76,6 +78,8 @@ class Tenancy:
         found = self.times.document()
         npus = list(self.npus) if self.berth is None else []
         found |= {"name": self.job_name, "npus": npus, "dimensions": list(self.dimensions)}
+        if self.priority is not None:
+            found["priority"] = self.priority
         return {**found, **_traffic(self.is_traffic)}
 
     def whole(self, npus: int) -> bool:
@@ -117,7 +121,9 @@ class Scenario:
             return [network]
         shared = any(tenant.is_traffic for tenant in self.tenants)
         views = [
-            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared)
+            TenantNetwork(
+                network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared, priority=tenant.priority
+            )
             if tenant.berth is None
             else ArrivingNetwork(network, number, len(tenant.npus), tenant.start_ps, self.bits)
             for number, tenant in enumerate(self.tenants)

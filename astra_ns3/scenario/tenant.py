@@ -53,6 +53,7 @@ class Tenant:
     network is known. ``arrives``: at ``start_ps`` it begins to wait for NPUs, which its placement chooses once enough
     are free. ``restart``: it begins again when its transport has given up (None: it doesn't). ``job``: the name of the
     job of which it is a further try (None: it is the first); the tries of a job follow each other.
+    ``priority``: in which its messages travel (None: in that of the network's transport).
     """
 
     name: str
@@ -73,6 +74,7 @@ class Tenant:
     arrives: bool = False
     restart: Restart | None = None
     job: str | None = None
+    priority: int | None = None
 
     @property
     def job_name(self) -> str:

@@ -70,6 +70,7 @@ class TenantNetwork(NetworkBackend):
     A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
     are. ``on_stop`` is called when it stops, ``on_passes`` when it has done more passes; ``listener`` is told of what
     concerns it. ``started``: whether its time has begun to run. ``shared``: other tenants may have some of its NPUs.
+    ``priority``: in which its messages travel; None: in that of the network's transport.
     """
 
     npus = 0
@@ -83,6 +84,7 @@ class TenantNetwork(NetworkBackend):
         bits: TenantBits,
         *,
         shared: bool = False,
+        priority: int | None = None,
     ) -> None:
         self.npus = len(npus)
         self.on_stop: Callable[[], None] = network.stop
@@ -94,6 +96,7 @@ class TenantNetwork(NetworkBackend):
         self.bind_ranks(npus)
         self._bits = bits
         self._shared = shared
+        self._priority = priority
         self.connections = 0
         """Which connections of a pair of NPUs its messages take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
@@ -107,17 +110,25 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        return self._network.register_group_on([self._npus[rank] for rank in npus], self.connections, None)
+        own = [self._npus[rank] for rank in npus]
+        return self._prioritised(self._network.register_group_on(own, self.connections, None))
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        return self._network.register_group_on([self._npus[rank] for rank in npus], self.connections, delay_ps)
+        own = [self._npus[rank] for rank in npus]
+        return self._prioritised(self._network.register_group_on(own, self.connections, delay_ps))
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""
         if self.connections:  # its channels have connections of their own, too
             channel = replace(channel, channel=self.connections * FIRST_CONNECTIONS + channel.channel)
-        return self._network.register_channel([self._npus[rank] for rank in npus], channel)
+        return self._prioritised(self._network.register_channel([self._npus[rank] for rank in npus], channel))
+
+    def _prioritised(self, group: int) -> int:
+        """Return a group of the network, whose messages travel in the tenant's priority."""
+        if self._priority is not None:
+            self._network.set_priority(group, self._priority)
+        return group
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start a rank's part of a phase now."""
@@ -155,6 +166,7 @@ class TenantNetwork(NetworkBackend):
             first_instance=self._bits.of(self._tenant, setup.first_instance),
             tenant_bit=self._bits.shift,
             connections=self.connections,
+            priority=self._priority,
         )
         player = self._network.flow_player(own)
         if player is None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -88,7 +88,7 @@ class Addresses:
         hook = request.on_built
         content: JsonObject = {
             **self._program,
-            "files": {name: self._config(getattr(request, name)) for name in FILES},
+            "files": {name: self._config(getattr(request, name)) for name in _files_of(request)},
             **({"scenario": self._scenario(request)} if isinstance(request, ScenarioRequest) else {}),
             "options": options,
             "hook": self._stripped(hook.path) if isinstance(hook, HookFile) else None,
@@ -176,6 +176,12 @@ class Addresses:
         found = self._files[path]
         self._taken.update(found)
         return _digest(list(found.values()))
+
+
+def _files_of(request: RunRequest) -> Sequence[str]:
+    """Return which files a run has; traffic alone has a network only."""
+    traffic_alone = isinstance(request, ScenarioRequest) and all(each.traffic is not None for each in request.tenants)
+    return ("network",) if traffic_alone else FILES
 
 
 def _read(tenants: Iterable[Tenant]) -> Iterator[_ReadTenant]:

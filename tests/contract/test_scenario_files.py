@@ -70,8 +70,19 @@ class Files:
         **options: Any,
     ) -> ScenarioResult:
         """JSON is YAML."""
+        return self.play_with(network, jobs, (), events, **options)
+
+    def play_with(
+        self,
+        network: Mapping[str, Any],
+        jobs: Sequence[Mapping[str, Any]],
+        traffic: Sequence[Mapping[str, Any]],
+        events: Sequence[Mapping[str, Any]] = (),
+        **options: Any,
+    ) -> ScenarioResult:
         self.write("network.yaml", json.dumps(network))
-        self.write("scenario.yaml", json.dumps({"network": "network.yaml", "jobs": jobs, "events": events}))
+        keys = {"network": "network.yaml", "jobs": jobs, "traffic": traffic, "events": events}
+        self.write("scenario.yaml", json.dumps(keys))
         return astra_ns3.run_scenario(scenario=self.folder / "scenario.yaml", **options)
 
 

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.small_run import SYSTEM, WORKLOAD
 from support.studies import INPUTS, expanded
@@ -147,8 +149,8 @@ def test_traffic_stands_beside_a_job_and_its_numbers_are_part_of_the_address(bas
     requests = requests_of(base, **{"scenario.traffic.web.load": [0.1, 0.2]})
     assert [[tenant.name for tenant in request.tenants] for request in requests] == [["first", "second", "web"]] * 2
     assert len({Addresses().of(request)[0] for request in requests}) == 2
-    scenario.write_text(json.dumps({"network": "network.yaml", "traffic": [{**entry, "flows": 9}]}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"scenario\.yaml: has no job, expected one at least in a study"):
+    scenario.write_text(json.dumps({"network": "network.yaml"}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"scenario\.yaml: has no job and no traffic, expected one at least"):
         requests_of(base)
 
 
@@ -193,3 +195,30 @@ def test_a_study_may_give_arrivals_to_a_scenario_and_paths_begin_at_its_folder(
     plain, arrived = requests_of(base, **{"scenario.arrivals": [None, arrivals]})
     assert [tenant.name for tenant in plain.tenants] == ["first"]
     assert [tenant.name for tenant in arrived.tenants] == ["first", "arrival-1"]
+
+
+def test_a_study_of_traffic_alone_measures_slowdowns_by_size(base: dict[str, Any], tmp_path: Path) -> None:
+    entry = {"kind": "poisson", "sizes": "hadoop", "flows": 300, "load": 0.5}
+    traffic = [{"name": "web", **entry}, {"name": "more", **entry, "load": 0.1}]
+    Path(base["scenario"]).write_text(json.dumps({"network": "network.yaml", "traffic": traffic}), encoding="utf-8")
+    figure = {"kind": "bars", "x": "load", "y": "slowdown_long_p999"}
+    part: dict[str, Any] = {"axes": {"scenario.traffic.web.load": [0.1, 0.5]}, "figures": {"long": figure}}
+    study: dict[str, Any] = {"base": base, "parts": {"all": part}}
+    played = astra_ns3.study(study, tmp_path / "out", jobs=1)
+    _, row = played.frame.to_dict("records")
+    run = astra_ns3.run_scenario(scenario=base["scenario"], backend="flow", record=["flows"])
+    table = pd.concat([tenant.completions for tenant in run.tenants.values()])
+    slowdown = ((table["end_ps"] - table["start_ps"]) / table["ideal_ps"]).to_numpy()
+    sizes = table["bytes"].to_numpy()
+    small, large = np.sort(sizes)[[199, 399]]
+    thirds = {"short": sizes <= small, "middle": (sizes > small) & (sizes <= large), "long": sizes > large}
+    for name, inside in {"": sizes > 0, **{f"{third}_": some for third, some in thirds.items()}}.items():
+        wanted = np.percentile(slowdown[inside], [50, 95, 99, 99.9], method="inverted_cdf")
+        assert [row[f"slowdown_{name}{share}"] for share in ("p50", "p95", "p99", "p999")] == pytest.approx(wanted)
+    assert len(slowdown) == 600
+
+
+def test_the_study_of_slowdowns_can_be_played() -> None:
+    found = expand(read_study(INPUTS / "studies" / "slowdown.yaml"))
+    assert (len(found.points), len(found.tasks(""))) == (16, 16)
+    check_points(found.points[:1])

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from itertools import chain
 from math import prod
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Lt, MaxLen, MinLen
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
@@ -23,6 +23,7 @@ from astra_ns3.config.core.model import (
     Listed,
     Number,
     OnOff,
+    PositiveBytes,
     PositiveTimePs,
     TimePs,
     checked,
@@ -42,7 +43,7 @@ from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.recovery import RecoveryConfig
 from astra_ns3.config.scenario.times import Passes, RestartConfig, StartTime
 from astra_ns3.config.scenario.traffic import MOST_ENTRIES, TrafficConfig
-from astra_ns3.config.topology.switch import EcnConfig
+from astra_ns3.config.topology.switch import EcnConfig, PfcThresholds, Priority
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 
@@ -52,11 +53,14 @@ TARGETS = ("link", "switch", "npu", "nic")
 STATES: Mapping[str, tuple[str, ...]] = {
     "link": ("up", "rate", "delay", "error-rate"),
     "nic": ("up", "rate", "delay", "error-rate", "storm"),
-    "switch": ("up", "ecn"),
-    "npu": ("up", "still", "slower"),
+    "switch": ("up", "ecn", "buffer", "pfc"),
+    "npu": ("up", "still", "slower", "control"),
 }
 """The keys that an event may change, by its target."""
-_FIELDS = {"delay": "delay_ps", "error-rate": "error_rate"}
+_FIELDS = {"delay": "delay_ps", "error-rate": "error_rate", "buffer": "buffer_bytes"}
+ALL = "all"
+"""As ``npu``: each of them."""
+StateValue = bool | int | float | str | EcnConfig | PfcThresholds | dict[str, JsonValue] | None
 MOST_EVENTS = 100_000
 """So often may events happen, all together."""
 
@@ -89,6 +93,8 @@ class JobConfig(ConfigModel):
     dimensions: tuple[Count, ...] | None = None
     """None: cut from the network's."""
     compute_slowdown: FileBeside | None = Field(alias="compute-slowdown", default=None)
+    priority: Priority | None = None
+    """In which its messages travel; None: in that of the network's transport."""
 
     @property
     def count(self) -> int | None:
@@ -121,7 +127,7 @@ class EventConfig(ConfigModel):
     times: Annotated[Listed, Ge(2)] | None = None
     link: LinkName | None = None
     switch: NodeName | None = None
-    npu: Number | None = None
+    npu: Number | Literal["all"] | None = None
     nic: NodeName | None = None
     up: OnOff | None = None
     rate: RateOrShare | None = None
@@ -129,12 +135,18 @@ class EventConfig(ConfigModel):
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = Field(alias="error-rate", default=None)
     ecn: EcnConfig | None = None
     """New thresholds of all ports of a switch that mark."""
+    buffer_bytes: PositiveBytes | None = Field(alias="buffer", default=None)
+    """Another size of the memory that all ports of a switch share."""
+    pfc: PfcThresholds | None = None
+    """Other thresholds of the pauses of a switch."""
     storm: OnOff | None = None
     """A NIC has its switch stop every lossless priority."""
     still: OnOff | None = None
     """An NPU neither computes nor begins messages."""
     slower: Annotated[float, Ge(0.001), Le(1e6)] | None = None
     """An NPU's computations take so many times as long."""
+    control: Annotated[dict[str, JsonValue], MinLen(1)] | None = None
+    """Other numbers of the congestion control of what an NPU sends."""
 
     @model_validator(mode="after")
     @checked
@@ -154,10 +166,12 @@ class EventConfig(ConfigModel):
         refuse_key(
             bool(self.still) and self.for_ps is None, "still", "has no end, expected for: TIME beside it, or up: false"
         )
+        other = [key for key in states if key != "control"]
+        refuse_key(self.npu == ALL and bool(other), "npu", f"found all, with {' and '.join(other)}; expected one NPU")
         refuse_key(self.still is False, "still", "an NPU that moves needs no event, expected true")
 
     @property
-    def states(self) -> Mapping[str, bool | int | float | str | EcnConfig | None]:
+    def states(self) -> Mapping[str, StateValue]:
         """Return what it may change, by the key."""
         return {key: getattr(self, _FIELDS.get(key, key)) for key in dict.fromkeys(chain(*STATES.values()))}
 

@@ -174,6 +174,10 @@ class SessionBackend:
         self._launches.group(number, npus, channel)
         return number
 
+    def set_priority(self, group: int, priority: int) -> None:
+        """Have the messages of a group travel in a priority."""
+        self._session.SetGroupPriority(group, priority)
+
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""
         self._launches.launched(schedule, group, bytes)
@@ -292,7 +296,7 @@ class SessionBackend:
         storms = int(self._session.GetStatistics(False).pauseStorms)
         if storms > 0:
             longest = str(self._session.DescribeLongestPause())
-            found.append(f"PFC held ports longer than pfc.watchdog {storms} times, at most {longest}")
+            found.append(f"ports were stopped longer than their watchdog {storms} times, at most {longest}")
         return [*found, *self._lost_to_failures()]
 
     def _lost_to_failures(self) -> Iterator[str]:

@@ -145,6 +145,8 @@ class Session
                              uint32_t count,
                              const uint32_t* servers,
                              const uint64_t* costs);
+    /// \param group a group \param priority in which its messages travel from now on
+    void SetGroupPriority(uint32_t group, uint32_t priority);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Begin parts of phases now, in their order. \param rows five numbers of each: NPU, schedule,
@@ -158,6 +160,7 @@ class Session
      * \param firstInstance instance of flow 0; flow i has i more in the bits of the collective
      * \param tenantBit from this bit on an instance says whose it is
      * \param connections which connections of a pair of NPUs they take
+     * \param priority in which they travel, or CollectiveMessage::OF_TRANSPORT
      * \param token of TimerDue, called when the last flow known has begun and more may come, and
      * when all are delivered
      * \param measured NPUs whose delivered bytes make the curve
@@ -168,6 +171,7 @@ class Session
                        uint64_t firstInstance,
                        uint32_t tenantBit,
                        uint32_t connections,
+                       uint32_t priority,
                        uint64_t token,
                        const uint32_t* measured,
                        uint32_t count);

@@ -245,6 +245,12 @@ CollectiveExecutor::RegisterGroup(const uint32_t* npus,
     return static_cast<uint32_t>(m_groups.size() - 1);
 }
 
+void
+CollectiveExecutor::SetPriority(uint32_t group, uint32_t priority)
+{
+    ElementOf(m_groups, group, "group")->priority = priority;
+}
+
 std::shared_ptr<CollectiveGroup>
 CollectiveExecutor::MakeGroup(const uint32_t* npus, uint32_t count) const
 {

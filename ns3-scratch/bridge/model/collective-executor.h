@@ -68,6 +68,8 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
                              uint32_t count,
                              const uint32_t* servers,
                              const uint64_t* costs);
+    /// \param group a group \param priority of its messages from now on
+    void SetPriority(uint32_t group, uint32_t priority);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.
@@ -118,7 +120,7 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     Recorder& m_recorder;            //!< told of messages
     std::vector<ns3::Ptr<ns3::CollectiveApplication>> m_applications;        //!< by NPU
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
-    std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
+    std::vector<std::shared_ptr<ns3::CollectiveGroup>> m_groups;             //!< by number
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
     std::vector<std::unique_ptr<FlowListPlayer>> m_flows;                    //!< by number
     uint64_t m_launches{0};                                                  //!< so far

@@ -182,7 +182,7 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
     std::sort(hosts.begin(), hosts.end());
     const bool several = std::adjacent_find(hosts.begin(), hosts.end()) != hosts.end();
     m_parts->hostsApart = !several && !m_parts->changes && m_parts->router->MayPlayHostsApart();
-    if (description.pauseWatchdogPs > 0 && m_parts->fabric->HasPfc())
+    if (description.pauseWatchdogPs > 0 && m_parts->fabric->StopsPorts())
     {
         Watch(description.pauseWatchdogPs);
     }
@@ -261,6 +261,12 @@ Session::RegisterChannel(const uint32_t* npus,
 }
 
 void
+Session::SetGroupPriority(uint32_t group, uint32_t priority)
+{
+    m_parts->executor->SetPriority(group, priority);
+}
+
+void
 Session::Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes)
 {
     m_parts->executor->Launch(npu, instance, schedule, group, bytes);
@@ -291,12 +297,18 @@ Session::OpenFlows(uint32_t schedule,
                    uint64_t firstInstance,
                    uint32_t tenantBit,
                    uint32_t connections,
+                   uint32_t priority,
                    uint64_t token,
                    const uint32_t* measured,
                    uint32_t count)
 {
-    return m_parts->executor->OpenFlows(
-        {schedule, firstInstance, tenantBit, connections, token, {measured, measured + count}});
+    return m_parts->executor->OpenFlows({schedule,
+                                         firstInstance,
+                                         tenantBit,
+                                         connections,
+                                         priority,
+                                         token,
+                                         {measured, measured + count}});
 }
 
 void

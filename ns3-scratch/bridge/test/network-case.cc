@@ -30,9 +30,14 @@ class CaseDraw
     /// \return the case
     NetworkCase Make()
     {
-        const bool flaps = m_case.number >= FIRST_CASE_WITH_SILENCE;
-        m_cutsThrough =
-            m_case.number >= FIRST_CASE_WITH_CUT_THROUGH && (!flaps || m_case.number % 2 == 1);
+        m_credits = m_case.number >= FIRST_CASE_WITH_CREDITS;
+        const bool memories = m_case.number >= FIRST_CASE_WITH_MEMORIES && !m_credits;
+        const bool late = m_case.number >= FIRST_CASE_WITH_SILENCE;
+        const bool flaps = late && (m_credits  ? m_case.number % 4 == 1
+                                    : memories ? m_case.number / 8 % 2 == 1
+                                               : true);
+        m_cutsThrough = m_case.number >= FIRST_CASE_WITH_CUT_THROUGH && !m_credits &&
+                        (!late || m_case.number % 2 == 1);
         // Where all is a multiple of one time, heads and departures coincide all the time.
         const uint32_t family = m_case.number % (m_cutsThrough ? 4 : 8);
         m_tied = family >= 5;
@@ -49,6 +54,10 @@ class CaseDraw
         m_tenants = flaps && m_case.hosts % 2 == 0 && Chance(60) ? 2 : 1;
         DrawLinks();
         SizeBuffers();
+        if (m_credits)
+        {
+            DrawCredits();
+        }
         m_case.routing.kind = Below(ROUTE_BY_PIN + 1);
         m_case.routing.random = Chance(50);
         m_case.routing.seed = Below(1'000);
@@ -56,9 +65,10 @@ class CaseDraw
         DrawTransports();
         DrawMessages();
         DrawFrames();
-        if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!m_cutsThrough || m_case.number % 2 == 1))
+        const bool half = m_cutsThrough || m_credits;
+        if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!half || m_case.number % 2 == 1))
         {
-            DrawChanges(flaps);
+            DrawChanges(flaps, memories);
         }
         m_case.limitPs = 300 * MICROSECOND_PS + 12'347;
         return m_case;
@@ -190,6 +200,55 @@ class CaseDraw
         }
     }
 
+    /// \return what PFC keeps for the ports of a switch, by number
+    std::vector<CasePort> PortsOf(uint32_t number) const
+    {
+        std::vector<CasePort> ports;
+        for (const CaseLink& link : m_case.links)
+        {
+            const LinkParameters& of = link.parameters;
+            if (link.nodeA == m_case.hosts + number)
+            {
+                ports.push_back({of.headroomBytes, of.pfcAlpha});
+            }
+            if (link.nodeB == m_case.hosts + number)
+            {
+                const bool ownRoom = of.farHeadroomBytes >= 0;
+                ports.push_back(
+                    {ownRoom ? static_cast<uint64_t>(of.farHeadroomBytes) : of.headroomBytes,
+                     of.farPfcAlpha > 0.0 ? of.farPfcAlpha : of.pfcAlpha});
+            }
+        }
+        return ports;
+    }
+
+    /// Have a switch mark otherwise, or have another buffer and other thresholds of its pauses.
+    void DrawMemory(CaseChange& change)
+    {
+        const uint32_t number = Below(m_case.switches.size());
+        if (Chance(25))
+        {
+            const uint64_t kmin = Below(10 * m_frameBytes);
+            change.markings[number] = {kmin,
+                                       kmin + Below(10 * m_frameBytes),
+                                       Between(1, 100) / 100.0};
+            return;
+        }
+        const SwitchParameters& built = m_case.switches[number];
+        CaseMemory memory{0, built.reserveBytes, built.resumeOffsetBytes, PortsOf(number)};
+        memory.reserveBytes = Chance(40) ? Below(4 * m_frameBytes) : memory.reserveBytes;
+        memory.resumeOffsetBytes = Chance(40) ? Below(3 * m_frameBytes) : memory.resumeOffsetBytes;
+        uint64_t kept = 0;
+        for (CasePort& port : memory.ports)
+        {
+            port.headroomBytes = Chance(30) ? Below(12 * m_frameBytes) : port.headroomBytes;
+            port.alpha = Chance(40) ? OneOf<double>({0.03, 0.125, 0.5, 2.0}) : port.alpha;
+            kept += std::popcount(m_lossless) * (port.headroomBytes + memory.reserveBytes);
+        }
+        memory.bufferBytes = kept + 1 + Below((Chance(50) ? 4 : 40) * m_frameBytes);
+        change.memories[number] = memory;
+    }
+
     void SizeBuffers()
     {
         const auto priorities = static_cast<uint64_t>(std::popcount(m_lossless));
@@ -212,6 +271,39 @@ class CaseDraw
             }
             const int64_t shared = Between(1, 2 * int64_t{m_frameBytes});
             parameters.bufferBytes = kept + static_cast<uint64_t>(shared * Between(1, 30));
+        }
+    }
+
+    /// Switches give credit, most often all of them; the order of links is anything.
+    void DrawCredits()
+    {
+        const bool lanes = Chance(60);
+        const bool byHop = Chance(50);
+        const int64_t frames = Between(1, 12);
+        for (SwitchParameters& parameters : m_case.switches)
+        {
+            parameters.losslessPriorities = 0;
+            parameters.alpha = 0.0;
+            const uint32_t largest = m_frameBytes + 42; // with telemetry
+            parameters.creditLargestBytes = largest;
+            parameters.creditBytes =
+                largest + static_cast<uint64_t>(Between(0, (frames - 1) * largest));
+            parameters.creditUpdatePs = m_tied ? 80'000 * Between(1, 3) : Between(1, 300'000);
+            parameters.bufferBytes = 64 * PRIORITIES * parameters.creditBytes;
+            if (lanes)
+            {
+                parameters.nextLanes = {1, 2, 3, 3, 5, 6, 7, 7};
+            }
+        }
+        if (Chance(20))
+        {
+            SwitchParameters& without = m_case.switches[Below(m_case.switches.size())];
+            without.creditBytes = 0;
+        }
+        for (CaseLink& link : m_case.links)
+        {
+            link.parameters.creditOrder = byHop ? 0 : Below(20);
+            link.parameters.farCreditOrder = byHop ? 0 : Below(20);
         }
     }
 
@@ -335,6 +427,7 @@ class CaseDraw
         std::map<uint32_t, bool> carry;         //!< that carry nothing, or carry frames again
         std::map<uint32_t, CaseLinkState> like; //!< links with other numbers
         bool reroutes{false};                   //!< tables follow
+        CaseChange others{};                    //!< what changes of switches
     };
 
     /// \return a time at which something changes, or is mended again. \param afterPs the earliest
@@ -431,9 +524,13 @@ class CaseDraw
         happenings[DrawChangePs(0)].like.insert_or_assign(link, state);
     }
 
-    void DrawChanges(bool flaps)
+    void DrawChanges(bool flaps, bool memories)
     {
         std::map<int64_t, Happening> happenings;
+        for (uint32_t left = memories ? 1 + Below(6) : 0; left > 0; --left)
+        {
+            DrawMemory(happenings[DrawChangePs(0)].others);
+        }
         for (uint32_t left = flaps ? 1 + Below(3) : 0; left > 0; --left)
         {
             DrawFlaps(happenings);
@@ -462,7 +559,9 @@ class CaseDraw
             note(downNodes, happening.nodes);
             note(downLinks, happening.links);
             note(silentLinks, happening.carry);
-            CaseChange change{timePs, {}, happening.reroutes};
+            CaseChange change = happening.others;
+            change.timePs = timePs;
+            change.reroutes = happening.reroutes;
             for (CaseLinkState& state : states)
             {
                 const CaseLink& link = m_case.links[state.link];
@@ -492,6 +591,7 @@ class CaseDraw
     std::mt19937_64 m_random;   //!< draws
     bool m_tied{false};         //!< few rates and delays, so that much happens at one time
     bool m_cutsThrough{false};  //!< some switches cut through
+    bool m_credits{false};      //!< switches give credit
     uint64_t m_oneRateBps{0};   //!< of all links; 0: each has its own
     bool m_hasty{false};        //!< timeouts shorter than some links are long
     bool m_equal{false};        //!< one rate and delay, and all send to all

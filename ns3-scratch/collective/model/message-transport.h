@@ -9,14 +9,18 @@ namespace ns3
 /// One row of a schedule on its way between two ranks.
 struct CollectiveMessage
 {
-    uint64_t instance{0}; //!< which run of a schedule it belongs to
-    uint64_t bytes{0};    //!< size, at least 1
-    int64_t startPs{0};   //!< when it was handed to the transport
-    uint32_t row{0};      //!< which row of the schedule it is
-    uint32_t sender{0};   //!< NPU that sends
-    uint32_t receiver{0}; //!< NPU that receives
-    int64_t idealPs{0};   //!< time it would take alone on the network; 0: not known
-    uint32_t channel{0};  //!< which channel of a collective library it belongs to
+    /// The priority of a message that travels in that of its transport.
+    static constexpr uint32_t OF_TRANSPORT = ~uint32_t{0};
+
+    uint64_t instance{0};            //!< which run of a schedule it belongs to
+    uint64_t bytes{0};               //!< size, at least 1
+    int64_t startPs{0};              //!< when it was handed to the transport
+    uint32_t row{0};                 //!< which row of the schedule it is
+    uint32_t sender{0};              //!< NPU that sends
+    uint32_t receiver{0};            //!< NPU that receives
+    int64_t idealPs{0};              //!< time it would take alone on the network; 0: not known
+    uint32_t channel{0};             //!< which channel of a collective library it belongs to
+    uint32_t priority{OF_TRANSPORT}; //!< in which it travels; all of a pair and channel have one
 };
 
 class MessageAccountant;

@@ -183,9 +183,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
     const RoceParameters& parameters = m_context.parameters;
     FabricFrame* frame = FabricFramePool::Take();
     m_halves->CountAtSender(1);
-    Address(*frame,
-            bytes + parameters.headerBytes + parameters.telemetryBytes,
-            parameters.priority);
+    Address(*frame, bytes + parameters.headerBytes + parameters.telemetryBytes, GetPriority());
     frame->kind = ROCE_DATA;
     frame->source = m_address.senderHost;
     frame->destination = m_address.receiverHost;
@@ -211,7 +209,9 @@ RoceQueuePair::SendAnswer(FabricFrame* frame)
 {
     const RoceParameters& parameters = m_context.parameters;
     frame->echoSwitches = frame->switches;
-    Address(*frame, parameters.ackBytes + parameters.ackTelemetryBytes, parameters.ackPriority);
+    Address(*frame,
+            parameters.ackBytes + parameters.ackTelemetryBytes,
+            parameters.AckPriorityOf(GetPriority()));
     frame->source = m_address.receiverHost;
     frame->destination = m_address.senderHost;
     // Only the sender's thread knows what it has drawn, but the packet tells.
