@@ -5,6 +5,8 @@
 ``--accounts`` records where the time of each message went: ``dropped``, rows that nobody takes, which is what the
 simulation spends; ``written``, Parquet files that are thrown away, from this same process.
 
+``--credits`` gives switches credits of 256 KiB a lane in place of PFC.
+
 One case a process, so that each starts afresh; prints one JSON line. The cases and their targets are those that
 docs/roce.md lists.
 """
@@ -37,21 +39,22 @@ LINK = {"rate": "400Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "32MiB", "pfc": {"priorities": [3]}, "ecn": {"kmin": "800KB", "kmax": "3200KB", "pmax": 0.2}}
 
 
-Case = Callable[[str, RecorderOptions, int], dict[str, Any]]
-"""Measures under a congestion control; where its messages' accounts go; on how many cores."""
+CREDIT_SWITCH = {"buffer": "512MiB", "credits": {"bytes": "256KiB"}, "ecn": "off"}
+Case = Callable[[str, RecorderOptions, int, bool], dict[str, Any]]
+"""Measures under a congestion control; where its messages' accounts go; on how many cores; with credits or PFC."""
 
 
 def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Case:
     """A ring all-reduce, chunk after chunk."""
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", npus)
     bytes = size // chunks
-    return lambda control, recorder, cores: measure(topology, schedule, bytes, chunks, control, recorder, cores)
+    return lambda *how: measure(topology, schedule, bytes, chunks, *how)
 
 
 def all_to_all(topology: Mapping[str, Any], npus: int, pair_bytes: int) -> Case:
     """Every NPU sends to every other, all at once."""
     schedule = lookup(CollectiveKind.ALL_TO_ALL, "direct", npus)
-    return lambda control, recorder, cores: measure(topology, schedule, pair_bytes * npus, 1, control, recorder, cores)
+    return lambda *how: measure(topology, schedule, pair_bytes * npus, 1, *how)
 
 
 def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Case:
@@ -71,7 +74,7 @@ def permutation(topology: Mapping[str, Any], npus: int, size: int) -> Case:
         wait_step=zeros - 1,
         wait_count=zeros,
     )
-    return lambda control, recorder, cores: measure(topology, schedule, size, 1, control, recorder, cores)
+    return lambda *how: measure(topology, schedule, size, 1, *how)
 
 
 def single_switch(npus: int) -> dict[str, Any]:
@@ -143,7 +146,10 @@ def measure(
     control: str,
     recorder: RecorderOptions | None = None,
     cores: int = 1,
+    by_credit: bool = False,
 ) -> dict[str, Any]:
+    if by_credit:
+        topology = {**topology, "switch": CREDIT_SWITCH}
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "congestion_control": control}})
     begin = time.process_time()
     backend = Ns3Backend(plan_network(network, EndpointModel(10_000)), recorder=recorder, cores=cores)
@@ -181,12 +187,13 @@ def main() -> None:
     parser.add_argument("--congestion-control", default="dcqcn", help="a name, or FILE:CLASS")
     parser.add_argument("--accounts", choices=("dropped", "written"), help="record where the time of messages went")
     parser.add_argument("--cores", type=int, default=1, help="threads that play; compare wall seconds")
+    parser.add_argument("--credits", action="store_true", help="credits of 256 KiB a lane in place of PFC")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="astra-ns3-benchmark-") as folder:
         sink = Dropped() if options.accounts == "dropped" else None
         recorder = RecorderOptions(Path(folder), accounts=True, sink=sink) if options.accounts else RecorderOptions()
-        measured = CASES[options.case](options.congestion_control, recorder, options.cores)
-    print(json.dumps({"case": options.case, "accounts": options.accounts, **measured}))
+        measured = CASES[options.case](options.congestion_control, recorder, options.cores, options.credits)
+    print(json.dumps({"case": options.case, "credits": options.credits, "accounts": options.accounts, **measured}))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
@@ -38,15 +39,17 @@ from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.network.credit_lanes import check_lanes
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import NOTHING, Course
 from astra_ns3.scenario.events import Event, check_switches, event_at
-from astra_ns3.scenario.paces import check_known_start, slowed_by_events
+from astra_ns3.scenario.paces import check_known_start, check_not_restarted, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
+from astra_ns3.scenario.waiting_line import Berth
 from astra_ns3.system.file import read_system
 from astra_ns3.topology.changes import switches_in_time
 from astra_ns3.topology.checks import check_topology, unequal_ways
@@ -133,21 +136,23 @@ class Inputs:
 class Sharing:
     """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``course`` what happens.
 
-    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``source``: the scenario's file,
-    with whose name messages about it begin; None: there is none. ``priorities``: those that any tenant's messages have.
+    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
+    and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
+    ``priorities``: those that any tenant's messages have.
     """
 
     tenant: Tenant
     npus_on: Callable[[AnyNetwork], Sequence[int] | None]
     beside: Inputs | None
     course: Course = NOTHING
-    source: str | None = None
+    sources: tuple[str, ...] = ()
+    seed: int = 1
     priorities: frozenset[int] = frozenset()
 
     @property
     def named(self) -> tuple[str, ...]:
         """With what a message about the scenario begins."""
-        return () if self.source is None else (f"{self.source}:",)
+        return tuple(f"{source}:" for source in self.sources)
 
 
 def load_inputs(
@@ -194,7 +199,7 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        _slowdown(options, files, tenancy, course),
+        _slowdown(options, files, tenancy, course, restarts=sharing is not None and sharing.tenant.restart is not None),
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
@@ -213,12 +218,21 @@ def _of_priority(sharing: Sharing | None, plan: AnyPlan, options: Options) -> li
         return [f"{tenant.place}: {words}" for words in check_priority(priority, packets.outline, packets.transports)]
 
 
-def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Course) -> ComputeSlowdown | None:
-    """Return what makes a tenant's computations longer: its file, its model's device and events."""
+def _slowdown(
+    options: Options, files: RunFiles, tenancy: Tenancy, course: Course, *, restarts: bool
+) -> ComputeSlowdown | None:
+    """Return what makes a tenant's computations longer: its file, its model's device and events.
+
+    ``restarts``: it may begin again, nobody knows when.
+    """
     given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
     on_device = slowdown_on_device(given, files.workload)
+    if tenancy.berth is not None:  # no event slows an NPU that it may get
+        return on_device
     if tenancy.after is not None:
         check_known_start(course.stretches, tenancy.name, tenancy.npus)
+    if restarts:
+        check_not_restarted(course.stretches, tenancy.name, tenancy.npus)
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
@@ -306,7 +320,10 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     with located(tenant.where):
         found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
     times = times_of(tenant)
-    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless, priority=tenant.priority)
+    berth = Berth(tenant.npus, sharing.seed) if tenant.arrives and isinstance(tenant.npus, Placement) else None
+    found = replace(
+        found, after=times.after, end_ps=times.end_ps, endless=times.endless, berth=berth, priority=tenant.priority
+    )
     return found if tenant.traffic is None else found.as_traffic
 
 
@@ -445,7 +462,7 @@ def _network(
     _check_memories(course.given, plan)
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities)]
+    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

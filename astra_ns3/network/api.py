@@ -38,8 +38,9 @@ class EndpointModel:
     With ``rendezvous_bytes`` above 0 a receiver invites each message by one of that size, sent when it is ready to
     receive, and the message leaves when the invitation has arrived (ASTRA-sim's rendezvous protocol: 8192 bytes).
 
-    ``tells_failures``: a transport that gives up is told of to a listener that has a ``transport_failed(npu, reason)``,
-    and ends the run otherwise. ``stills``: in order of time, when which NPU neither begins a part of a phase nor
+    ``tells_failures``: a transport that gives up is told of to a listener that has a
+    ``transport_failed(instance, reason)``, with the instance of the first message that can never arrive, and ends the
+    run otherwise. ``stills``: in order of time, when which NPU neither begins a part of a phase nor
     handles what it receives.
     """
 
@@ -131,6 +132,14 @@ class NetworkBackend(Protocol):
         Who doesn't know such gives it the endpoint delay of all.
         """
         return self.register_group(npus)
+
+    def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
+        """As :meth:`register_delayed_group` (None: without a delay of its own), on connections of its own.
+
+        ``connections``: which of a pair of NPUs its messages take; 0: those that everybody has. Who has no connections
+        leaves this aside.
+        """
+        return self.register_group(npus) if delay_ps is None else self.register_delayed_group(npus, delay_ps)
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """As :meth:`register_group`, of NPUs that play a channel of a collective library.

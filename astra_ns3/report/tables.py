@@ -128,17 +128,18 @@ def in_words(ways: Iterable[str], between: str) -> str:
 def could_record(records: Told, table: str) -> bool:
     """Whether the same run could have rows of a table.
 
-    Nothing is paused without PFC, flows have no layers, and an analytical network has no packets.
+    Nothing is stopped without PFC or credits, flows have no layers, and an analytical network has no packets.
     """
     if _needs_packets(records, table) or (table in _OF_LOOPS and is_of_flows(records)):
         return False
-    return table != "pauses" or _has_pfc(records.metadata["network"])
+    return table != "pauses" or _stops_ports(records.metadata["network"])
 
 
-def _has_pfc(group: Json) -> bool:
+def _stops_ports(group: Json) -> bool:
     if isinstance(group, Mapping):
-        return group.get("pfc") is not None or any(_has_pfc(value) for value in group.values())
-    return isinstance(group, list) and any(_has_pfc(value) for value in group)
+        stops = group.get("pfc") is not None or group.get("credits") is not None
+        return stops or any(_stops_ports(value) for value in group.values())
+    return isinstance(group, list) and any(_stops_ports(value) for value in group)
 
 
 def names_of(runs: Sequence[Records]) -> list[str]:

@@ -371,12 +371,15 @@ def check_heeded(events: Sequence[Event], backend: str, heeds: Collection[str]) 
 
 
 def check_switches(events: Sequence[Event], graph: Graph) -> None:
-    """Raise InputError for an event about marks or pauses of a switch without; ``graph``: that of the plan."""
+    """Raise InputError for an event about what a switch doesn't have; ``graph``: that of the plan."""
     for event in events:
-        if event.config.ecn is None and event.config.pfc is None:
+        if event.config.ecn is None and event.config.pfc is None and event.config.buffer_bytes is None:
             continue
         for target in _targets(event.config, graph):
             assert isinstance(target, SwitchTarget)
+            if event.config.buffer_bytes is not None and graph.switch_configs[target.switch].credits is not None:
+                words = f"the buffer of {words_of(target, graph)} stays, for which it has given credit"
+                raise wrong(f"{words}; expected a switch without credits", event.where)
             if event.config.ecn is not None and not marking_of(graph, target.switch):
                 raise wrong(f"{words_of(target, graph)} marks nothing, expected a switch with ecn", event.where)
             if event.config.pfc is not None and graph.switch_configs[target.switch].pfc is None:

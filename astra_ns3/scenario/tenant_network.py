@@ -20,6 +20,9 @@ from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup, Point
 from astra_ns3.network.instance import TenantBits
 
+FIRST_CONNECTIONS = 64
+"""From this number on, connections are a tenant's own; below are those of a collective library's channels."""
+
 
 def _nobody_asks(_passes: int) -> None:
     """Nobody asks for a tenant's passes."""
@@ -90,13 +93,12 @@ class TenantNetwork(NetworkBackend):
         self.start_ps = start_ps
         self._network = network
         self._tenant = tenant
-        self._npus = list(npus)
-        self._rank = {npu: rank for rank, npu in enumerate(npus)}
+        self.bind_ranks(npus)
         self._bits = bits
         self._shared = shared
         self._priority = priority
         self.connections = 0
-        """Which connections of a pair of NPUs its flows take; 0: those that everybody has."""
+        """Which connections of a pair of NPUs its messages take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
         self._deaf = False
         self._players: list[FlowPlayer] = []
@@ -108,15 +110,18 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        return self._prioritised(self._network.register_group([self._npus[rank] for rank in npus]))
+        own = [self._npus[rank] for rank in npus]
+        return self._prioritised(self._network.register_group_on(own, self.connections, None))
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        group = self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
-        return self._prioritised(group)
+        own = [self._npus[rank] for rank in npus]
+        return self._prioritised(self._network.register_group_on(own, self.connections, delay_ps))
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""
+        if self.connections:  # its channels have connections of their own, too
+            channel = replace(channel, channel=self.connections * FIRST_CONNECTIONS + channel.channel)
         return self._prioritised(self._network.register_channel([self._npus[rank] for rank in npus], channel))
 
     def _prioritised(self, group: int) -> int:
@@ -174,13 +179,19 @@ class TenantNetwork(NetworkBackend):
         return self._network.delivered_bytes(self._npus if npus is None else [self._npus[rank] for rank in npus])
 
     @property
+    def bound_to(self) -> Sequence[int]:
+        """The NPU of each rank; none as long as nobody knows them."""
+        return self._npus
+
+    @property
     def end_ps(self) -> int | None:
         """The simulated time at which the tenant has stopped; None: it goes on."""
         return None if self._stopped_ps is None else self.start_ps + self._stopped_ps
 
-    def has(self, npu: int) -> bool:
-        """Whether an NPU of the network is the tenant's."""
-        return npu in self._rank
+    def bind_ranks(self, npus: Sequence[int]) -> None:
+        """Say which NPU each rank is, where nobody knew when the tenant was made."""
+        self._npus = list(npus)
+        self._rank = {npu: rank for rank, npu in enumerate(npus)}
 
     def stop(self) -> None:
         """Take the tenant's end down; the network goes on for the others."""
@@ -221,18 +232,28 @@ class TenantNetwork(NetworkBackend):
     def start(self, start: Callable[[], None]) -> None:
         """Call ``start()`` at the tenant's start."""
         if self.start_ps:
-            self._network.call_later(self._npus[0], self.start_ps, lambda _: self._begin(start))
+            self._network.call_later(self._first_npu, self.start_ps, lambda _: self._begin(start))
         else:
             self._begin(start)
+
+    def start_now(self, start: Callable[[], None]) -> None:
+        """Call ``start()``, and have the tenant's time begin."""
+        self.start_ps = self._network.now_ps()
+        self._begin(start)
 
     def start_in(self, delay_ps: int, start: Callable[[], None]) -> None:
         """Call ``start()`` in so long, and have the tenant's time begin then."""
         self.start_ps = self._network.now_ps() + delay_ps
-        self._network.call_later(self._npus[0], delay_ps, lambda _: self._begin(start))
+        self._network.call_later(self._first_npu, delay_ps, lambda _: self._begin(start))
 
     def call_at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call ``callback()`` at a time of the run; before the run begins."""
-        self._network.call_later(self._npus[0], time_ps, lambda _: callback())
+        self._network.call_later(self._first_npu, time_ps, lambda _: callback())
+
+    @property
+    def _first_npu(self) -> int:
+        """The NPU that the network's calls belong to."""
+        return self._npus[0] if self._npus else 0
 
     def _begin(self, start: Callable[[], None]) -> None:
         if self._stopped_ps is None:

@@ -49,6 +49,7 @@ _KEYS_OF_FILES = {"file": "path"}
 
 # Keys of a job that count with the content of what they name, or lead to.
 _READ = {"workload", "system", "changes"}
+_READ_ARRIVALS = {"file", "system"}
 
 
 class _ReadTenant(NamedTuple):
@@ -98,10 +99,19 @@ class Addresses:
         """Return a scenario's file, with the content of its jobs' files."""
         file = request.scenario
         assert isinstance(file, ScenarioFile)
-        said = file.config.model_dump(mode="json", by_alias=True, exclude={"network": True, "jobs": {"__all__": _READ}})
+        said = file.config.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude={"network": True, "jobs": {"__all__": _READ}, "arrivals": _READ_ARRIVALS},
+        )
         jobs = [[self._config(tenant.workload), self._config(tenant.system)] for tenant in _read(request.tenants)]
         sizes = [self._content(each.sizes) for each in file.config.traffic if Path(each.sizes).is_file()]
-        return {"file": self._stripped(said), "jobs": jobs, "sizes": sizes}
+        arrived: list[Json] = [
+            [each.name, each.start_ps, each.passes, list(each.dimensions or ())]
+            for each in request.tenants
+            if each.arrives
+        ]
+        return {"file": self._stripped(said), "jobs": jobs, "arrived": arrived, "sizes": sizes}
 
     def _option(self, option: Option, value: Any) -> Json:  # each option has a type of its own
         """An option's value, or the content of the file that it names."""

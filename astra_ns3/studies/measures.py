@@ -233,6 +233,17 @@ MEASURES: Mapping[str, MeasureKind] = {
         )
         for number in range(1, MOST_JOBS + 1)
     },
+    "mean_wait_us": MeasureKind(
+        "how long jobs that arrive wait for NPUs, on average of those that started",
+        "us",
+        _number("waits.mean_ps", PS_PER_US),
+    ),
+    "longest_wait_us": MeasureKind(
+        "how long the job waits that waits longest", "us", _number("waits.longest_ps", PS_PER_US)
+    ),
+    "npu_time_used_percent": MeasureKind(
+        "share of the time of all NPUs in which jobs of a scenario had them", "%", _number("npu_time_used", times=100)
+    ),
     "npus": MeasureKind("NPUs", "", _number("npus")),
     "collectives": MeasureKind("collectives", "", _number("collectives")),
     "messages": MeasureKind("messages sent", "", _statistic("messages")),

@@ -45,8 +45,9 @@ class Scenarios:
         key = json.dumps([path, {change.meaning: change.value for change in changes}], sort_keys=True)
         if key not in self._made:
             file = self._file(path, changes)
-            nobody = not file.config.jobs and not file.config.traffic
-            refuse(nobody, f"{path}: has no job and no traffic, expected one at least", self._place(chosen))
+            config = file.config
+            nobody = not (config.jobs or config.traffic or config.arrivals)
+            refuse(nobody, f"{path}: has no job, no arrivals and no traffic, expected some", self._place(chosen))
             self._made[key] = file, tuple(self._read(tenant) for tenant in tenants_of_file(file))
         return self._made[key]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import refuse
+from astra_ns3.transport.credits import check_credits
 from astra_ns3.transport.lossless import check_entrance, check_lossless, largest_frame_bytes, largest_wire_bytes
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Transport
@@ -23,7 +24,7 @@ def check_transports(
     """
     every = transports.values()
     check_lossless(every, outline)
-    warnings = [*_cut_through_warnings(largest_frame_bytes(every), outline)]
+    warnings = [*check_credits(every, outline), *_cut_through_warnings(largest_frame_bytes(every), outline)]
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     for each in (each for each in every if each.outline.path):
         warnings += each.check(network, largest_wire_bytes(every))
@@ -34,6 +35,10 @@ def check_priority(priority: int, outline: NetworkOutline, transports: Mapping[s
     """Return warnings about a priority that a tenant asks for; raises InputError if a transport has none."""
     without = [each.kind for each in transports.values() if not each.has_priorities]
     refuse(bool(without), f"priority {priority} has no meaning with transport {' or '.join(without)}, expected roce")
+    refuse(
+        any(switch.config.credits is not None for switch in outline.switches),
+        f"priority {priority} stands beside switch.credits, whose lanes are priorities; expected one of them",
+    )
     on_line = largest_wire_bytes(transports.values())
     lossy = set[tuple[int, ...]]()
     for switch in outline.switches:

@@ -38,7 +38,7 @@ def with_marking(switch: SwitchOutline, transport: Transport, largest_wire_bytes
 
 
 def queue_before_pause(switch: SwitchOutline, rate_bps: int, wire_bytes: int, priority: int) -> int:
-    """The longest queue that one ingress port of that rate can build before it is paused, or has its share.
+    """The longest queue that one ingress port of that rate can build before it is stopped, or has its share.
 
     With q bytes of the shared part S in use, a queue may have alpha (S - q): q is alpha S / (1 + alpha).
     ``wire_bytes``: of the largest frame on the network.
@@ -47,6 +47,8 @@ def queue_before_pause(switch: SwitchOutline, rate_bps: int, wire_bytes: int, pr
     if pfc is not None and priority in pfc.priorities:
         shared, alpha = max(0, size - lossless_bytes(switch, wire_bytes)), pfc.alpha_of(rate_bps)
         return min(size, pfc.reserve_bytes + int(shared * alpha / (1 + alpha)))
+    if switch.config.credits is not None:
+        return min(size, switch.config.credits.bytes_)
     share = switch.config.alpha
     return size if share is None else int(size * share / (1 + share))
 

@@ -72,9 +72,10 @@ class Transport(ABC):
 
     ``largest_frame_bytes`` and ``largest_wire_bytes``: of any of its frames, in a buffer and on the line.
     ``packet_wire_bytes``: of a full packet, whose answer has ``answer_wire_bytes``. ``window_bytes``: 0 is no limit.
+    ``priority``: of its data; ``answer_priorities``: of its other frames, where these have their own.
     ``acknowledged``: a message is there when its answer is. ``queue_pairs``: between two NPUs, at most.
     ``pair_of_message``: each message opens a queue pair of its own.
-    ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``pfc.watchdog``
+    ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``watchdog``
     holds for it.
     ``answer_every``: packets that one answer is for.
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
@@ -111,6 +112,7 @@ class Transport(ABC):
     window_bytes: int
     acknowledged: bool
     priority: int = 0
+    answer_priorities: tuple[int, ...] = ()
     queue_pairs: int = 1
     pair_of_message: bool = False
     message_parts: int = 1

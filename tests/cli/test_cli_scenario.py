@@ -221,7 +221,7 @@ def test_without_a_scenario_the_three_files_are_needed(command: Command, scenari
 def test_a_scenario_without_jobs_is_refused(command: Command, scenario: str) -> None:
     Path(scenario).write_text("network: network.yaml\n", encoding="utf-8")
     finished = command("run", "--scenario", scenario)
-    assert (finished.status, "or a job or traffic of the scenario" in finished.err) == (2, True)
+    assert (finished.status, "or a job, arrivals or traffic of the scenario" in finished.err) == (2, True)
 
 
 @pytest.mark.parametrize(

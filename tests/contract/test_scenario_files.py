@@ -15,6 +15,7 @@ from support.small_run import SYSTEM, WORKLOAD
 import astra_ns3
 from astra_ns3 import ScenarioResult
 from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.scenario.arrivals import read_arrivals
 from astra_ns3.config.scenario.file import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -285,7 +286,12 @@ def test_each_example_plays(path: Path) -> None:
     file = read_scenario(path)
     assert result.complete
     jobs, traffic = file.config.jobs, file.config.traffic
-    assert [*result.tenants] == [*(job.name for job in jobs), *(each.name for each in traffic)]
+    arrivals = () if file.config.arrivals is None else read_arrivals(file.config.arrivals)
+    assert [*result.tenants] == [
+        *(job.name for job in jobs),
+        *(job.name for job in arrivals),
+        *(each.name for each in traffic),
+    ]
     foreseen, sent = astra_ns3.forecast_scenario(scenario=path).messages, result.metadata["statistics"]["messages"]
     if any(job.passes == FOREVER for job in file.config.jobs):  # of which one pass is foreseen
         assert foreseen <= sent * 2

@@ -25,6 +25,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 CASES = 24
+CASES_BY_CREDIT = 12
 TABLES = ("flows", "accounts", "account_hops")
 SAME = (
     "events",
@@ -68,6 +69,17 @@ def _drawn_topology(draw: random.Random) -> dict[str, Any]:
     )
 
 
+def _by_credit(topology: dict[str, Any], draw: random.Random) -> dict[str, Any]:
+    """The same with links by credit; some are tori, which need lanes."""
+    given = {"bytes": draw.choice(["3KB", "9KB", "64KB"]), "update": draw.choice(["1ns", "70ns"]), "lanes": 1}
+    switch = {"buffer": "64MB", "credits": given}
+    if draw.random() < 0.4:
+        torus = {"kind": "torus", "shape": [4, 4], "routing": topology["routing"]}
+        topology = {**torus, "link": topology["link"]}
+        given["lanes"] = 4
+    return {**topology, "switch": switch}
+
+
 def _drawn_transport(draw: random.Random) -> dict[str, Any]:
     if draw.random() < 0.3:
         return {"kind": "tcp"}
@@ -102,10 +114,14 @@ def _play(network: dict[str, Any], flows: Path, output: Path, seed: int, cores: 
     )
 
 
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", range(CASES + CASES_BY_CREDIT))
 def test_windows_and_cores_change_nothing(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     network = {"topology": _drawn_topology(draw), "transport": _drawn_transport(draw)}
+    if seed >= CASES:
+        network["topology"] = _by_credit(network["topology"], draw)
+        if network["transport"]["kind"] == "roce":
+            network["transport"]["cnp_priority"] = 4  # below those from which four lanes reach beyond 7
     flows = _drawn_flows(draw, tmp_path / "flows.csv")
     observed = {**network, "observe": {"queues": ["switch0:0"]}}
     results = {

@@ -57,7 +57,7 @@ def _pauses(books: Books) -> Iterator[str]:
         by_link.setdefault(port.link, []).append(port)
     for one, other in by_link.values():
         for stopper, port in ((one, other), (other, one)):
-            changes = 2 * port.pauses - port.paused.bit_count()
+            changes = 0 if port.by_credit else 2 * port.pauses - port.paused.bit_count()
             if stopper.pauses_arrived != changes:
                 yield (
                     f"{stopper.name} has had {stopper.pauses_arrived} pause frames arrive; {port.name} was stopped "
@@ -129,6 +129,8 @@ def _still_stopped(books: Books) -> Iterator[str]:
     for port in books.ports:
         if port.paused:
             yield f"at rest {port.name} is stopped in priorities {port.paused:#04x}"
+        if port.lanes_short:
+            yield f"at rest {port.lanes_short} lanes of {port.name} lack credit"
 
 
 def _name(books: Books, node: int) -> str:

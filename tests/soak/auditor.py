@@ -18,7 +18,7 @@ LAST_SLICE_PS = 400 * PS_PER_MS
 STILL_STUCK_PS = 30 * PS_PER_MS
 """A deadlock that was named must still be there so much later."""
 _ENOUGH = 10
-_PORT = re.compile(r"(host|switch)(\d+):(\d+)")
+_PORT = re.compile(r"(host|switch)(\d+):(\d+)(?: lane (\d))?")
 _PRIORITY = re.compile(r"priority (\d)")
 
 
@@ -110,15 +110,17 @@ def _still_stuck(context: Any, error: str) -> list[str]:
     """Whether the ports of a circle stay stopped; each that doesn't, one line."""
     circle = sorted(set(_PORT.findall(error)))
     found = _PRIORITY.search(error)
-    if not circle or found is None:
+    if not circle or (found is None and not all(lane for *_, lane in circle)):
         return [f"a deadlock without ports: {error}"]
-    priority = int(found[1])
     owners = {"host": context.devices, "switch": context.switches}
-    ports = [(f"{kind}{node}:{port}", owners[kind][int(node)].GetPort(int(port))) for kind, node, port in circle]
-    since = [int(port.GetPausedSincePs(priority)) for _, port in ports]
+    ports = [
+        (f"{kind}{node}:{port}", owners[kind][int(node)].GetPort(int(port)), int(lane or (found and found[1]) or 0))
+        for kind, node, port, lane in circle
+    ]
+    since = [int(port.GetPausedSincePs(priority)) for _, port, priority in ports]
     _play_on(context, STILL_STUCK_PS)
     return [
         f"{name} of a deadlock went on later"
-        for (name, port), before in zip(ports, since, strict=True)
+        for (name, port, priority), before in zip(ports, since, strict=True)
         if not int(port.GetPaused()) >> priority & 1 or int(port.GetPausedSincePs(priority)) != before
     ]

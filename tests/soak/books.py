@@ -19,6 +19,7 @@ class PortBook:
     ``sent`` to ``pause_frames`` are counted, the others are found. ``cut``: sent and lost to a link that was down,
     ``down``: not sent for that reason. ``peer``: the node at the far end, ``link``: the
     number of the link, ``paused``: a bit for each priority that is stopped, ``pauses``: how often one was.
+    ``by_credit``: it sends by credit; ``lanes_short``: lanes that lack some.
     """
 
     name: str
@@ -41,6 +42,8 @@ class PortBook:
     pauses: int
     cut: int = 0
     down: int = 0
+    by_credit: bool = False
+    lanes_short: int = 0
 
     @property
     def pauses_sent(self) -> int:
@@ -125,6 +128,8 @@ def native_ports(context: Any) -> Sequence[tuple[int, int, Any]]:
 
 def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
     counters, contents = port.GetCounters(), port.CountContents()
+    account = port.GetCredits()
+    full = int(account.GetLink().laneBytes) if account else 0
     return PortBook(
         name=port_name(graph.hosts, node, number),
         node=node,
@@ -146,6 +151,8 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
         wire_pauses=int(contents.wirePauses),
         paused=int(port.GetPaused()),
         pauses=int(counters.pauses),
+        by_credit=bool(account),
+        lanes_short=sum(int(account.GetBytes(lane)) < full for lane in range(PRIORITIES)) if account else 0,
     )
 
 

@@ -21,12 +21,14 @@ from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
 from soak.jobs import draw_collective, draw_flows, draw_workload, with_nccl, written_as_files
 from soak.scenarios import draw_scenario
-from soak.switches import draw_buffers, draw_heads, draw_switches
+from soak.switches import draw_buffers, draw_credits, draw_heads, draw_switches
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
 
 ROUTING_KINDS: tuple[str, ...] = get_args(RoutingConfig.model_fields["kind"].annotation)
 IN_ORDER = ("ecmp", "pinned")
+CREDITS = 0.12
+"""Of all networks, those whose links are by credit."""
 Drawn = dict[str, Any]
 
 
@@ -87,10 +89,19 @@ def _random_case(seed: int) -> Case:
     simulation, look = draw.randint(1, 1000), draw.chance(0.25)
     record += ("accounts",) if draw.chance(0.3) else ()
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
+    _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
     if job["kind"] == "workload" and Draw(f"timeline {seed}").chance(0.4):
         record = tuple(dict.fromkeys((*record, "flows", "timeline")))
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
+
+
+def _by_credit(draw: Draw, parts: Parts, graph: Graph, roce: Drawn, packet_bytes: int) -> None:
+    """Now and then have links by credit, whatever the switches had."""
+    if draw.chance(CREDITS) and not roce.get("time_rounding"):
+        priority = roce.get("priority", 3)
+        used = [priority, roce.get("ack_priority", priority), roce.get("cnp_priority", 6)] if roce else []
+        draw_credits(draw, parts.places, graph, [0, *used], packet_bytes)
 
 
 def _imported(seed: int, draw: Draw) -> Case:

@@ -126,7 +126,7 @@ def _end_of(error: AstraNs3Error) -> str:
     text = str(error)
     if isinstance(error, SimulationStalled):
         return STALLED
-    if isinstance(error, BackendError) and "PFC deadlock" in text:
+    if isinstance(error, BackendError) and " deadlock" in text:
         return DEADLOCK
     return GAVE_UP if isinstance(error, BackendError) and "gave up" in text else FAILED
 

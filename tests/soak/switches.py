@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.switch import PRIORITIES
 from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.lossless import largest_wire_bytes, port_headroom_bytes
@@ -63,6 +64,21 @@ def draw_heads(draw: Draw, places: Sequence[Drawn], packet_bytes: int) -> None:
     if draw.chance(0.35):
         for place in places:
             place |= draw.some(0.85, cut_through=draw.pick(14, 64, 64, 200, max(14, packet_bytes // 2)))
+
+
+def draw_credits(draw: Draw, places: Sequence[Drawn], graph: Graph, lanes: Sequence[int], packet_bytes: int) -> None:
+    """Have the switches of all places give credit, in place of all else; ``lanes``: the priorities in use."""
+    most = PRIORITIES - max(lanes)
+    drawn = draw.pick(1, 1, most, draw.randint(1, most))
+    frames = draw.between(1, 60)
+    made: Drawn = {"bytes": frames * packet_bytes + draw.randrange(packet_bytes), "lanes": drawn}
+    made |= draw.some(0.5, update=draw.pick("1ns", "70ns", "1us"), watchdog=draw.pick("200us", "5ms"))
+    used = len({lane + more for lane in lanes for more in range(drawn)})
+    ports = max((len(graph.ports[graph.hosts + switch]) for switch in range(graph.switches)), default=1)
+    for place in places:
+        for key in ("pfc", "alpha", "cut_through"):
+            place.pop(key, None)
+        place |= {"credits": dict(made), "buffer": ports * used * (made["bytes"] + packet_bytes)}
 
 
 def draw_buffers(draw: Draw, places: Sequence[Drawn], graph: Graph, config: NetworkConfig, packet_bytes: int) -> None:

@@ -30,7 +30,9 @@ Channel = tuple[int, int]
 
 @dataclass(frozen=True)
 class Traits:
-    """``has_pfc``: some switch may pause. ``data_safe``: no data packet can be lost, ``all_safe``: no frame at all.
+    """``has_pfc``: some switch may pause, or give no credit.
+
+    ``data_safe``: no data packet can be lost, ``all_safe``: no frame at all.
 
     ``answers_wait``: acknowledgements have a lower priority than data, which may leave them no line at all.
     ``in_order``: packets of a queue pair can't overtake each other. ``has_circle``: paths close a circle of switch
@@ -83,7 +85,8 @@ def _traits_of(case: Case) -> Traits:
             control="tcp's" if roce is None else roce.congestion_control.kind.rsplit("/", 1)[-1],
             routing=routing,
             reliability="tcp's" if roce is None else roce.reliability.kind,
-            has_pfc=roce is not None and any(switch.pfc is not None for switch in graph.switch_configs),
+            has_pfc=any(switch.is_lossless for switch in graph.switch_configs)
+            and (roce is not None or any(switch.credits is not None for switch in graph.switch_configs)),
             data_safe=roce is not None and _is_safe(graph, roce, priorities),
             all_safe=roce is not None
             and transport_of(config, TcpTransport) is None
@@ -100,6 +103,8 @@ def _is_safe(graph: Graph, roce: RoceTransport, priorities: set[int]) -> bool:
         return False
     largest = roce_frames(roce).largest_wire_bytes
     for number, switch in enumerate(graph.switch_configs):
+        if switch.credits is not None:
+            continue
         if switch.pfc is None or not priorities <= set(switch.pfc.priorities):
             return False
         for port in graph.ports[graph.hosts + number]:

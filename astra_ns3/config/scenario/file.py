@@ -36,10 +36,12 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO, told_apart
+from astra_ns3.config.scenario.arrivals import ArrivalsConfig
 from astra_ns3.config.scenario.failures import FailuresConfig
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.recovery import RecoveryConfig
-from astra_ns3.config.scenario.times import Passes, StartTime
+from astra_ns3.config.scenario.times import Passes, RestartConfig, StartTime
 from astra_ns3.config.scenario.traffic import MOST_ENTRIES, TrafficConfig
 from astra_ns3.config.topology.switch import EcnConfig, PfcThresholds, Priority
 from astra_ns3.errors import wrong
@@ -59,28 +61,8 @@ _FIELDS = {"delay": "delay_ps", "error-rate": "error_rate", "buffer": "buffer_by
 ALL = "all"
 """As ``npu``: each of them."""
 StateValue = bool | int | float | str | EcnConfig | PfcThresholds | dict[str, JsonValue] | None
-DRAWN = ("random", "fragmented")
-"""Placements that a seed decides."""
 MOST_EVENTS = 100_000
 """So often may events happen, all together."""
-
-
-class Placement(ConfigModel):
-    """NPUs by a rule, of those that no other job has."""
-
-    place: Literal["packed", "spread", "random", "fragmented", "rack", "rail"]
-    count: Listed
-    seed: Seed | None = None
-    """None: made of the run's seed and the job's name."""
-
-    @model_validator(mode="after")
-    @checked
-    def _draws(self) -> None:
-        refuse_key(
-            self.seed is not None and self.place not in DRAWN,
-            "seed",
-            f"is of no use to place: {self.place}, which draws nothing; expected {' or '.join(DRAWN)}",
-        )
 
 
 def _form(value: Json | Placement) -> str:
@@ -103,6 +85,8 @@ class JobConfig(ConfigModel):
     start: StartTime = 0
     end_ps: PositiveTimePs | None = Field(alias="end", default=None)
     """When it is stopped; None: it goes on."""
+    restart: RestartConfig | None = None
+    """When it begins again after its transport has given up; None: it doesn't."""
     passes: Passes = 1
     seed: Seed | None = None
     """None: made of the run's seed and the name."""
@@ -221,6 +205,8 @@ class ScenarioConfig(ConfigModel):
     network: FileBeside | None = None
     """None: whoever runs it names one."""
     jobs: tuple[JobConfig, ...] = ()
+    arrivals: ArrivalsConfig | None = None
+    """Jobs of a table, which wait for NPUs; None: there are none."""
     traffic: Annotated[tuple[TrafficConfig, ...], MaxLen(MOST_ENTRIES)] = ()
     events: tuple[EventConfig, ...] = ()
     failures: FailuresConfig | None = None
@@ -235,7 +221,7 @@ class ScenarioConfig(ConfigModel):
             refuse_key(job.name in names, ("jobs", number, "name"), f"found {job.name!r} twice, expected a new name")
             names.add(job.name)
             refuse_key(
-                job.npus is None and len(self.jobs) > 1,
+                job.npus is None and (len(self.jobs) > 1 or self.arrivals is not None),
                 ("jobs", number),
                 f"job '{job.name}' has no npus, which are all of them; expected some, beside other jobs",
             )
@@ -255,7 +241,7 @@ class ScenarioConfig(ConfigModel):
             )
             names.add(entry.name)
             refuse_key(
-                not (self.jobs or entry.ends),
+                not (self.jobs or self.arrivals or entry.ends),
                 ("traffic", number),
                 f"'{entry.name}' never ends, and there is no job with which it could; expected end: TIME or flows: "
                 "NUMBER",

@@ -15,7 +15,15 @@ from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.nodes import FlatTopology, Hierarchical, RailOptimised, ScaleUp
 from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.config.topology.routing import Pin, RoutingConfig
-from astra_ns3.config.topology.switch import EcnConfig, EcnRate, NicConfig, PfcConfig, SchedulerConfig, SwitchConfig
+from astra_ns3.config.topology.switch import (
+    CreditsConfig,
+    EcnConfig,
+    EcnRate,
+    NicConfig,
+    PfcConfig,
+    SchedulerConfig,
+    SwitchConfig,
+)
 from astra_ns3.config.topology.switched import Clos, ClosLevel, Dumbbell, FatTree, LeafSpine, SingleSwitch
 from astra_ns3.errors import nearest
 from astra_ns3.user_code import FORM, user_part
@@ -25,6 +33,7 @@ __all__ = [
     "MOST_NPUS",
     "Clos",
     "ClosLevel",
+    "CreditsConfig",
     "Dragonfly",
     "Dumbbell",
     "EcnConfig",

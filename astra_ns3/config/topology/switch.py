@@ -1,7 +1,7 @@
-"""Keys of switches and NICs in a network file: rates, shared buffers, ECN, PFC, how a port chooses a queue.
+"""Keys of switches and NICs in a network file: rates, buffers, ECN, PFC, credits, how a port chooses a queue.
 
-Model's sources: IEEE 802.1Q (priorities, PFC), DCQCN (Zhu et al., SIGCOMM 2015) for RED-like marking, Choudhury and
-Hahne's dynamic thresholds (1998) for alpha.
+Model's sources: IEEE 802.1Q (priorities, PFC), the InfiniBand Architecture Specification, volume 1, 7.9 (credits),
+DCQCN (Zhu et al., SIGCOMM 2015) for RED-like marking, Choudhury and Hahne's dynamic thresholds (1998) for alpha.
 """
 
 from __future__ import annotations
@@ -120,6 +120,27 @@ class PfcThresholds(ConfigModel):
         refuse_key(nothing, "alpha", "found none of alpha, headroom, reserve, resume_offset; expected at least one")
 
 
+class CreditsConfig(ConfigModel):
+    """Credit-based links: a port sends only what the far end's buffer has room for, lane by lane.
+
+    A lane is a priority of a port. A frame starts in the lane of its priority, and goes on by the next lane where its
+    route changes lanes.
+    """
+
+    bytes_: Annotated[PositiveBytes, Le(2**31 - 1)] = Field(alias="bytes", default=131_072)
+    """Buffer of each lane of each link. The default is the most that InfiniBand's counters can grant: 2,048 blocks of
+    64 bytes."""
+    update_ps: TimePs = Field(alias="update", default=0)
+    """Time from when bytes have left the buffer until the credit for them is on the way back."""
+    lanes: Annotated[int, Strict(), Ge(1), Le(PRIORITIES)] = 1
+    """The lanes of each priority in use: that one, and those above it."""
+    change: Literal["hop", "date-line"] = "hop"
+    """When frames change to the next lane: at each switch behind the first, or where the order of a ring's or a
+    torus' links begins anew."""
+    watchdog_ps: TimePs = Field(alias="watchdog", default=PS_PER_MS)
+    """A lane that has waited longer than this for credit is looked at; 0: never."""
+
+
 class SchedulerConfig(ConfigModel):
     """Which priority a port serves next: the highest, or by deficit weighted round robin (Shreedhar, Varghese 1995)."""
 
@@ -174,6 +195,8 @@ class SwitchConfig(ConfigModel):
     ecn: Ecn | None = None
     """Absent: ``scaled`` if RoCE's congestion control waits for marks, else ``off``."""
     pfc: PfcConfig | None = None
+    credits: CreditsConfig | None = None
+    """Credit-based links in place of drops and pauses; absent: none."""
     scheduler: SchedulerConfig = SchedulerConfig()
     cut_through_bytes: Annotated[Bytes, Ge(ETHERNET_HEADER_BYTES), Le(LARGEST_HEAD_BYTES)] | None = Field(
         alias="cut_through", default=None
@@ -186,6 +209,31 @@ class SwitchConfig(ConfigModel):
         rates = [entry.rate_bps for entry in self.ecn] if isinstance(self.ecn, tuple) else []
         for rate in rates:
             refuse_key(rates.count(rate) > 1, "ecn", f"has two entries for ports of {format_rate(rate)}")
+
+    @model_validator(mode="after")
+    @checked
+    def _credits_alone(self) -> None:
+        for key, given in (("pfc", self.pfc), ("alpha", self.alpha), ("cut_through", self.cut_through_bytes)):
+            refuse_key(
+                self.credits is not None and given is not None,
+                key,
+                "stands beside credits, which lose nothing, pause nobody and store each frame; leave one of them out",
+            )
+
+    @property
+    def watchdog_ps(self) -> int:
+        """Time after which a stopped port is looked at; 0: never, or nothing stops a port."""
+        stops = self.pfc or self.credits
+        return stops.watchdog_ps if stops is not None else 0
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether it keeps any priority from losing frames."""
+        return self.pfc is not None or self.credits is not None
+
+    def keeps(self, priority: int) -> bool:
+        """Whether frames of a priority are never dropped for lack of room."""
+        return self.credits is not None or (self.pfc is not None and priority in self.pfc.priorities)
 
     @property
     def marking(self) -> tuple[EcnConfig, ...]:

@@ -17,6 +17,8 @@ from astra_ns3.frozen import replace
 SCENARIO = "scenario"
 """The name in front of a key of the scenario's file."""
 _FILES = ("network", "workload", "system", "compute_slowdown")
+_ARRIVALS = "arrivals"
+_FILES_OF_ARRIVALS = ("file", "system")
 
 
 def scenario_changes(changes: Mapping[str, Json]) -> tuple[list[Setting], dict[str, Json]]:
@@ -38,6 +40,8 @@ def changed_scenario(file: ScenarioFile, settings: Sequence[Setting], folder: Pa
     """
     data: dict[str, Json] = dict(file.document.data) if isinstance(file.document.data, Mapping) else {}
     with located(where):
+        if isinstance(data.get(_ARRIVALS), str):  # a table alone; so that another of its keys may be changed
+            data[_ARRIVALS] = {"file": data[_ARRIVALS]}
         placed = [setting._replace(value=_placed(setting, folder)) for setting in settings]
         data, _ = changed(data, data, placed, folder)
     document = Document(file.document.source, data, file.document.lines)
@@ -45,7 +49,16 @@ def changed_scenario(file: ScenarioFile, settings: Sequence[Setting], folder: Pa
 
 
 def _placed(setting: Setting, folder: Path) -> Json:
-    """Return a value; the path of a file as seen from anywhere."""
+    """Return a value; paths of files as seen from anywhere."""
     name, value = setting.keys[-1].replace("-", "_"), setting.value
-    beside = name in _FILES and isinstance(value, str)
-    return os.path.normpath(Path.cwd() / folder / str(value)) if beside else value
+    if name == _ARRIVALS:
+        keys = {"file": value} if isinstance(value, str) else value
+        if not isinstance(keys, Mapping):
+            return value
+        return {key: _beside(each, folder) if key in _FILES_OF_ARRIVALS else each for key, each in keys.items()}
+    of_arrivals = _ARRIVALS in setting.keys and name in _FILES_OF_ARRIVALS
+    return _beside(value, folder) if of_arrivals or name in _FILES else value
+
+
+def _beside(value: Json, folder: Path) -> Json:
+    return os.path.normpath(Path.cwd() / folder / value) if isinstance(value, str) else value

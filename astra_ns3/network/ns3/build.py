@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
 
 import numpy as np
@@ -10,16 +10,19 @@ import numpy.typing as npt
 
 from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
+from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.ideal.ways import packets_part
 from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.lanes import Orders
 from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables, pinned_choices
-from astra_ns3.transport.lossless import largest_wire_bytes, port_headroom_bytes
+from astra_ns3.transport.credits import next_lanes
+from astra_ns3.transport.lossless import largest_frame_bytes, largest_wire_bytes, port_headroom_bytes
 from astra_ns3.transport.network_outline import PortOutline
-from astra_ns3.transport.transport import WaysOfMessages
+from astra_ns3.transport.transport import Transport, WaysOfMessages
 
 QUANTUM_BYTES = 2048
 """The bytes that a priority of weight one may send in its turn (DWRR); above the largest usual frame."""
@@ -35,8 +38,9 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
     ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
     for each in transports:
         description.transport(each.kind, {**each.native(plan.endpoint.delay_ps, ways), **_controls(plan, each.kind)})
-    watched = (switch.pfc.watchdog_ps for switch in graph.switch_configs if switch.pfc is not None)
-    if any(each.pauses_watched for each in transports):
+    watched = (switch.watchdog_ps for switch in graph.switch_configs)
+    by_credit = any(switch.credits is not None for switch in graph.switch_configs)
+    if by_credit or any(each.pauses_watched for each in transports):
         description.add("network", {"pauseWatchdogPs": min((limit for limit in watched if limit), default=0)})
 
 
@@ -57,8 +61,8 @@ def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, s
         "nicBufferBytes": graph.nic_buffer_bytes or 0,
         "timeRoundingPs": plan.time_rounding_ps,
         "hostOfNpu": _numbers(graph.npu_host),
-        "switches": _switches(description, graph, at_enqueue=all(each.marks_at_enqueue for each in transports)),
-        "links": _links(description, graph, largest_wire_bytes(transports)),
+        "switches": _switches(description, graph, transports),
+        "links": _links(description, graph, largest_wire_bytes(transports), credit_orders(plan)),
         "nodeNames": _numbers(graph.node_ids or range(graph.nodes)),
     }
     description.add("network", values)
@@ -75,19 +79,34 @@ def _numbers(values: object) -> _Numbers:
     return np.ascontiguousarray(values, dtype=np.uint32)
 
 
-def _switches(description: Description, graph: Graph, *, at_enqueue: bool) -> _Numbers:
+def _switches(description: Description, graph: Graph, transports: Collection[Transport]) -> _Numbers:
     """Describe each kind of switch once; the kind of each switch."""
+    at_enqueue = all(each.marks_at_enqueue for each in transports)
     kinds: dict[int, int] = {}
     for config in graph.switch_configs:
         if id(config) not in kinds:
             kinds[id(config)] = len(kinds)
-            _describe_switch(description, config, at_enqueue)
+            _describe_switch(description, config, _credit_values(config, transports), at_enqueue)
     return _numbers([kinds[id(config)] for config in graph.switch_configs])
 
 
-def _describe_switch(description: Description, config: SwitchConfig, at_enqueue: bool) -> None:
+def _credit_values(config: SwitchConfig, transports: Collection[Transport]) -> dict[str, NativeValue]:
+    """Return the numbers of the credit that a switch gives, if it does."""
+    if config.credits is None:
+        return {}
+    return {
+        "creditBytes": config.credits.bytes_,
+        "creditLargestBytes": largest_frame_bytes(transports),
+        "creditUpdatePs": config.credits.update_ps,
+        "nextLanes": _numbers(next_lanes(transports, config.credits.lanes)),
+    }
+
+
+def _describe_switch(
+    description: Description, config: SwitchConfig, credit_values: dict[str, NativeValue], at_enqueue: bool
+) -> None:
     """Numbers of a switch; ``at_enqueue``: when frames are marked unless the file says."""
-    values: dict[str, NativeValue] = {"bufferBytes": config.buffer_bytes, "alpha": config.alpha or 0.0}
+    values: dict[str, NativeValue] = {"bufferBytes": config.buffer_bytes, "alpha": config.alpha or 0.0, **credit_values}
     values["cutThroughBytes"] = config.cut_through_bytes or 0
     if config.pfc is not None:
         values["losslessPriorities"] = sum(1 << priority for priority in config.pfc.priorities)
@@ -107,33 +126,36 @@ def _describe_switch(description: Description, config: SwitchConfig, at_enqueue:
         description.add("marking", marking)
 
 
-def _links(description: Description, graph: Graph, largest_wire_bytes: int) -> _Numbers:
+def _links(description: Description, graph: Graph, largest_wire_bytes: int, orders: Orders) -> _Numbers:
     """Describe each kind of link once; the nodes and the kind of each link, shape ``(links, 3)``."""
-    pfc_of = [None] * graph.hosts + [config.pfc for config in graph.switch_configs]
+    switch_of = [None] * graph.hosts + [*graph.switch_configs]
     kinds: dict[tuple[float, ...], int] = {}
     found = []
-    for link in graph.links:
-        near, far = pfc_of[link.a], pfc_of[link.b]
-        key = (link.rate_bps, link.delay_ps, link.error_rate, id(near), id(far))
+    for number, link in enumerate(graph.links):
+        near, far = switch_of[link.a], switch_of[link.b]
+        by_credit = any(each is not None and each.credits is not None for each in (near, far))
+        order = tuple(orders[number].tolist()) if by_credit else (0, 0)
+        key = (link.rate_bps, link.delay_ps, link.error_rate, id(near), id(far), *order)
         kind = kinds.get(key)
         if kind is None:
             kind = kinds[key] = len(kinds)
-            description.add("linkKind", _link_values(link, near, far, largest_wire_bytes))
+            values = _link_values(link, near, far, largest_wire_bytes)
+            description.add("linkKind", {**values, "creditOrder": order[0], "farCreditOrder": order[1]})
         found.append((link.a, link.b, kind))
     return _numbers(found)
 
 
 def _link_values(
-    link: Link, near: PfcConfig | None, far: PfcConfig | None, largest_wire_bytes: int
+    link: Link, near: SwitchConfig | None, far: SwitchConfig | None, largest_wire_bytes: int
 ) -> dict[str, NativeValue]:
     values: dict[str, NativeValue] = {"rateBps": link.rate_bps, "delayPs": link.delay_ps, "errorRate": link.error_rate}
     outline = PortOutline(link.rate_bps, link.delay_ps)
-    if near is not None:
-        values["headroomBytes"] = port_headroom_bytes(near, outline, largest_wire_bytes)
-        values["pfcAlpha"] = near.alpha_of(link.rate_bps)
-    if far is not None:
-        values["farHeadroomBytes"] = port_headroom_bytes(far, outline, largest_wire_bytes)
-        values["farPfcAlpha"] = far.alpha_of(link.rate_bps)
+    if near is not None and near.pfc is not None:
+        values["headroomBytes"] = port_headroom_bytes(near.pfc, outline, largest_wire_bytes)
+        values["pfcAlpha"] = near.pfc.alpha_of(link.rate_bps)
+    if far is not None and far.pfc is not None:
+        values["farHeadroomBytes"] = port_headroom_bytes(far.pfc, outline, largest_wire_bytes)
+        values["farPfcAlpha"] = far.pfc.alpha_of(link.rate_bps)
     return values
 
 

@@ -83,12 +83,12 @@ def _describe(description: Description, plan: NetworkPlan, seed: int) -> None:
 def _room_bytes(config: SwitchConfig) -> int:
     """Return what a switch has room for before it loses packets, 0 if pauses keep it from that."""
     share = 1.0 if config.alpha is None else config.alpha / (1 + config.alpha)
-    return 0 if config.pfc is not None else int(config.buffer_bytes * share)
+    return 0 if config.is_lossless else int(config.buffer_bytes * share)
 
 
 def _queues(plan: NetworkPlan) -> bool:
     """Return whether nothing slows senders: flows then meet in queues, else they share lines at once."""
-    pauses = any(config.pfc is not None for config in plan.graph.switch_configs)
+    pauses = any(config.is_lossless for config in plan.graph.switch_configs)
     held_back = any(each.flow_held_back or each.window_bytes > 0 for each in plan.transports.values())
     return not (pauses or held_back or plan.changes or routing_parts(plan))
 
@@ -125,5 +125,5 @@ def _without_queues(graph: Graph) -> Graph:
     plain: dict[int, SwitchConfig] = {}
     for config in graph.switch_configs:
         if id(config) not in plain:
-            plain[id(config)] = config.model_copy(update={"pfc": None, "marking": ()})
+            plain[id(config)] = config.model_copy(update={"pfc": None, "credits": None, "marking": ()})
     return replace(graph, switch_configs=tuple(plain[id(config)] for config in graph.switch_configs))

@@ -69,11 +69,10 @@ def _check_buffer(switch: SwitchOutline, parameters: RoceParameters) -> None:
 
 def _lossless_warnings(switch: SwitchOutline, parameters: RoceParameters) -> list[str]:
     pfc = switch.config.pfc
-    paused = pfc is not None and parameters.priority in pfc.priorities
-    if paused or parameters.reliability == "selective-repeat":
+    if switch.config.keeps(parameters.priority) or parameters.reliability == "selective-repeat":
         return []
     if pfc is None:
-        why = "a switch has no pfc"
+        why = "a switch has no pfc and no credits"
     else:
         listed = ", ".join(map(str, pfc.priorities))
         why = f"pfc of a switch holds for priority {listed}, data have {parameters.priority}"

@@ -51,18 +51,18 @@ def marking_warnings(switch: SwitchOutline, wire_bytes: int, priority: int, cont
         if control.needs_ecn:
             yield f"congestion_control {control.kind} waits for ECN marks, but a switch marks nothing (ecn: off)"
         return
-    pfc = switch.config.pfc
-    paused = pfc is not None and priority in pfc.priorities
+    by_credit = switch.config.credits is not None
     for rate_bps in sorted({port.rate_bps for port in switch.ports}):
         ecn = switch.config.ecn_of(rate_bps)
         most = queue_before_pause(switch, rate_bps, wire_bytes, priority)
         if ecn is None or ecn.kmin_bytes < most:
             continue
         kmin = f"kmin {format_bytes(ecn.kmin_bytes)} of ports of {format_rate(rate_bps)}"
-        if paused:
+        if switch.config.keeps(priority):
+            stop, cure = ("credits act", "credits.bytes") if by_credit else ("PFC acts", "buffer or pfc.alpha")
             yield (
-                f"{kmin}: PFC acts before ECN, for a sender is paused when it has filled {format_bytes(most)}: lower "
-                "kmin, or raise buffer or pfc.alpha"
+                f"{kmin}: {stop} before ECN, for a sender is {'stopped' if by_credit else 'paused'} when it has filled "
+                f"{format_bytes(most)}: lower kmin, or raise {cure}"
             )
         else:
             yield f"{kmin} is not below the {format_bytes(most)} that a queue can hold: no packet is ever marked"

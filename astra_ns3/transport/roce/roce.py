@@ -85,6 +85,10 @@ class Roce(Transport):
             window_bytes=window,
             acknowledged=parameters.acknowledged,
             priority=parameters.priority,
+            answer_priorities=(
+                parameters.ack_priority,
+                *[parameters.cnp_priority] * keys.congestion_control.needs_ecn,
+            ),
             queue_pairs=parameters.queue_pairs_per_pair,
             pair_of_message=parameters.per_message,
             message_parts=parameters.queue_pairs_per_pair if parameters.split_messages else 1,

@@ -36,9 +36,18 @@ void
 FabricNetwork::AddSwitch(const SwitchParameters& parameters)
 {
     if (parameters.losslessPriorities >> FABRIC_PRIORITIES != 0 ||
-        (!parameters.quantumBytes.empty() && parameters.quantumBytes.size() != FABRIC_PRIORITIES))
+        (!parameters.quantumBytes.empty() && parameters.quantumBytes.size() != FABRIC_PRIORITIES) ||
+        (!parameters.nextLanes.empty() && parameters.nextLanes.size() != FABRIC_PRIORITIES))
     {
         throw std::invalid_argument("a switch has 8 priorities");
+    }
+    if (parameters.creditBytes > 0 &&
+        (parameters.losslessPriorities != 0 || parameters.cutThroughBytes > 0 ||
+         parameters.creditBytes < parameters.creditLargestBytes ||
+         parameters.creditBytes > UINT32_MAX / 2))
+    {
+        throw std::invalid_argument("a switch that gives credit has no PFC and no cut-through, and "
+                                    "a lane has room for the largest frame, and not for more than 2 GB");
     }
     Ptr<FabricSharedBuffer> buffer = CreateObject<FabricSharedBuffer>();
     buffer->SetAttribute("Capacity", UintegerValue(parameters.bufferBytes));
@@ -51,6 +60,7 @@ FabricNetwork::AddSwitch(const SwitchParameters& parameters)
     m_nodes.push_back(node);
     m_ports.emplace_back();
     m_pfcPorts.emplace_back();
+    m_entrances.push_back(std::make_shared<std::vector<FabricCreditEntrance>>());
     m_switches.push_back(fabricSwitch);
     m_switchParameters.push_back(parameters);
 }
@@ -179,6 +189,48 @@ FabricNetwork::AnnounceHeads(FabricPort& port, uint32_t farNode) const
 }
 
 void
+FabricNetwork::UseCredits(const End& from, const End& to, uint32_t order)
+{
+    const uint32_t fromNode = from.port->GetPlace().node;
+    const uint32_t toNode = to.port->GetPlace().node;
+    const bool toHost = toNode < m_hosts;
+    const uint32_t giver = toHost ? fromNode : toNode;
+    if (giver < m_hosts || m_switchParameters[giver - m_hosts].creditBytes == 0)
+    {
+        return;
+    }
+    const SwitchParameters& parameters = m_switchParameters[giver - m_hosts];
+    from.port->UseCredits({static_cast<uint32_t>(parameters.creditBytes),
+                           parameters.creditLargestBytes,
+                           parameters.creditUpdatePs,
+                           order,
+                           toHost});
+    if (!toHost)
+    {
+        // Entrances are numbered as the ports of the switch are: both grow by each link.
+        m_entrances[giver - m_hosts]->push_back(
+            {PeekPointer(to.port), PeekPointer(from.port), from.port->GetCredits(), order});
+    }
+}
+
+void
+FabricNetwork::GiveCredit(const End& end, uint32_t order)
+{
+    const uint32_t node = end.port->GetPlace().node;
+    if (node < m_hosts || m_switchParameters[node - m_hosts].creditBytes == 0)
+    {
+        return;
+    }
+    FabricNextLanes next{0, 1, 2, 3, 4, 5, 6, 7};
+    const auto& lanes = m_switchParameters[node - m_hosts].nextLanes;
+    std::copy(lanes.begin(), lanes.end(), next.begin());
+    end.port->SetAdmission(std::make_unique<FabricCreditRule>(*end.port,
+                                                              m_entrances[node - m_hosts],
+                                                              order,
+                                                              next));
+}
+
+void
 FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& parameters)
 {
     if (nodeA >= m_nodes.size() || nodeB >= m_nodes.size() || nodeA == nodeB ||
@@ -202,6 +254,10 @@ FabricNetwork::AddLink(uint32_t nodeA, uint32_t nodeB, const LinkParameters& par
     const End b = MakeEnd(nodeB, far);
     a.port->Connect(b.receiver, b.number, m_nodes[nodeB]->GetId());
     b.port->Connect(a.receiver, a.number, m_nodes[nodeA]->GetId());
+    UseCredits(a, b, parameters.creditOrder);
+    UseCredits(b, a, parameters.farCreditOrder);
+    GiveCredit(a, parameters.creditOrder);
+    GiveCredit(b, parameters.farCreditOrder);
     AnnounceHeads(*a.port, nodeB);
     AnnounceHeads(*b.port, nodeA);
     m_links.push_back({a.port, b.port});
@@ -311,11 +367,13 @@ FabricNetwork::GetDevices() const
 }
 
 bool
-FabricNetwork::HasPfc() const
+FabricNetwork::StopsPorts() const
 {
     return std::any_of(m_switchParameters.begin(),
                        m_switchParameters.end(),
-                       [](const SwitchParameters& each) { return each.losslessPriorities != 0; });
+                       [](const SwitchParameters& each) {
+                           return each.losslessPriorities != 0 || each.creditBytes > 0;
+                       });
 }
 
 uint32_t

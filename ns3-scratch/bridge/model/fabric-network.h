@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-changes.h"
+#include "fabric-credit-rule.h"
 #include "fabric-murmur-choice.h"
 #include "fabric-net-device.h"
 #include "fabric-pinned-choice.h"
@@ -111,8 +112,8 @@ class FabricNetwork
     const std::vector<ns3::Ptr<ns3::FabricNetDevice>>& GetDevices() const;
     /// \return frames that a switch, or a host with several ports, dropped as no way led on
     uint64_t CountUnroutedFrames() const;
-    /// \return whether any switch stops neighbours
-    bool HasPfc() const;
+    /// \return whether any switch stops neighbours, by PFC or by giving no credit
+    bool StopsPorts() const;
     /// \return number of ports of a node
     uint32_t GetNPorts(uint32_t node) const;
     /// \return a port
@@ -146,6 +147,10 @@ class FabricNetwork
     Windows PlanWindows(int64_t shortestPs, bool hostsApart) const;
     /// Let a port tell a switch at its far end of heads, if that cuts through.
     void AnnounceHeads(ns3::FabricPort& port, uint32_t farNode) const;
+    /// Let a port send by credit, if the switch at either end gives it.
+    void UseCredits(const End& from, const End& to, uint32_t order);
+    /// Let a port give credit back to where its frames came from, if its switch does.
+    void GiveCredit(const End& end, uint32_t order);
     /// Make a port on a node.
     End MakeEnd(uint32_t node, const LinkParameters& parameters);
     /// Give a switch's port its marker and scheduler.
@@ -162,6 +167,7 @@ class FabricNetwork
     std::vector<ns3::Ptr<ns3::Node>> m_nodes;                              //!< all nodes
     std::vector<std::vector<ns3::Ptr<ns3::FabricPort>>> m_ports;           //!< ports of each node
     std::vector<std::vector<ns3::FabricSharedBuffer::PfcPort>> m_pfcPorts; //!< of each switch
+    std::vector<ns3::FabricCreditRule::Entrances> m_entrances;             //!< of each switch
     std::vector<std::array<ns3::Ptr<ns3::FabricPort>, 2>> m_links;         //!< ends of each link
     std::vector<ns3::Ptr<ns3::FabricNetDevice>> m_devices;                 //!< NICs
     std::vector<ns3::Ptr<ns3::FabricSwitch>> m_switches;                   //!< switches

@@ -53,6 +53,10 @@ struct SwitchParameters
     uint64_t resumeOffsetBytes{3072};       //!< hysteresis
     std::vector<uint32_t> quantumBytes;     //!< of 8 priorities (DWRR); none: strict priority
     uint32_t cutThroughBytes{0}; //!< of a frame that must be there before it is sent on; 0: all
+    uint64_t creditBytes{0};     //!< buffer of each lane of each link to it; 0: it gives no credit
+    uint32_t creditLargestBytes{0}; //!< the largest frame of the network
+    int64_t creditUpdatePs{0};      //!< from free buffer to the update's first bit
+    std::vector<uint32_t> nextLanes; //!< by credit: lane after each of 8 lanes; none: the same
 };
 
 /// Read all fields by their names. \param field what reads them
@@ -67,6 +71,10 @@ ForEachField(READER& field, SwitchParameters& parameters)
     field("resumeOffsetBytes", parameters.resumeOffsetBytes);
     field("quantumBytes", parameters.quantumBytes);
     field("cutThroughBytes", parameters.cutThroughBytes);
+    field("creditBytes", parameters.creditBytes);
+    field("creditLargestBytes", parameters.creditLargestBytes);
+    field("creditUpdatePs", parameters.creditUpdatePs);
+    field("nextLanes", parameters.nextLanes);
 }
 
 /// One full-duplex link.
@@ -79,6 +87,8 @@ struct LinkParameters
     double pfcAlpha{0.125};            //!< PFC: that port's share in the free shared memory
     int64_t farHeadroomBytes{-1};      //!< headroom of the second node's port; below 0: the same
     double farPfcAlpha{0.0};           //!< share of the second node's port; 0: the same
+    uint32_t creditOrder{0};           //!< of the way to the second node: ns3::FabricCreditRule
+    uint32_t farCreditOrder{0};        //!< of the way back
 };
 
 /// Read all fields by their names. \param field what reads them
@@ -93,6 +103,8 @@ ForEachField(READER& field, LinkParameters& parameters)
     field("pfcAlpha", parameters.pfcAlpha);
     field("farHeadroomBytes", parameters.farHeadroomBytes);
     field("farPfcAlpha", parameters.farPfcAlpha);
+    field("creditOrder", parameters.creditOrder);
+    field("farCreditOrder", parameters.farCreditOrder);
 }
 
 /// How nodes choose between equal paths.
@@ -381,7 +393,7 @@ struct NetworkDescription
     RoutingParameters routing;               //!< choice between equal paths
     Numbers nodeNames;           //!< number of each node in its file, which old simulators hash
     std::list<PinnedPath> pins;  //!< pinned paths
-    int64_t pauseWatchdogPs{0};  //!< a port stopped by PFC for so long is looked at; 0: never
+    int64_t pauseWatchdogPs{0};  //!< a port stopped for so long is looked at; 0: never
     Numbers hostOfNpu;           //!< host of each NPU
     LocalParameters local;       //!< messages inside a host
     EndpointParameters endpoint; //!< what NPUs spend

@@ -182,7 +182,7 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
     std::sort(hosts.begin(), hosts.end());
     const bool several = std::adjacent_find(hosts.begin(), hosts.end()) != hosts.end();
     m_parts->hostsApart = !several && !m_parts->changes && m_parts->router->MayPlayHostsApart();
-    if (description.pauseWatchdogPs > 0 && m_parts->fabric->HasPfc())
+    if (description.pauseWatchdogPs > 0 && m_parts->fabric->StopsPorts())
     {
         Watch(description.pauseWatchdogPs);
     }
@@ -246,9 +246,9 @@ Session::RegisterRotation(uint32_t ranks,
 }
 
 uint32_t
-Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
+Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs, uint32_t connections)
 {
-    return m_parts->executor->RegisterGroup(npus, count, delayPs);
+    return m_parts->executor->RegisterGroup(npus, count, delayPs, connections);
 }
 
 uint32_t
@@ -449,8 +449,13 @@ Session::GetNowPs() const
 const char*
 Session::GetFailure() const
 {
-    const std::string& failure = m_parts->simulation->GetFailure();
-    return (failure.empty() ? m_parts->executor->GetFailure() : failure).c_str();
+    return m_parts->simulation->GetFailure().c_str();
+}
+
+TransportFailure
+Session::GetTransportFailure(uint32_t number) const
+{
+    return m_parts->executor->GetTransportFailure(number);
 }
 
 uint32_t

@@ -30,11 +30,14 @@ class CaseDraw
     /// \return the case
     NetworkCase Make()
     {
-        const bool memories = m_case.number >= FIRST_CASE_WITH_MEMORIES;
+        m_credits = m_case.number >= FIRST_CASE_WITH_CREDITS;
+        const bool memories = m_case.number >= FIRST_CASE_WITH_MEMORIES && !m_credits;
         const bool late = m_case.number >= FIRST_CASE_WITH_SILENCE;
-        const bool flaps = late && (!memories || m_case.number / 8 % 2 == 1);
-        m_cutsThrough =
-            m_case.number >= FIRST_CASE_WITH_CUT_THROUGH && (!late || m_case.number % 2 == 1);
+        const bool flaps = late && (m_credits  ? m_case.number % 4 == 1
+                                    : memories ? m_case.number / 8 % 2 == 1
+                                               : true);
+        m_cutsThrough = m_case.number >= FIRST_CASE_WITH_CUT_THROUGH && !m_credits &&
+                        (!late || m_case.number % 2 == 1);
         // Where all is a multiple of one time, heads and departures coincide all the time.
         const uint32_t family = m_case.number % (m_cutsThrough ? 4 : 8);
         m_tied = family >= 5;
@@ -51,6 +54,10 @@ class CaseDraw
         m_tenants = flaps && m_case.hosts % 2 == 0 && Chance(60) ? 2 : 1;
         DrawLinks();
         SizeBuffers();
+        if (m_credits)
+        {
+            DrawCredits();
+        }
         m_case.routing.kind = Below(ROUTE_BY_PIN + 1);
         m_case.routing.random = Chance(50);
         m_case.routing.seed = Below(1'000);
@@ -58,7 +65,8 @@ class CaseDraw
         DrawTransports();
         DrawMessages();
         DrawFrames();
-        if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!m_cutsThrough || m_case.number % 2 == 1))
+        const bool half = m_cutsThrough || m_credits;
+        if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!half || m_case.number % 2 == 1))
         {
             DrawChanges(flaps, memories);
         }
@@ -263,6 +271,39 @@ class CaseDraw
             }
             const int64_t shared = Between(1, 2 * int64_t{m_frameBytes});
             parameters.bufferBytes = kept + static_cast<uint64_t>(shared * Between(1, 30));
+        }
+    }
+
+    /// Switches give credit, most often all of them; the order of links is anything.
+    void DrawCredits()
+    {
+        const bool lanes = Chance(60);
+        const bool byHop = Chance(50);
+        const int64_t frames = Between(1, 12);
+        for (SwitchParameters& parameters : m_case.switches)
+        {
+            parameters.losslessPriorities = 0;
+            parameters.alpha = 0.0;
+            const uint32_t largest = m_frameBytes + 42; // with telemetry
+            parameters.creditLargestBytes = largest;
+            parameters.creditBytes =
+                largest + static_cast<uint64_t>(Between(0, (frames - 1) * largest));
+            parameters.creditUpdatePs = m_tied ? 80'000 * Between(1, 3) : Between(1, 300'000);
+            parameters.bufferBytes = 64 * PRIORITIES * parameters.creditBytes;
+            if (lanes)
+            {
+                parameters.nextLanes = {1, 2, 3, 3, 5, 6, 7, 7};
+            }
+        }
+        if (Chance(20))
+        {
+            SwitchParameters& without = m_case.switches[Below(m_case.switches.size())];
+            without.creditBytes = 0;
+        }
+        for (CaseLink& link : m_case.links)
+        {
+            link.parameters.creditOrder = byHop ? 0 : Below(20);
+            link.parameters.farCreditOrder = byHop ? 0 : Below(20);
         }
     }
 
@@ -550,6 +591,7 @@ class CaseDraw
     std::mt19937_64 m_random;   //!< draws
     bool m_tied{false};         //!< few rates and delays, so that much happens at one time
     bool m_cutsThrough{false};  //!< some switches cut through
+    bool m_credits{false};      //!< switches give credit
     uint64_t m_oneRateBps{0};   //!< of all links; 0: each has its own
     bool m_hasty{false};        //!< timeouts shorter than some links are long
     bool m_equal{false};        //!< one rate and delay, and all send to all

@@ -111,6 +111,8 @@ constexpr uint32_t FIRST_CASE_WITH_SILENCE = 2'400;
 /// From this number on buffers and thresholds of switches change, and half of the cases have links
 /// that go silent.
 constexpr uint32_t FIRST_CASE_WITH_MEMORIES = 3'200;
+/// From this number on switches give credit; half of the cases change, a quarter with silence.
+constexpr uint32_t FIRST_CASE_WITH_CREDITS = 4'000;
 
 /// A network and all that is asked of it.
 struct NetworkCase

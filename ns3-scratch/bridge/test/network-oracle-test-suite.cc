@@ -28,7 +28,7 @@ using namespace astra_ns3::test;
 namespace
 {
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
-constexpr uint32_t CASES = 4'000;
+constexpr uint32_t CASES = 4'800;
 constexpr uint32_t CASES_AT_ONCE = 200;
 constexpr uint32_t LOSS_COUNTER = 7;    // place of the losses among a port's counters
 constexpr uint32_t CUT_COUNTER = 11;    // of what was on a link that went down
@@ -56,6 +56,9 @@ struct Tally
     uint64_t memoriesToEnd{0};   //!< cases with memories that change, without a tie
     uint64_t cutThroughs{0};     //!< frames sent on of which the head had come
     uint64_t cutThroughToEnd{0}; //!< cases with switches that cut through, without a tie
+    uint64_t creditsToEnd{0};    //!< cases with switches that give credit, without a tie
+    uint64_t creditStops{0};     //!< times a port of these had no credit
+    uint64_t creditFrames{0};    //!< arrivals in these
 
     /// Add another.
     void operator+=(const Tally& other)
@@ -78,6 +81,9 @@ struct Tally
         memoriesToEnd += other.memoriesToEnd;
         cutThroughs += other.cutThroughs;
         cutThroughToEnd += other.cutThroughToEnd;
+        creditsToEnd += other.creditsToEnd;
+        creditStops += other.creditStops;
+        creditFrames += other.creditFrames;
     }
 };
 
@@ -338,9 +344,15 @@ class SameNetworkAsPlainPorts : public TestCase
         Tally tally = Count(wanted);
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
-        tally.cutThroughToEnd = number >= FIRST_CASE_WITH_CUT_THROUGH ? tally.toTheEnd : 0;
-        tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE ? tally.toTheEnd : 0;
-        tally.memoriesToEnd = number >= FIRST_CASE_WITH_MEMORIES ? tally.toTheEnd : 0;
+        const bool credits = number >= FIRST_CASE_WITH_CREDITS;
+        const bool memories = number >= FIRST_CASE_WITH_MEMORIES && !credits;
+        tally.cutThroughToEnd =
+            number >= FIRST_CASE_WITH_CUT_THROUGH && !credits ? tally.toTheEnd : 0;
+        tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE && !credits ? tally.toTheEnd : 0;
+        tally.memoriesToEnd = memories ? tally.toTheEnd : 0;
+        tally.creditsToEnd = credits ? tally.toTheEnd : 0;
+        tally.creditStops = credits ? tally.stops : 0;
+        tally.creditFrames = credits ? tally.arrivals : 0;
         tally.changedToEnd = networkCase.changes.empty() ? 0 : tally.toTheEnd;
         tally.propagations = PausePropagates(networkCase, wanted) ? 1 : 0;
         GetTotal() += tally;
@@ -380,6 +392,9 @@ class MuchWasCompared : public TestCase
         AtLeast(total.memoriesToEnd, 200, "cases with memories that change compared to the end");
         AtLeast(total.cutThroughs, 200'000, "frames cut through");
         AtLeast(total.cutThroughToEnd, 500, "cases with cut-through compared to the end");
+        AtLeast(total.creditsToEnd, 200, "cases with credits compared to the end");
+        AtLeast(total.creditStops, 10'000, "stops for lack of credit");
+        AtLeast(total.creditFrames, 100'000, "arrivals by credit");
     }
 
     void AtLeast(uint64_t found, uint64_t wanted, const std::string& what)

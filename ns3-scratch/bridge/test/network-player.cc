@@ -264,7 +264,7 @@ class NetworkPlayer : public MessageListener,
         }
     }
 
-    void TransportFailed(uint32_t, const char*) override
+    void TransportFailed(const ns3::CollectiveMessage&, const char*) override
     {
         Simulator::Stop();
     }

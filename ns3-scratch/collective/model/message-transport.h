@@ -35,8 +35,8 @@ class MessageListener
     /// \param npu a receiver \param bytes of messages, whole or not, that the receiver has just
     /// read, in order; below 0 if it throws away what it had read
     virtual void BytesArrived(uint32_t npu, int64_t bytes) = 0;
-    /// \param npu a sender \param reason why a message of its can never arrive, in one line
-    virtual void TransportFailed(uint32_t npu, const char* reason) = 0;
+    /// \param message the first of those that can never arrive \param reason why, in one line
+    virtual void TransportFailed(const CollectiveMessage& message, const char* reason) = 0;
 
     /// \return who keeps accounts of messages, the same all along, or none
     virtual MessageAccountant* GetAccountant()

@@ -27,6 +27,11 @@ FabricAdmissionRule::Release(const FabricFrame& frame, FabricSharedBuffer* memor
     }
 }
 
+void
+FabricAdmissionRule::Discard(const FabricFrame&)
+{
+}
+
 bool
 FabricAdmissionRule::NeedsExactDepartures(const FabricSharedBuffer* memory) const
 {

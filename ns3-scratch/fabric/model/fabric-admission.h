@@ -36,6 +36,9 @@ class FabricAdmissionRule
     /// \param frame a frame that was admitted and goes on the line now, or is lost from a queue
     /// \param memory as for Admit
     virtual void Release(const FabricFrame& frame, FabricSharedBuffer* memory);
+    /// \param frame a frame that came into the switch and is let go without having been admitted:
+    /// no link leads on, or it is down
+    virtual void Discard(const FabricFrame& frame);
     /// \param memory as for Admit \return whether Release must be told of each departure at its
     /// time
     virtual bool NeedsExactDepartures(const FabricSharedBuffer* memory) const;
@@ -91,6 +94,15 @@ class FabricAdmission
         else if (m_memory)
         {
             m_memory->Release(frame);
+        }
+    }
+
+    /// \param frame a frame that is let go without having been admitted
+    void Discard(const FabricFrame& frame)
+    {
+        if (m_rule) [[unlikely]]
+        {
+            m_rule->Discard(frame);
         }
     }
 

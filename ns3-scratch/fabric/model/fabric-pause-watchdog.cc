@@ -38,10 +38,23 @@ FabricPauseWatchdog::AddPort(Ptr<FabricPort> port, std::string name)
     m_ports.push_back({port, std::move(name)});
 }
 
+void
+FabricPauseWatchdog::CatchUp()
+{
+    FabricSimulator::Get().CatchUp();
+    for (const Watched& watched : m_ports)
+    {
+        if (watched.port->GetCredits())
+        {
+            watched.port->GetCounters(); // credit may have come while nobody looked
+        }
+    }
+}
+
 uint64_t
 FabricPauseWatchdog::GetStorms()
 {
-    FabricSimulator::Get().CatchUp();
+    CatchUp();
     Count(Simulator::Now().GetTimeStep());
     return m_storms;
 }
@@ -155,13 +168,14 @@ FabricPauseWatchdog::ScheduleCheck(int64_t nowPs)
 void
 FabricPauseWatchdog::Check()
 {
-    FabricSimulator::Get().CatchUp();
+    CatchUp();
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Count(nowPs);
     std::sort(m_pauses.begin(), m_pauses.end(), [](const Pause& a, const Pause& b) {
         return std::tie(a.sincePs, a.stop.port, a.stop.priority) <
                std::tie(b.sincePs, b.stop.port, b.stop.priority);
     });
+    FindStuck();
     for (const Pause& pause : m_pauses)
     {
         const std::vector<Stop> circle =
@@ -190,24 +204,88 @@ FabricPauseWatchdog::WaitsFor(const Stop& stop) const
     {
         const Ptr<FabricPort> port = stopper->GetPort(number);
         const auto place = m_places.find(PeekPointer(port));
-        // One that was stopped just now may be let go on yet; in a deadlock it stays stopped.
-        if (place == m_places.end() || (port->GetPaused() >> stop.priority & 1) == 0 ||
-            nowPs - port->GetPausedSincePs(stop.priority) < m_limitPs)
+        for (uint32_t priority = 0; place != m_places.end() && priority < FABRIC_PRIORITIES;
+             ++priority)
         {
-            continue;
-        }
-        const FabricFrameList& queue = port->GetQueue(stop.priority);
-        const FabricFrame* frame = queue.IsEmpty() ? nullptr : queue.Front();
-        while (frame && frame->ingressPort != waiting.GetReceiverPort())
-        {
-            frame = frame->next;
-        }
-        if (frame)
-        {
-            found.push_back({place->second, stop.priority});
+            // One that was stopped just now may be let go on yet; in a deadlock it stays stopped.
+            if (IsStoppedForLong(*port, priority, nowPs) &&
+                BytesFrom(port->GetQueue(priority), waiting.GetReceiverPort(), stop.priority) > 0 &&
+                (!port->GetCredits() || m_stuck.contains({place->second, priority})))
+            {
+                found.push_back({place->second, priority});
+            }
         }
     }
     return found;
+}
+
+bool
+FabricPauseWatchdog::IsStoppedForLong(const FabricPort& port,
+                                      uint32_t priority,
+                                      int64_t nowPs) const
+{
+    return (port.GetPaused() >> priority & 1) &&
+           nowPs - port.GetPausedSincePs(priority) >= m_limitPs;
+}
+
+uint64_t
+FabricPauseWatchdog::BytesFrom(const FabricFrameList& queue, uint32_t ingressPort, uint32_t lane)
+{
+    uint64_t bytes = 0;
+    for (const FabricFrame* frame = queue.GetFirst(); frame; frame = frame->next)
+    {
+        const bool came = frame->ingressPort == ingressPort && frame->ingressLane == lane;
+        bytes += came ? frame->bufferBytes : 0;
+    }
+    return bytes;
+}
+
+uint64_t
+FabricPauseWatchdog::CountStuckBytes(const Key& lane) const
+{
+    const FabricPort& waiting = *m_ports[lane.first].port;
+    auto* stopper = dynamic_cast<FabricSwitch*>(waiting.GetReceiver());
+    uint64_t bytes = 0;
+    for (uint32_t number = 0; stopper && number < stopper->GetNPorts(); ++number)
+    {
+        const Ptr<FabricPort> port = stopper->GetPort(number);
+        const auto place = m_places.find(PeekPointer(port));
+        for (uint32_t next = 0; place != m_places.end() && next < FABRIC_PRIORITIES; ++next)
+        {
+            bytes += m_stuck.contains({place->second, next})
+                         ? BytesFrom(port->GetQueue(next), waiting.GetReceiverPort(), lane.second)
+                         : 0;
+        }
+    }
+    return bytes;
+}
+
+void
+FabricPauseWatchdog::FindStuck()
+{
+    m_stuck.clear();
+    const int64_t nowPs = Simulator::Now().GetTimeStep();
+    for (std::size_t place = 0; place < m_ports.size(); ++place)
+    {
+        const FabricPort& port = *m_ports[place].port;
+        for (uint32_t lane = 0; port.GetCredits() && lane < FABRIC_PRIORITIES; ++lane)
+        {
+            if (IsStoppedForLong(port, lane, nowPs))
+            {
+                m_stuck.insert({place, lane});
+            }
+        }
+    }
+    // Any frame that leaves gives credit. So a lane is stuck only if all that it has sent waits in
+    // lanes that are stuck: none of it travels, no credit is on its way, and no other lane has any.
+    const auto isFree = [this](const Key& lane) {
+        const FabricCredits& credits = *m_ports[lane.first].port->GetCredits();
+        return credits.GetLink().laneBytes - credits.GetBytes(lane.second) != CountStuckBytes(lane);
+    };
+    while (std::erase_if(m_stuck, isFree) > 0)
+    {
+        // others may have waited for these
+    }
 }
 
 std::vector<FabricPauseWatchdog::Stop>
@@ -216,7 +294,12 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
     // Depth first, without recursion: a path, and for each port on it what is left to try.
     std::vector<Stop> path{start};
     std::vector<std::vector<Stop>> left{WaitsFor(start)};
-    std::set<std::size_t> seen{start.port};
+    const auto key = [](const Stop& stop) { return Key(stop.port, stop.priority); };
+    if (m_ports[start.port].port->GetCredits() && !m_stuck.contains(key(start)))
+    {
+        return {};
+    }
+    std::set<Key> seen{key(start)};
     while (!path.empty())
     {
         if (left.back().empty())
@@ -227,11 +310,11 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
         }
         const Stop next = left.back().back();
         left.back().pop_back();
-        if (next.port == start.port)
+        if (key(next) == key(start))
         {
             return path;
         }
-        if (seen.insert(next.port).second)
+        if (seen.insert(key(next)).second)
         {
             path.push_back(next);
             left.push_back(WaitsFor(next));
@@ -243,15 +326,23 @@ FabricPauseWatchdog::FindCircle(const Stop& start) const
 std::string
 FabricPauseWatchdog::Describe(const std::vector<Stop>& circle) const
 {
+    const Stop& first = circle.front();
+    const bool byCredit = m_ports[first.port].port->GetCredits() != nullptr;
+    const auto name = [this, byCredit](const Stop& stop) {
+        const std::string lane = " lane " + std::to_string(stop.priority);
+        return m_ports[stop.port].name + (byCredit ? lane : "");
+    };
     std::ostringstream text;
-    text << "PFC deadlock in priority " << circle.front().priority << ": ";
+    text << (byCredit ? "credit deadlock: "
+                      : "PFC deadlock in priority " + std::to_string(first.priority) + ": ");
     for (const Stop& stop : circle)
     {
-        text << m_ports[stop.port].name << " waits for ";
+        text << name(stop) << " waits for ";
     }
-    text << m_ports[circle.front().port].name << ", stopped since "
-         << m_ports[circle.front().port].port->GetPausedSincePs(circle.front().priority) / 1000
-         << " ns; break the circle of paths, or raise the switch buffer";
+    text << name(first) << ", stopped since "
+         << m_ports[first.port].port->GetPausedSincePs(first.priority) / 1000
+         << " ns; break the circle of paths, or "
+         << (byCredit ? "give credits more lanes" : "raise the switch buffer");
     return text.str();
 }
 

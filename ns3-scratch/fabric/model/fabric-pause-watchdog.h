@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace ns3
@@ -20,7 +22,9 @@ namespace ns3
  * Networks: Why Do They Form, and How to Avoid Them", HotNets 2016).
  *
  * A stopped port waits for the ingress queue that stopped it. That waits for the ports that hold
- * its frames. If these are stopped too, and so on back to the first, nothing moves any more.
+ * its frames. If these are stopped too, and so on back to the first, nothing moves any more. Where
+ * ports send by credit, a lane goes on as soon as any of its frames has left; so there a circle
+ * counts only among lanes all of whose frames wait in such lanes.
  */
 class FabricPauseWatchdog : public FabricPauseListener
 {
@@ -65,6 +69,19 @@ class FabricPauseWatchdog : public FabricPauseListener
         bool counted;    //!< it has lasted too long, and is counted
     };
 
+    /// Have all that is due by now played, ports that credit has let go on too.
+    void CatchUp();
+    /// A port's place in m_ports, and a priority or lane of it.
+    using Key = std::pair<std::size_t, uint32_t>;
+
+    /// \return bytes of frames in a queue that came in by a port and a lane
+    static uint64_t BytesFrom(const FabricFrameList& queue, uint32_t ingressPort, uint32_t lane);
+    /// \return whether a port is stopped in a priority for too long
+    bool IsStoppedForLong(const FabricPort& port, uint32_t priority, int64_t nowPs) const;
+    /// \return bytes that a lane has sent and that wait in lanes that are stuck
+    uint64_t CountStuckBytes(const Key& lane) const;
+    /// Find the lanes that never get credit any more.
+    void FindStuck();
     /// Have Check called at a time, or before.
     void CheckAt(int64_t timePs);
     /// Count a pause if it has lasted too long by now.
@@ -93,6 +110,7 @@ class FabricPauseWatchdog : public FabricPauseListener
     uint64_t m_storms{0};                                        //!< those that lasted too long
     int64_t m_longestPs{0};                                      //!< the longest of them
     Stop m_longest{0, 0};                                        //!< where it was
+    std::set<Key> m_stuck; //!< lanes that never get credit any more
 };
 
 } // namespace ns3

@@ -48,6 +48,10 @@ FabricPort::LoseContents()
     while (!m_wire.IsEmpty())
     {
         (IsSilent() ? m_counters.silentFrames : m_counters.cutFrames)++;
+        if (m_hasCredits)
+        {
+            RestoreCredit(*m_wire.Front());
+        }
         Lose(m_wire.PopFront(), nowPs);
     }
     for (uint32_t queue = FabricQueues::QUEUES; queue-- > 0;)
@@ -99,6 +103,10 @@ FabricPort::GoUp()
     {
         memory->LinkCameUp(this);
     }
+    if (m_hasCredits)
+    {
+        RenewCredits(nowPs);
+    }
     PlayDepartures(nowPs);
     SetEvents(nowPs);
 }
@@ -119,7 +127,10 @@ FabricPort::BeginSilence()
 void
 FabricPort::RenewPauses()
 {
-    SetPaused(0);
+    if (!m_hasCredits)
+    {
+        SetPaused(0); // nobody pauses a port that sends by credit, and its credit is what it was
+    }
     if (FabricSharedBuffer* memory = m_admission.GetMemory())
     {
         memory->LinkWentDown(this);

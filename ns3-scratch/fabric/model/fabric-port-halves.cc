@@ -34,12 +34,15 @@ FabricPort::FindNextDeparturePs()
     {
         return m_line.GetFreePs();
     }
+    const int64_t creditPs = m_hasCredits ? FindCreditPs() : FabricFrameSource::NEVER;
     if (!m_source)
     {
-        return FabricFrameSource::NEVER;
+        return creditPs;
     }
     const int64_t nextPs = m_source->GetNextPs(m_queues.GetStopped());
-    return nextPs == FabricFrameSource::NEVER ? nextPs : std::max(nextPs, m_line.GetFreePs());
+    return nextPs == FabricFrameSource::NEVER
+               ? creditPs
+               : std::min(creditPs, std::max(nextPs, m_line.GetFreePs()));
 }
 
 bool
@@ -58,6 +61,15 @@ FabricPort::EndTurn(int64_t nowPs, int64_t nextPs)
 void
 FabricPort::HandOver()
 {
+    if (m_hasCredits)
+    {
+        const int64_t beforePs = m_credits->FindLetGoPs();
+        m_credits->HandOver();
+        if (m_credits->FindLetGoPs() < beforePs)
+        {
+            CreditsGiven(0);
+        }
+    }
     if (m_wire.IsScheduled())
     {
         return;

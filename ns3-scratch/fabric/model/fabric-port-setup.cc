@@ -253,6 +253,10 @@ FabricPort::SetGroups(uint32_t group, uint32_t farGroup, bool threads)
     m_group = group;
     m_farGroup = farGroup;
     m_threads = threads && group != farGroup;
+    if (m_credits)
+    {
+        m_credits->SetShared(m_threads);
+    }
 }
 
 void
@@ -333,6 +337,13 @@ void
 FabricPort::SetAdmission(std::unique_ptr<FabricAdmissionRule> rule)
 {
     m_admission.SetRule(std::move(rule));
+}
+
+void
+FabricPort::UseCredits(const FabricCreditLink& link)
+{
+    m_credits = std::make_unique<FabricCredits>(link);
+    m_hasCredits = true;
 }
 
 void
@@ -436,6 +447,10 @@ FabricPort::GetCounters()
     CatchUp();
     const int64_t nowPs = FabricNowPs();
     Settle(nowPs);
+    if (m_hasCredits && IsUp())
+    {
+        TakeCredits(nowPs); // what has come while the line is busy
+    }
     FabricPortCounters counters = GetSettledCounters();
     counters.pausedPs = m_pauses.GetAnyStoppedPs(nowPs);
     return counters;

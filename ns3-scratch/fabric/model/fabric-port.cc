@@ -15,10 +15,16 @@ void
 FabricPort::Enqueue(FabricFrame* frame)
 {
     const int64_t nowPs = FabricNowPs();
+    frame->ingressLane = frame->priority;
     if (!IsUp()) [[unlikely]]
     {
+        m_admission.Discard(*frame);
         DropDown(frame, nowPs);
         return;
+    }
+    if (m_hasCredits)
+    {
+        __builtin_prefetch(m_credits.get());
     }
     const int64_t duePs = GetDuePs(nowPs, 0); // an arrival was scheduled long ago
     Settle(duePs);
@@ -179,22 +185,32 @@ FabricPort::PlayDepartures(int64_t nowPs)
 {
     while (m_line.IsFree(nowPs))
     {
+        if (LacksCredit())
+        {
+            TakeCredits(m_line.GetFreePs());
+        }
         if (m_queues.IsReady())
         {
             Depart(m_line.GetFreePs());
             continue;
         }
-        if (!m_source)
-        {
-            return;
-        }
         const uint8_t paused = m_queues.GetStopped();
-        const int64_t startPs = std::max(m_source->GetNextPs(paused), m_line.GetFreePs());
+        const int64_t startPs = m_source
+                                    ? std::max(m_source->GetNextPs(paused), m_line.GetFreePs())
+                                    : FabricFrameSource::NEVER;
+        if (LacksCredit() && WaitForCredit(std::min(startPs, nowPs)))
+        {
+            continue;
+        }
         if (startPs > nowPs)
         {
-            return;
+            break;
         }
         Transmit(m_source->Take(startPs, paused), startPs);
+    }
+    if (LacksCredit())
+    {
+        TakeCredits(nowPs); // while the line is busy too: for how long a lane waited may be asked
     }
 }
 
@@ -257,6 +273,10 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
     {
         nextPs = PlanHead(frame, beforePs);
     }
+    if (m_hasCredits && !frame->isPause)
+    {
+        SpendCredit(*frame, startPs);
+    }
     if (m_threads)
     {
         Send(frame, nextPs);
@@ -314,7 +334,11 @@ FabricPort::SetEvents(int64_t nowPs)
             ScheduleWake(nextPs, nowPs);
         }
     }
-    if (m_queues.IsReady() && m_admission.NeedsExactDepartures())
+    if (m_hasCredits)
+    {
+        SetCreditEvents(nowPs);
+    }
+    else if (m_queues.IsReady() && m_admission.NeedsExactDepartures())
     {
         ScheduleWake(m_line.GetFreePs(), nowPs);
     }
@@ -449,6 +473,10 @@ FabricPort::Arrive()
     if (m_losesFrames && IsLost(*frame))
     {
         CountLoss();
+        if (m_hasCredits && !frame->isPause)
+        {
+            ReturnLost(*frame, nowPs);
+        }
         Lose(frame, nowPs);
         return;
     }

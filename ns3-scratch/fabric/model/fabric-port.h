@@ -2,8 +2,10 @@
 #pragma once
 
 #include "fabric-admission.h"
+#include "fabric-credits.h"
 #include "fabric-ecn-marker.h"
 #include "fabric-frame.h"
+#include "fabric-lane.h"
 #include "fabric-line-rate.h"
 #include "fabric-line.h"
 #include "fabric-losses.h"
@@ -141,6 +143,10 @@ struct FabricPortContents
  * Rate, delay and error rate may change at any time: each frame keeps those it left with, and none
  * overtakes another. The link may go down and come up; FabricChanges does it for both directions.
  *
+ * A port that sends by credit (FabricCredits) stops lanes, which are its priorities, as a far end
+ * with priority flow control would (fabric-port-credits.cc). Credit that comes in the picosecond of
+ * a departure comes before it.
+ *
  * The port coordinates its parts: FabricQueues (what waits), FabricAdmission (what it takes),
  * FabricPauseState (what it must not send), FabricLine with FabricLineRate (when frames leave and
  * arrive), FabricWire (what is on the way), FabricLosses (what of it is lost), FabricPortObservers
@@ -165,6 +171,29 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     void SetBuffer(Ptr<FabricSharedBuffer> buffer);
     /// \param rule what else to do with frames that are to be sent; none: nothing
     void SetAdmission(std::unique_ptr<FabricAdmissionRule> rule);
+    /// Send by credit from now on, before anything was sent. \param link how the far end gives it
+    void UseCredits(const FabricCreditLink& link);
+
+    /// \return what may still be sent, or none if the port doesn't send by credit
+    FabricCredits* GetCredits() const
+    {
+        return m_credits.get();
+    }
+
+    /**
+     * The far end's buffer is free of a frame that was sent.
+     * \param leftPs when, and the delay of the way back, but for the update
+     * \param lane the frame's
+     * \param bytes its bytes
+     */
+    void GiveCredit(int64_t leftPs, uint32_t lane, uint32_t bytes);
+
+    /// \return until when the line is busy with what it has taken
+    int64_t GetSentUntilPs() const
+    {
+        return IsUp() ? m_line.GetFreePs() : FabricNowPs();
+    }
+
     /// \param marker the congestion marker of this port; none marks nothing
     void SetMarker(Ptr<FabricEcnMarker> marker);
     /// \param source where frames come from when the queues are empty; it must outlive the port
@@ -229,6 +258,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
         return m_place;
     }
 
+    /// \param frame a frame that came in here, and that no port sends on
+    void Discard(FabricFrame* frame);
     /// Tell the far end which priorities must stop, before anything else that waits here.
     void SendPause(uint8_t pausedPriorities);
     /// \param pausedPriorities the far end asks to stop these priorities, and no others
@@ -254,7 +285,11 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     /// \param nowPs play all departures due up to this time, never later than Simulator::Now()
     void Settle(int64_t nowPs)
     {
-        if (m_line.IsFree(nowPs) && (m_queues.IsReady() || m_source != nullptr))
+        if (LacksCredit()) [[unlikely]]
+        {
+            SettleByCredit(nowPs);
+        }
+        else if (m_line.IsFree(nowPs) && (m_queues.IsReady() || m_source != nullptr))
         {
             PlayDepartures(nowPs);
         }
@@ -532,6 +567,32 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     bool IsLost(const FabricFrame& frame);
     /// Count the frame that was drawn for last as lost.
     void CountLoss();
+    /// \return whether a lane is stopped for lack of credit
+    bool LacksCredit() const
+    {
+        return m_queues.GetStopped() != 0 && m_hasCredits;
+    }
+
+    /// Play all departures due up to nowPs, and let lanes go on for which credit has come by then.
+    void SettleByCredit(int64_t nowPs);
+    /// Take credit for a frame that goes on the line at startPs.
+    void SpendCredit(const FabricFrame& frame, int64_t startPs);
+    /// Let lanes go on for which credit has come by a time, by which nothing departs any more.
+    void TakeCredits(int64_t timePs);
+    /// The line is idle: take the credit that comes next. \return whether any comes by a time
+    bool WaitForCredit(int64_t untilPs);
+    /// \return when a lane that waits can be let go by credit that is on its way, or NEVER
+    int64_t FindCreditPs() const;
+    /// Set the events for what waits that tell others of credit in time.
+    void SetCreditEvents(int64_t nowPs);
+    /// Credit is on its way: see to it that whatever waits for it is looked at then.
+    void CreditsGiven(int64_t nowPs);
+    /// A frame is lost on the link: the far end tells so when it should have come.
+    void ReturnLost(const FabricFrame& frame, int64_t arrivalPs);
+    /// A frame is lost on a link that has gone down: the far end keeps no room for it.
+    void RestoreCredit(const FabricFrame& frame);
+    /// The link is up again: stop the lanes that have too little credit.
+    void RenewCredits(int64_t nowPs);
     /// The line can take a frame from now on.
     void FreeLine(int64_t nowPs);
     /// Stop these priorities and no others.
@@ -604,7 +665,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     bool m_idle{true};            //!< with threads: when the window began the link was idle
     bool m_emptied{false};        //!< the wire ran empty in this window
     bool m_losesFrames{false};    //!< any on the wire may be lost
-    bool m_announcesHeads{false}; //!< the far end is told of heads
+    bool m_announcesHeads : 1 {false}; //!< the far end is told of heads
+    bool m_hasCredits : 1 {false};     //!< m_credits is there
     bool m_oldestFirst{false};    //!< at equal times what was scheduled first comes first
     bool m_observed{false};       //!< m_observers is there
 
@@ -624,6 +686,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     uint32_t m_headWireBytes{0};   //!< bytes on the line up to the end of a head
     FabricPauseListener* m_pauseListener{nullptr};    //!< told of stops
     std::unique_ptr<FabricUtilisationMeter> m_meter;  //!< utilisation of the line
+    std::unique_ptr<FabricCredits> m_credits;         //!< what it may send, or none
     std::unique_ptr<FabricPortObservers> m_observers; //!< who looks, or none
 };
 

@@ -143,7 +143,7 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
     if (choices.count == 0)
     {
         m_unroutedFrames++;
-        m_ports[port]->LetGo(frame, FabricNowPs());
+        m_ports[port]->Discard(frame);
         return;
     }
     frame->ingressPort = port;

@@ -416,7 +416,14 @@ RoceQueuePair::GiveUp(uint32_t timeouts)
     text << "from NPU " << m_address.senderNpu << " to NPU " << m_address.receiverNpu
          << " gave up after " << timeouts
          << " timeouts in a row; raise transport.reliability.retries or timeout, or lower the loss";
-    m_context.listener->TransportFailed(m_address.senderNpu, text.str().c_str());
+    CollectiveMessage message;
+    message.sender = m_address.senderNpu;
+    message.receiver = m_address.receiverNpu;
+    if (const RoceMessage* oldest = m_messages.GetFirst())
+    {
+        message.instance = oldest->instance;
+    }
+    m_context.listener->TransportFailed(message, text.str().c_str());
 }
 
 } // namespace ns3

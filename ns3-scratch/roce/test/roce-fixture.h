@@ -200,7 +200,7 @@ class RoceBench : public MessageListener, public MessageAccountant
         m_deliveredBytes += bytes;
     }
 
-    void TransportFailed(uint32_t, const char* reason) override
+    void TransportFailed(const CollectiveMessage&, const char* reason) override
     {
         m_failures.emplace_back(Simulator::Now().GetTimeStep(), reason);
         Simulator::Stop();

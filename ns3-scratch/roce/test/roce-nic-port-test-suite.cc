@@ -250,7 +250,7 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
     {
     }
 
-    void TransportFailed(uint32_t, const char*) override
+    void TransportFailed(const CollectiveMessage&, const char*) override
     {
     }
 

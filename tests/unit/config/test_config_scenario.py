@@ -126,6 +126,14 @@ def test_a_share_of_a_rate_is_a_whole_number_of_bits() -> None:
 
 def test_the_schema_has_every_key() -> None:
     schema = json_schema()
-    assert set(schema["properties"]) == {"network", "jobs", "traffic", "events", "failures", "recovery"}
+    assert set(schema["properties"]) == {
+        "network",
+        "jobs",
+        "arrivals",
+        "traffic",
+        "events",
+        "failures",
+        "recovery",
+    }
     assert {"for", "every", "times", "error-rate"} <= set(schema["$defs"]["EventConfig"]["properties"])
     assert {"set", "start", "compute-slowdown"} <= set(schema["$defs"]["JobConfig"]["properties"])

@@ -3,10 +3,11 @@
  * \file
  * FabricPort the plain way, for the oracle of whole networks: one event when the line is free
  * again, one for each frame that arrives, every pause acted upon at once. It stands in the place of
- * fabric-port.cc and fabric-port-changes.cc; nothing is settled late, and a departure that would
+ * fabric-port.cc, fabric-port-changes.cc and fabric-port-credits.cc; nothing is settled late, and a departure that would
  * lie in the past is an error. It holds what the parts of the port say against what it works out
  * itself. Each frame on a link knows when it arrives and how probably it is
- * lost; an arrival for which no frame is due is one of a frame that was lost before.
+ * lost; an arrival for which no frame is due is one of a frame that was lost before. Credit that
+ * comes back is an event of its own, and each frame knows the port and the lane it came by.
  */
 #include "fabric-port.h"
 #include "plain-ties.h"
@@ -14,7 +15,9 @@
 #include "ns3/simulator.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +34,30 @@ constexpr int64_t DOWN = std::numeric_limits<int64_t>::max(); // when the line o
 std::unordered_map<const FabricFrame*, double> g_errorRates; //!< of what is on any link
 std::unordered_map<const FabricFrame*, int64_t> g_headsPs;   //!< of it, arrival of heads to come
 std::unordered_map<const FabricFrame*, bool> g_losses;       //!< of it, whether lost, once known
+
+/// Credit on its way back.
+struct Coming
+{
+    uint32_t lane;  //!< of it
+    uint32_t bytes; //!< how much
+};
+
+/// What a port may send by credit.
+struct Credit
+{
+    std::array<int64_t, FABRIC_PRIORITIES> bytes{}; //!< of each lane
+    std::multimap<int64_t, Coming> coming;          //!< by time
+};
+
+/// By which port, and in which lane, a frame went on a link last.
+struct Came
+{
+    FabricPort* port; //!< the port
+    uint32_t lane;    //!< the lane
+};
+
+std::unordered_map<const FabricPort*, Credit> g_credits; //!< of each port that sends by credit
+std::unordered_map<const FabricFrame*, Came> g_came;     //!< of what was sent by credit
 
 /// \return the present time
 int64_t
@@ -115,6 +142,10 @@ FabricPort::ScheduleWake(int64_t, int64_t)
 void
 FabricPort::PlayDepartures(int64_t nowPs)
 {
+    if (m_credits && IsUp() && nowPs == NowPs())
+    {
+        SetEvents(nowPs); // credit may have come just now
+    }
     const bool idle = m_line.GetFreePs() < NowPs();
     Demand(!idle || !m_queues.IsReady(), m_name + " has let a departure pass");
     Demand(!idle || !m_source || m_source->GetNextPs(m_pauses.GetStopped()) >= NowPs(),
@@ -125,10 +156,161 @@ FabricPort::PlayDepartures(int64_t nowPs)
     }
 }
 
+// Take what credit has come, and stop the lanes that have too little.
+void
+FabricPort::TakeCredits(int64_t nowPs)
+{
+    const FabricCreditLink& link = m_credits->GetLink();
+    Credit& credit = g_credits[this];
+    if (m_sent.frames == 0) // another port may have lain at the same place before
+    {
+        credit.coming.clear();
+        credit.bytes.fill(static_cast<int64_t>(link.laneBytes));
+    }
+    while (!credit.coming.empty() && credit.coming.begin()->first <= nowPs)
+    {
+        const Coming& coming = credit.coming.begin()->second;
+        Demand(credit.coming.begin()->first == nowPs || !IsUp(), m_name + " has let credit pass");
+        credit.bytes[coming.lane] += coming.bytes;
+        credit.coming.erase(credit.coming.begin());
+    }
+    uint8_t stopped = 0;
+    for (uint32_t lane = 0; lane < FABRIC_PRIORITIES; ++lane)
+    {
+        const int64_t bytes = credit.bytes[lane];
+        Demand(bytes >= 0 && bytes <= static_cast<int64_t>(link.laneBytes),
+               m_name + " has credit that there is no buffer for, or a buffer overflows");
+        stopped |= bytes < link.largestBytes ? 1U << lane : 0;
+    }
+    if (IsUp() && stopped != m_pauses.GetStopped())
+    {
+        StopPriorities(stopped, nowPs);
+    }
+}
+
+void
+FabricPort::SpendCredit(const FabricFrame& frame, int64_t startPs)
+{
+    g_came[&frame] = {this, frame.priority};
+    if (!m_credits)
+    {
+        return;
+    }
+    TakeCredits(startPs);
+    g_credits.at(this).bytes[frame.priority] -= frame.bufferBytes;
+    TakeCredits(startPs);
+    if (m_credits->GetLink().returnsAtOnce)
+    {
+        GiveCredit(m_line.GetLastArrivalPs() + GetDelayPs(), frame.priority, frame.bufferBytes);
+    }
+}
+
+void
+FabricPort::GiveCredit(int64_t leftPs, uint32_t lane, uint32_t bytes)
+{
+    const int64_t timePs = leftPs + m_credits->GetLink().updatePs;
+    TakeCredits(NowPs());
+    g_credits.at(this).coming.emplace(timePs, Coming{lane, bytes});
+    At(timePs, this, FabricSimulator::Call::WAKE);
+}
+
+void
+FabricPort::ReturnLost(const FabricFrame& frame, int64_t arrivalPs)
+{
+    if (m_credits && !m_credits->GetLink().returnsAtOnce && !frame.isPause)
+    {
+        GiveCredit(arrivalPs + GetDelayPs(), frame.priority, frame.bufferBytes);
+    }
+}
+
+void
+FabricPort::RestoreCredit(const FabricFrame& frame)
+{
+    if (m_credits && !m_credits->GetLink().returnsAtOnce && !frame.isPause)
+    {
+        TakeCredits(NowPs());
+        g_credits.at(this).bytes[frame.priority] += frame.bufferBytes;
+    }
+}
+
+void
+FabricPort::SettleByCredit(int64_t nowPs)
+{
+    PlayDepartures(nowPs);
+}
+
+void
+FabricPort::SetCreditEvents(int64_t)
+{
+    Demand(false, m_name + " looks ahead");
+}
+
+bool
+FabricPort::WaitForCredit(int64_t)
+{
+    Demand(false, m_name + " looks ahead");
+    return false;
+}
+
+int64_t
+FabricPort::FindCreditPs() const
+{
+    Demand(false, m_name + " looks ahead");
+    return 0;
+}
+
+void
+FabricPort::CreditsGiven(int64_t)
+{
+    Demand(false, m_name + " plays in windows");
+}
+
+void
+FabricPort::RenewCredits(int64_t nowPs)
+{
+    if (m_credits)
+    {
+        TakeCredits(nowPs);
+    }
+}
+
+namespace
+{
+/// A frame has left a switch, or never got into it: whoever sent it there gets its credit back.
+/// \param leftPs when its last bit was there last
+void
+GiveBack(const Came& came, const FabricFrame& frame, int64_t leftPs)
+{
+    if (came.port && came.port->GetCredits())
+    {
+        came.port->GiveCredit(leftPs + came.port->GetDelayPs(), came.lane, frame.bufferBytes);
+    }
+}
+
+/// \return by what a frame came into the node that holds it
+Came
+CameBy(const FabricFrame* frame)
+{
+    const auto found = g_came.find(frame);
+    return found == g_came.end() ? Came{nullptr, 0} : found->second;
+}
+} // namespace
+
+void
+FabricPort::Discard(FabricFrame* frame)
+{
+    GiveBack(CameBy(frame), *frame, NowPs());
+    LetGo(frame, NowPs());
+}
+
 // Put on a free line what is due.
 void
 FabricPort::SetEvents(int64_t nowPs)
 {
+    if (m_credits)
+    {
+        TakeCredits(nowPs);
+    }
     if (m_line.GetFreePs() > nowPs)
     {
         return;
@@ -167,8 +349,11 @@ FabricPort::Wake()
 void
 FabricPort::Enqueue(FabricFrame* frame)
 {
+    const bool inSwitch = m_admission.GetMemory() && frame->switches > 0;
+    const Came came = inSwitch ? CameBy(frame) : Came{nullptr, 0};
     if (m_line.GetFreePs() == DOWN)
     {
+        GiveBack(came, *frame, NowPs());
         m_counters.downFrames++;
         m_counters.downBytes += frame->bufferBytes;
         Lose(frame, NowPs());
@@ -176,13 +361,18 @@ FabricPort::Enqueue(FabricFrame* frame)
     }
     Wake(); // a departure comes before an enqueue
     const int64_t nowPs = NowPs();
-    const uint32_t priority = frame->priority;
-    FabricSharedBuffer* memory = m_admission.GetMemory();
-    if (memory && !memory->Admit(*frame, BytesOf(m_queues.GetList(priority))))
+    const uint32_t before = frame->priority;
+    if (!m_admission.Admit(*frame, BytesOf(m_queues.GetList(before))))
     {
         Drop(frame);
         return;
     }
+    const uint32_t priority = frame->priority;
+    // Towards a switch without credits only the rule knows the order of the link.
+    const bool byCredit = came.port && came.port->GetCredits();
+    const bool changes = byCredit && (!m_credits || came.port->GetCredits()->GetLink().order >=
+                                                        m_credits->GetLink().order);
+    Demand(priority == before || (changes && priority == before + 1), m_name + " changes the lane");
     if (m_marker && m_marker->MarksAtEnqueue() &&
         m_marker->Marks(*frame, BytesOf(m_queues.GetList(priority))))
     {
@@ -334,11 +524,13 @@ FabricPort::TransmitHeld(FabricFrame* frame, int64_t startPs)
     {
         Stamp(frame, startPs);
     }
+    const Came came = memory && frame->switches > 0 ? CameBy(frame) : Came{nullptr, 0};
     Transmit(frame, startPs);
     if (memory)
     {
         memory->Release(*frame);
     }
+    GiveBack(came, *frame, m_line.GetFreePs());
 }
 
 void
@@ -377,6 +569,7 @@ FabricPort::Transmit(FabricFrame* frame, int64_t startPs)
         frame->trail->Leave(this, startPs, freePs, arrivalPs, stoppedPs);
     }
     g_errorRates[frame] = GetErrorRate();
+    SpendCredit(*frame, startPs);
     m_wire.PushBack(frame, arrivalPs);
     At(freePs, this, FabricSimulator::Call::WAKE);
     At(arrivalPs, this, FabricSimulator::Call::ARRIVAL);
@@ -470,6 +663,7 @@ FabricPort::Arrive()
     if (Forget(frame, m_losses))
     {
         (silent ? m_counters.silentFrames : m_counters.lostFrames)++;
+        ReturnLost(*frame, NowPs());
         Lose(frame, NowPs());
         return;
     }
@@ -533,7 +727,10 @@ void
 FabricPort::RenewPauses()
 {
     Wake();
-    StopPriorities(0, NowPs());
+    if (!m_credits)
+    {
+        StopPriorities(0, NowPs());
+    }
     SetEvents(NowPs());
     if (m_admission.GetMemory())
     {
@@ -573,6 +770,7 @@ FabricPort::LoseContents()
         g_errorRates.erase(m_wire.Front());
         g_headsPs.erase(m_wire.Front());
         g_losses.erase(m_wire.Front());
+        RestoreCredit(*m_wire.Front());
         Lose(m_wire.PopFront(), NowPs());
     }
     std::vector<FabricFrame*> waiting;
@@ -606,6 +804,7 @@ FabricPort::LoseContents()
         if (m_admission.GetMemory())
         {
             m_admission.GetMemory()->Release(*frame);
+            GiveBack(frame->switches > 0 ? CameBy(frame) : Came{nullptr, 0}, *frame, NowPs());
         }
         Lose(frame, NowPs());
     }
