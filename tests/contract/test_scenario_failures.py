@@ -252,8 +252,11 @@ def test_a_switch_marks_by_other_thresholds_for_a_while(recovering: Recovering) 
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ({"switch": 0, "storm": True}, "is of a nic, expected up or ecn of a switch"),
-        ({"npu": 0, "ecn": {"kmin": 0, "kmax": 1}}, "is of a switch, expected up or still or slower of a npu"),
+        ({"switch": 0, "storm": True}, "is of a nic, expected up or ecn or buffer or pfc of a switch"),
+        (
+            {"npu": 0, "ecn": {"kmin": 0, "kmax": 1}},
+            "is of a switch, expected up or still or slower or control of a npu",
+        ),
         ({"nic": 0, "storm": True}, "no pause stops switch 0, expected a switch with pfc"),
         ({"npu": 9, "still": True, "for": "1us"}, "npu is 9"),
         ({"npu": 0, "still": True}, "has no end, expected for: TIME beside it, or up: false"),
