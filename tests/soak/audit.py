@@ -57,7 +57,7 @@ def _pauses(books: Books) -> Iterator[str]:
         by_link.setdefault(port.link, []).append(port)
     for one, other in by_link.values():
         for stopper, port in ((one, other), (other, one)):
-            changes = 0 if port.by_credit else 2 * port.pauses - port.paused.bit_count()
+            changes = 0 if port.credit_bytes else 2 * port.pauses - port.paused.bit_count()
             if stopper.pauses_arrived != changes:
                 yield (
                     f"{stopper.name} has had {stopper.pauses_arrived} pause frames arrive; {port.name} was stopped "

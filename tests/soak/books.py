@@ -19,7 +19,8 @@ class PortBook:
     ``sent`` to ``pause_frames`` are counted, the others are found. ``cut``: sent and lost to a link that was down,
     ``down``: not sent for that reason. ``peer``: the node at the far end, ``link``: the
     number of the link, ``paused``: a bit for each priority that is stopped, ``pauses``: how often one was.
-    ``by_credit``: it sends by credit; ``lanes_short``: lanes that lack some.
+    ``credit_bytes``: those of a lane that has all credit, 0 if it doesn't send by credit; ``lanes_short``: lanes that
+    lack some.
     """
 
     name: str
@@ -42,7 +43,7 @@ class PortBook:
     pauses: int
     cut: int = 0
     down: int = 0
-    by_credit: bool = False
+    credit_bytes: int = 0
     lanes_short: int = 0
 
     @property
@@ -151,7 +152,7 @@ def _port_book(graph: Graph, node: int, number: int, port: Any) -> PortBook:
         wire_pauses=int(contents.wirePauses),
         paused=int(port.GetPaused()),
         pauses=int(counters.pauses),
-        by_credit=bool(account),
+        credit_bytes=full,
         lanes_short=sum(int(account.GetBytes(lane)) < full for lane in range(PRIORITIES)) if account else 0,
     )
 
