@@ -9,7 +9,7 @@ SEEDS   := 1000
 FIRST   := 1
 CMAKE    = $(VENV)/bin/cmake
 
-.PHONY: help wheel image setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak fuzz lint benchmark dev clean
+.PHONY: help wheel image setup setup-development demo test test-runner test-native test-python test-sanitize test-slow soak fuzz docs lint benchmark dev clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
 	@echo 'make lint           ruff, mypy, clang-format; clang-tidy on changed C++'
 	@echo 'make benchmark      speed and memory against stock ns-3'
+	@echo 'make docs           these pages as a site with a search: build/docs/index.html'
 	@echo 'make wheel          the package as a wheel in dist/, tried in a fresh environment'
 	@echo 'make image          a container image, by docker, podman or buildah, tried as another user'
 	@echo 'make dev            editable install and git hooks'
@@ -78,6 +79,11 @@ SEED  := 1
 fuzz: setup-development
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzz --cases $(CASES) --seed $(SEED)
 	PYTHONPATH=tests $(VENV)/bin/python -m fuzz --models --cases $$(($(CASES) / 5)) --seed $(SEED)
+
+docs:
+	@scripts/setup.sh --venv $(VENV) --extras docs
+	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs build/docs
+	@echo 'open build/docs/index.html'
 
 lint: setup-development
 	@scripts/lint.sh $(VENV)

@@ -41,13 +41,17 @@ class FlowProcess(Protocol):
 
 @dataclass(frozen=True)
 class FlowStream:
-    """Flows that a ``process`` makes by a ``seed``; ``source``: named so in messages. Scales multiply as a list's."""
+    """Flows that a ``process`` makes by a ``seed``; ``source``: named so in messages. Scales multiply as a list's.
+
+    ``per_second``: how many begin in a second, on average.
+    """
 
     process: FlowProcess
     seed: int
     source: str
     comm_scale: float = 1.0
     compute_scale: float = 1.0
+    per_second: float = 0.0
 
     @property
     def npus(self) -> int:

@@ -35,6 +35,8 @@ class Description:
     """So many NPUs of the network in a row share a server; None: NCCL plays no collectives."""
     events: tuple[EventDocument, ...] = ()
     """The network's events; the first of several tenants has them, the others have none."""
+    npus: int = 0
+    """How many NPUs the network has."""
 
 
 def describe(inputs: Inputs) -> Description:
@@ -54,6 +56,7 @@ def describe(inputs: Inputs) -> Description:
         tenant=inputs.tenancy.document() if inputs.tenancy.name else None,
         npus_per_server=place_of(inputs.network).npus if inputs.system.plays_nccl else None,
         events=tuple(event_documents(inputs.events, inputs.graph)),
+        npus=len(inputs.graph.npu_host),
     )
 
 

@@ -14,6 +14,7 @@ from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, NetworkFile, read_network_file
 from astra_ns3.config.network.packet_network import NetworkConfig, Observe
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
@@ -39,18 +40,24 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.network.credit_lanes import check_lanes
+from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
+from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import NOTHING, Course
-from astra_ns3.scenario.events import Event, check_marks
-from astra_ns3.scenario.paces import check_known_start, slowed_by_events
+from astra_ns3.scenario.events import Event, check_switches, event_at
+from astra_ns3.scenario.paces import check_known_start, check_not_restarted, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
+from astra_ns3.scenario.waiting_line import Berth
 from astra_ns3.system.file import read_system
+from astra_ns3.topology.changes import switches_in_time
 from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
-from astra_ns3.transport.check import check_transports
+from astra_ns3.transport.check import check_priority, check_transports
+from astra_ns3.transport.lossless import check_switch
+from astra_ns3.transport.network_outline import SwitchOutline
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.user_code import a_kind_of, user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
@@ -129,20 +136,23 @@ class Inputs:
 class Sharing:
     """A tenant on a network that it may share: ``npus_on`` gives its NPUs there (None: all), ``course`` what happens.
 
-    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``source``: the scenario's file,
-    with whose name messages about it begin; None: there is none.
+    ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
+    and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
+    ``priorities``: those that any tenant's messages have.
     """
 
     tenant: Tenant
     npus_on: Callable[[AnyNetwork], Sequence[int] | None]
     beside: Inputs | None
     course: Course = NOTHING
-    source: str | None = None
+    sources: tuple[str, ...] = ()
+    seed: int = 1
+    priorities: frozenset[int] = frozenset()
 
     @property
     def named(self) -> tuple[str, ...]:
         """With what a message about the scenario begins."""
-        return () if self.source is None else (f"{self.source}:",)
+        return tuple(f"{source}:" for source in self.sources)
 
 
 def load_inputs(
@@ -173,9 +183,10 @@ def load_inputs(
         # Before the graph: it takes long to build, and needs less memory than too large a schedule.
         expected = job.expected(platform, 1, tell)
     with _named(network, files.network, of_its_own=() if sharing is None else sharing.named):
-        plan, of_plan = _network(network_config, options, endpoint_model(system_config), beside, course)
+        plan, of_plan = _network(network_config, options, endpoint_model(system_config), sharing)
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
+        of_plan += _of_priority(sharing, plan, options)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     return Inputs(
@@ -188,19 +199,40 @@ def load_inputs(
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
-        _slowdown(options, files, tenancy, course),
+        _slowdown(options, files, tenancy, course, restarts=sharing is not None and sharing.tenant.restart is not None),
         options.backend_name,
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
 
 
-def _slowdown(options: Options, files: RunFiles, tenancy: Tenancy, course: Course) -> ComputeSlowdown | None:
-    """Return what makes a tenant's computations longer: its file, its model's device and events."""
+def _of_priority(sharing: Sharing | None, plan: AnyPlan, options: Options) -> list[str]:
+    """Return what to warn of about a tenant's priority; raises InputError where there are no priorities."""
+    if sharing is None or sharing.tenant.priority is None:
+        return []
+    tenant, priority = sharing.tenant, sharing.tenant.priority
+    with located(tenant.place):
+        packets = plan.of_packets if abilities_of(options.backend).packets else None
+        if packets is None:
+            raise wrong(f"priority {priority} has no meaning on the backend {options.backend_name}, expected ns3")
+        return [f"{tenant.place}: {words}" for words in check_priority(priority, packets.outline, packets.transports)]
+
+
+def _slowdown(
+    options: Options, files: RunFiles, tenancy: Tenancy, course: Course, *, restarts: bool
+) -> ComputeSlowdown | None:
+    """Return what makes a tenant's computations longer: its file, its model's device and events.
+
+    ``restarts``: it may begin again, nobody knows when.
+    """
     given = checked_slowdown(options.compute_slowdown, len(tenancy.npus))
     on_device = slowdown_on_device(given, files.workload)
+    if tenancy.berth is not None:  # no event slows an NPU that it may get
+        return on_device
     if tenancy.after is not None:
         check_known_start(course.stretches, tenancy.name, tenancy.npus)
+    if restarts:
+        check_not_restarted(course.stretches, tenancy.name, tenancy.npus)
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
@@ -288,7 +320,10 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
     with located(tenant.where):
         found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
     times = times_of(tenant)
-    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless)
+    berth = Berth(tenant.npus, sharing.seed) if tenant.arrives and isinstance(tenant.npus, Placement) else None
+    found = replace(
+        found, after=times.after, end_ps=times.end_ps, endless=times.endless, berth=berth, priority=tenant.priority
+    )
     return found if tenant.traffic is None else found.as_traffic
 
 
@@ -395,11 +430,12 @@ def _check_durations(network: AnyNetwork, expected: ExpectedRun) -> None:
 
 
 def _network(
-    network: AnyNetwork, options: Options, endpoint: EndpointModel, beside: Inputs | None, course: Course
+    network: AnyNetwork, options: Options, endpoint: EndpointModel, sharing: Sharing | None
 ) -> tuple[AnyPlan, list[str]]:
     """Return the plan of a network, or that of another tenant on it, and what to warn of."""
-    if beside is not None:
-        return beside.plan, []
+    if sharing is not None and sharing.beside is not None:
+        return sharing.beside.plan, []
+    course, priorities = (NOTHING, frozenset[int]()) if sharing is None else (sharing.course, sharing.priorities)
     course.check_heeded(options.backend_name, abilities_of(options.backend).heeds)
     endpoint = course.endpoint(endpoint, network.npus)
     if isinstance(network, AnalyticalNetwork):
@@ -411,7 +447,8 @@ def _network(
         return plan_network(network, endpoint), []
     plan = plan_network(network, endpoint, course.changes if course else (), course.reaction)
     graph = plan.graph
-    check_marks(course.given, graph)
+    check_switches(course.given, graph)
+    plan = replace(plan, controls=control_changes(course.given, plan))
     refuse(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"
     )
@@ -422,9 +459,20 @@ def _network(
         ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and not weighted else []
         words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
         return plan, [*ways, *[words] * any(link.error_rate for link in graph.links)]
+    _check_memories(course.given, plan)
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
-    return plan, [*wires, *check_transports(network, plan.outline, plan.transports), *check_lanes(plan)]
+    return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
+
+
+def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:
+    """Raise InputError, which names an event, for a switch that can't have the buffer or the pauses that it gets."""
+    graph = plan.graph
+    for time_ps, number, config in switches_in_time(graph, plan.changes):
+        ports = sorted(port_outline(graph.links[port.link]) for port in graph.ports[graph.hosts + number])
+        event = event_at(events, graph, number, time_ps)
+        with located("" if event is None else event.where):
+            check_switch(SwitchOutline(config, tuple(ports)), plan.transports.values())
 
 
 def _check_observed_ports(observe: Observe, graph: Graph) -> None:

@@ -24,8 +24,9 @@ from astra_ns3.network.run_document import (
     StopDocument,
     TenantDocument,
     ThroughputDocument,
+    WaitsDocument,
 )
-from astra_ns3.scenario.times import PROGRAMS, Outcome
+from astra_ns3.scenario.times import PROGRAMS, Outcome, Tries, tries_of
 from astra_ns3.units import PS_PER_SECOND
 
 if TYPE_CHECKING:  # runs without a model need none of it
@@ -99,10 +100,8 @@ def scenario_document(
 ) -> RunDocument:
     """run.json of a run with several tenants, but for its list of files: what they share, and their times."""
     tenants = [
-        _tenant_document(part, description, records, outcome)
-        for (_, part), description, records, outcome in zip(
-            request.parts, descriptions, played.records, played.outcomes, strict=True
-        )
+        _job_document(request, descriptions, played, tries)
+        for tries in tries_of([tenant for tenant, _ in request.parts], played.outcomes)
     ]
     finish_ps = max(played.reached_ps, finish_of(played.outcomes, played.records))
     first = descriptions[0]
@@ -116,6 +115,8 @@ def scenario_document(
         "floor": None if played.floor is None else played.floor.document(finish_ps),
         "scenario": request.scenario_source,
         "jobs": tenants,
+        "waits": waits_document(tenants),
+        "npu_time_used": npu_time_used(tenants, first.npus, finish_ps),
         "events": first.events,
         "recovery": request.course.recovery.document(),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
@@ -134,18 +135,27 @@ def scenario_document(
     }
 
 
+def _job_document(
+    request: RunRequest, descriptions: Sequence[Description], played: Played, tries: Tries
+) -> TenantDocument:
+    """A job in a few numbers, those of its last try; and how often it began again, if it may."""
+    first, last = tries
+    tenant, part = request.parts[last]
+    found = _tenant_document(part, descriptions[last], played.records[last], played.outcomes[last])
+    if tenant is None or tenant.restart is None:
+        return found
+    return {**found, "restarts": tries.restarts, "first_start_ps": played.outcomes[first].start_ps}
+
+
 def _tenant_document(
     part: RunRequest, description: Description, records: RunRecords, outcome: Outcome
 ) -> TenantDocument:
     """A tenant in a few numbers; times count from its start."""
     totals = _totals(records)
     return {
-        **(description.tenant or {}),
-        "start_ps": outcome.start_ps,
+        **_with_outcome(description.tenant or {}, outcome),
         "workload": str(description.workload["source"]),
         "passes": None if part.passes == FOREVER else part.passes,
-        "passes_done": outcome.passes,
-        "ended_by": outcome.ended_by,
         "complete": records.complete,
         "finish_ps": records.finish_ps,
         "compute_ps": totals["compute_ps"],
@@ -154,8 +164,40 @@ def _tenant_document(
     }
 
 
+def waits_document(tenants: Sequence[TenantDocument]) -> WaitsDocument | None:
+    """Return how long jobs waited for NPUs that arrived, rounded down to the picosecond; None where none arrives."""
+    arrived = [tenant for tenant in tenants if "arrival_ps" in tenant]
+    if not arrived:
+        return None
+    waits_ps = [each["start_ps"] - each["arrival_ps"] for each in arrived if each["start_ps"] is not None]
+    mean_ps = sum(waits_ps) // len(waits_ps) if waits_ps else 0
+    longest_ps = max(waits_ps, default=0)
+    return {"arrived": len(arrived), "started": len(waits_ps), "mean_ps": mean_ps, "longest_ps": longest_ps}
+
+
+def npu_time_used(tenants: Sequence[TenantDocument], npus: int, finish_ps: int) -> float | None:
+    """Return the share of the time of all NPUs of a network in which jobs had them; None of a run without time."""
+    if not finish_ps:
+        return None
+    used = sum(len(each["npus"]) * _had_ps(each) for each in tenants if not each.get("traffic"))
+    return _short(used / (npus * finish_ps))
+
+
+def _had_ps(tenant: TenantDocument) -> int:
+    """Return for how long a job had its NPUs, its failed tries and the times between them included."""
+    start_ps, first_ps = tenant["start_ps"], tenant.get("first_start_ps")
+    before_ps = 0 if start_ps is None or first_ps is None else start_ps - first_ps
+    return before_ps + tenant["finish_ps"]
+
+
 def _with_outcome(tenant: TenantDocument, outcome: Outcome) -> TenantDocument:
-    return {**tenant, "start_ps": outcome.start_ps, "passes_done": outcome.passes, "ended_by": outcome.ended_by}
+    found: TenantDocument = {
+        **tenant,
+        "start_ps": outcome.start_ps,
+        "passes_done": outcome.passes,
+        "ended_by": outcome.ended_by,
+    }
+    return found if outcome.npus is None else {**found, "npus": list(outcome.npus)}
 
 
 def _flows_of_tenant(records: RunRecords) -> TenantDocument:

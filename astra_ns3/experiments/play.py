@@ -32,8 +32,9 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import Chain, RecorderOptions, RunRecords
 from astra_ns3.playing.drivers.driver import Heartbeat
 from astra_ns3.scenario.company import Company, Member
+from astra_ns3.scenario.scenario import waiting_line
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome
+from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, Outcome, tries_of
 
 
 @dataclass(frozen=True)
@@ -156,14 +157,14 @@ def play(
 
         with no_search():
             members = _members(request, tenants, scenario.views(network, rows_to), recorder, beat)
-            company = Company(network, members, scenario.bits, beat)
+            company = Company(network, members, scenario.bits, beat, waiting_line(scenario))
         setup_seconds = watch.wall_seconds
         meter = ProgressMeter(company, network, expected_work(parts), setup_seconds, live=request.live)
         reporter.begun(company, network, setup_seconds)
         with rare_search():
             error = _run(company, request, tenants, reporter)
         company.close_journals()
-        played = _left_by(company, network, tenants, watch, setup_seconds, error)
+        played = _left_by(company, network, request, tenants, watch, setup_seconds, error)
         reporter.results(played)
     finally:
         network.close(process_ends=process_ends)
@@ -176,6 +177,7 @@ def play(
 def _left_by(
     company: Company,
     network: NetworkBackend,
+    request: RunRequest,
     tenants: Sequence[Inputs],
     watch: Watch,
     setup_seconds: float,
@@ -186,9 +188,12 @@ def _left_by(
     records = tuple(
         _as_asked(member.driver.records(), outcome) for member, outcome in zip(company.members, outcomes, strict=True)
     )
-    complete = error is None and all(each.complete for each in records)
+    tries = tries_of([tenant for tenant, _ in request.parts], outcomes)
+    complete = error is None and all(records[each.last].complete for each in tries)
     # What the network carried of who was stopped is more than it had time for.
-    whole = complete and all(outcome.ended_by == PROGRAMS for outcome in outcomes)
+    spare = [inputs.tenancy.restart_ps is not None for inputs in tenants]
+    needed = [outcome for outcome, is_spare in zip(outcomes, spare, strict=True) if outcome.ended_by or not is_spare]
+    whole = complete and all(outcome.ended_by == PROGRAMS for outcome in needed)
     floor = _floor(company, network, tenants, records) if whole else None
     finish_ps = finish_of(outcomes, records)
     return Played(
@@ -204,7 +209,11 @@ def _left_by(
         warnings=[
             *floor_warnings(floor, finish_ps),
             *network.warnings(),
-            *_warnings(tenants, records, stopped=error is not None),
+            *_warnings(
+                [tenants[each.last] for each in tries],
+                [records[each.last] for each in tries],
+                stopped=error is not None,
+            ),
         ],
     )
 
@@ -237,7 +246,7 @@ def _members(
     waited_for = {each.after.job for each in scenario.tenants if each.after and each.after.passes}
     members = []
     for number, (view, inputs, (_, part)) in enumerate(zip(views, tenants, request.parts, strict=True)):
-        counts = inputs.tenancy.name in waited_for or part.passes == FOREVER or inputs.tenancy.end_ps is not None
+        counts = inputs.tenancy.job_name in waited_for or part.passes == FOREVER or inputs.tenancy.end_ps is not None
         sink = scenario.tenant_tables(number, recorder.sink)
         playing = Playing(
             part.passes,
@@ -253,7 +262,7 @@ def _members(
         )
         driver = inputs.job.driver(view, inputs.platform, playing)
         tenancy = inputs.tenancy
-        members.append(Member(tenancy.name, view, driver, tenancy.times, part.passes, tenancy.is_traffic))
+        members.append(Member(tenancy.job_name, view, driver, tenancy.times, part.passes, tenancy.is_traffic))
     return members
 
 
@@ -269,7 +278,12 @@ def _floor(
     company: Company, network: NetworkBackend, tenants: Sequence[Inputs], records: Sequence[RunRecords]
 ) -> Floor | None:
     """The least time that the lines allow what was carried, and computations; None where nobody counts it."""
-    carried, chains = network.carried(), map(_chain, company.members, tenants, records, company.outcomes())
+    carried = network.carried()
+    chains = (
+        _chain(*each)
+        for each in zip(company.members, tenants, records, company.outcomes(), strict=True)
+        if each[-1].start_ps is not None
+    )
     return None if carried is None else floor_of(tenants[0].plan, carried, max(chains))
 
 
@@ -280,7 +294,10 @@ def _chain(member: Member, inputs: Inputs, records: RunRecords, outcome: Outcome
     if slowdown is None and most.compute_ps >= chain.time_ps:
         chain = Chain(most.compute_ps, most.npu, "what NPU {} computes")
     least_ps = chain.time_ps if slowdown is None else int(chain.time_ps * slowdown.least_factor)
-    return Chain((outcome.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
+    if outcome.npus is None:
+        return Chain((outcome.start_ps or 0) + least_ps, tenancy.npus[chain.npu], chain.words)
+    # A wait for NPUs hangs on what others took.
+    return Chain(tenancy.start_ps + least_ps, outcome.npus[chain.npu], chain.words)
 
 
 def _with_hook_result(played: Played, returned: object) -> Played:

@@ -194,6 +194,11 @@ class RunRequest(Options):
         return None
 
     @property
+    def scenario_files(self) -> tuple[str, ...]:
+        """The scenario's file and its table, as far as there are any."""
+        return ()
+
+    @property
     def course(self) -> Course:
         """Return the events, failures and recovery of the network during the run."""
         from astra_ns3.scenario.course import NOTHING

@@ -8,7 +8,8 @@ from operator import methodcaller
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.tables import Cell, CellColumn, Table, decimal, microseconds
 from astra_ns3.network.records import PORT_COUNTERS, CollectiveRecord, NpuRecord, RunRecords
-from astra_ns3.network.run_document import TenantDocument
+from astra_ns3.network.run_document import TenantDocument, npus_of
+from astra_ns3.report.alignment import ranges
 from astra_ns3.units import PS_PER_NS
 
 NPUS = "npus.csv"
@@ -96,7 +97,7 @@ def switch_table(ports: Sequence[Mapping[str, Cell]]) -> Table:
 
 JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("job", lambda tenant: tenant["name"]),
-    ("npus", lambda tenant: len(tenant["npus"])),
+    ("npus", npus_of),
     ("start_us", lambda tenant: _time(tenant["start_ps"])),
     ("finish_us", lambda tenant: _finish(tenant)),
     ("duration_us", lambda tenant: microseconds(tenant["finish_ps"]) if tenant["complete"] else None),
@@ -104,12 +105,23 @@ JOB_COLUMNS: tuple[CellColumn[TenantDocument], ...] = (
     ("exposed_us", lambda tenant: microseconds(tenant["exposed_ps"])),
     ("passes", lambda tenant: tenant["passes_done"]),
     ("ended_by", lambda tenant: tenant["ended_by"]),
+    ("arrival_us", lambda tenant: _time(tenant.get("arrival_ps"))),
+    ("waited_us", lambda tenant: _waited(tenant)),
+    ("restarts", lambda tenant: tenant.get("restarts")),
+    ("first_start_us", lambda tenant: _time(tenant.get("first_start_ps"))),
+    ("which", lambda tenant: " ".join(ranges(tenant["npus"]))),
 )
 
 
 def jobs_table(tenants: Sequence[TenantDocument]) -> Table:
     """When each tenant started and finished (empty if it has not), and the times of the NPU that it reports."""
     return Table.of(JOBS, JOB_COLUMNS, tenants)
+
+
+def _waited(tenant: TenantDocument) -> str | None:
+    """How long a job waited for NPUs; None of one that didn't arrive or never started."""
+    start_ps = tenant["start_ps"]
+    return microseconds(start_ps - tenant["arrival_ps"]) if "arrival_ps" in tenant and start_ps is not None else None
 
 
 def _finish(tenant: TenantDocument) -> str | None:

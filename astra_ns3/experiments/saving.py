@@ -34,7 +34,7 @@ from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.scenario.tenant_tables import SplitTables
-from astra_ns3.scenario.times import Outcome
+from astra_ns3.scenario.times import Outcome, tries_of
 
 
 class Destination:
@@ -169,7 +169,8 @@ def save(
 class Destinations:
     """Where a run's files go: ``network`` takes those of all, ``tenants`` those of each tenant, by its name.
 
-    With one tenant that has all of the network there are no ``tenants``.
+    Tries of a job have one folder in the end, that of the last that was needed. With one tenant that has all of the
+    network there are no ``tenants``.
     """
 
     def __init__(self, request: RunRequest) -> None:
@@ -178,7 +179,7 @@ class Destinations:
         self.network = Destination(output, overwrite=request.overwrite)
         self.tenants = {
             tenant.name: Destination(
-                None if output is None else tenant_folder(output, tenant.name), overwrite=request.overwrite
+                None if output is None else tenant_folder(output, tenant.job_name), overwrite=request.overwrite
             )
             for tenant, _ in request.parts
             if tenant is not None
@@ -221,11 +222,14 @@ def save_all(
         return save(request, descriptions[0], played, records, outcome, watch, destinations.network, warnings)
     results: dict[str, Result] = {}
     failures: list[ResultsNotSaved] = []
-    own = zip(played.records, played.outcomes, strict=True)
-    parts = zip(request.parts, descriptions, own, destinations.tenants.items(), strict=True)
-    for (_, part), description, (records, outcome), (name, destination) in parts:
+    tenants = [tenant for tenant, _ in request.parts]
+    folders = list(destinations.tenants.values())
+    for number in [each.last for each in tries_of(tenants, played.outcomes)]:
+        description, part = descriptions[number], request.parts[number][1]
+        own = played.records[number], played.outcomes[number]
         own_warnings = list(description.warnings)
-        results[name], failure = save(part, description, played, records, outcome, watch, destination, own_warnings)
+        result, failure = save(part, description, played, *own, watch, folders[number], own_warnings)
+        results[part.run_name] = result
         failures += [] if failure is None else [failure]
     document = scenario_document(request, descriptions, played, watch, warnings)
     tables = [jobs_table(document["jobs"]), switch_table(played.switch_ports)]

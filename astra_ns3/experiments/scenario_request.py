@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from pydantic import JsonValue
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import shown
 from astra_ns3.config.network.file import AnyNetwork
+from astra_ns3.config.scenario.arrivals import ArrivalsConfig, read_arrivals
 from astra_ns3.config.scenario.file import JobConfig, ScenarioFile, read_scenario
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.times import AfterConfig
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import located, wrong
+from astra_ns3.errors import located, refuse, wrong
+from astra_ns3.experiments.changes.scenario import changed_scenario, scenario_changes
 from astra_ns3.experiments.option import INPUTS, option
 from astra_ns3.experiments.request import NETWORK_FLAG, RunRequest, check_run_name
 from astra_ns3.frozen import dataclass, field, fields, replace
 from astra_ns3.scenario.course import Course
 from astra_ns3.scenario.events import Event
-from astra_ns3.scenario.tenant import After, FilePath, Tenant
+from astra_ns3.scenario.tenant import After, FilePath, Restart, Tenant, with_tries
 from astra_ns3.scenario.times import check_times
 from astra_ns3.scenario.traffic import Traffic
 from astra_ns3.workload.files.workload_formats import AnyWorkload
@@ -59,14 +63,20 @@ class ScenarioRequest(RunRequest):
         if not all(isinstance(tenant, Tenant) for tenant in tenants):
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list")
         file = None if self.scenario is None else read_scenario(self.scenario)
+        changes = self.changes
+        if file is not None and isinstance(changes, Mapping):
+            settings, changes = scenario_changes(changes)
+            if settings:
+                file = changed_scenario(file, settings, Path(), f"{file.document.source} (changed)")
         if file is not None and file is not self.scenario:  # else this is a copy of a request, which has its jobs
             found = sorted((*tenants_of_file(file), *tenants), key=lambda tenant: tenant.traffic is not None)
             tenants = tuple(found)
         if not tenants:
-            what = "" if file is None else ", or a job or traffic of the scenario"
+            what = "" if file is None else ", or a job, arrivals or traffic of the scenario"
             raise wrong(f"tenants is {shown(self.tenants)}, expected at least one Tenant in a list{what}")
+        tenants = tuple(with_tries(tenants))
         network = _network(file) if file is not None and not self.network else self.network
-        made = {"scenario": file, "tenants": tenants, "network": network}
+        made = {"scenario": file, "tenants": tenants, "network": network, "changes": changes}
         for name, value in {**made, "workload": tenants[0].workload, "system": tenants[0].system}.items():
             object.__setattr__(self, name, value)
 
@@ -76,16 +86,24 @@ class ScenarioRequest(RunRequest):
         return self.scenario.document.source if isinstance(self.scenario, ScenarioFile) else None
 
     @property
+    def scenario_files(self) -> tuple[str, ...]:
+        """The scenario's file and its table of arrivals."""
+        file = self.scenario
+        arrivals = file.config.arrivals if isinstance(file, ScenarioFile) else None
+        named = self.scenario_source, None if arrivals is None else arrivals.file
+        return tuple(each for each in named if each is not None)
+
+    @property
     def course(self) -> Course:
         """Return the events, failures and recovery of the network during the run."""
-        file = self.scenario
+        file, jobs = self.scenario, len(tuple(self.tenants))
         if not isinstance(file, ScenarioFile):
-            return Course(jobs=len(self.parts))
+            return Course(jobs=jobs)
         events = tuple(
             Event(event, file.where(("events", number, event.target)))
             for number, event in enumerate(file.config.events)
         )
-        failures, recovery, jobs = file.config.failures, file.config.recovery, len(self.parts)
+        failures, recovery = file.config.failures, file.config.recovery
         return Course(events, failures, file.where(("failures",)), recovery, self.seed, jobs)
 
     @property
@@ -99,16 +117,18 @@ class ScenarioRequest(RunRequest):
         super().check()
         for tenant, (_, part) in zip(self.tenants, self.parts, strict=True):
             with located(tenant.where):
-                check_run_name(tenant.name)
+                check_run_name(tenant.job_name)
             with located(tenant.place):
                 part.check()
         check_times(tuple(self.tenants))
 
 
 def tenants_of_file(file: ScenarioFile) -> Iterable[Tenant]:
-    """Return the jobs and the other traffic of a scenario's file as tenants."""
+    """Return the jobs of a scenario's file and of its table, and the other traffic, as tenants."""
     for number, job in enumerate(file.config.jobs):
         yield _tenant(job, f"{file.document.where(('jobs', number))}: job '{job.name}'")
+    if file.config.arrivals is not None:
+        yield from _arriving(file, file.config.arrivals)
     for number, entry in enumerate(file.config.traffic):
         yield _of_traffic(entry, f"{file.document.where(('traffic', number))}: traffic '{entry.name}'")
 
@@ -129,7 +149,28 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         where=where,
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
+        restart=None if job.restart is None else Restart(job.restart.after_ps, job.restart.at_most),
+        priority=job.priority,
     )
+
+
+def _arriving(file: ScenarioFile, config: ArrivalsConfig) -> Iterator[Tenant]:
+    """Yield the jobs of a table; raises InputError for one with a name that another has."""
+    names = {*(job.name for job in file.config.jobs), *(entry.name for entry in file.config.traffic)}
+    for job in read_arrivals(config):
+        refuse(job.name in names, "has a name of another, expected a new one", job.where)
+        names.add(job.name)
+        yield Tenant(
+            job.name,
+            Placement(place=config.placement, count=job.npus),
+            job.workload,
+            job.system,
+            start_ps=job.time_ps,
+            passes=job.passes,
+            dimensions=job.dimensions,
+            where=job.where,
+            arrives=True,
+        )
 
 
 def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:
@@ -142,6 +183,7 @@ def _of_traffic(entry: TrafficConfig, where: str) -> Tenant:
         seed=entry.seed,
         where=where,
         traffic=Traffic(entry, where),
+        priority=entry.priority,
     )
 
 
@@ -163,5 +205,5 @@ def _of(tenant: Tenant, shared: RunRequest) -> RunRequest:
         report_npu=tenant.report_npu,
         compute_slowdown=tenant.compute_slowdown,
         changes={**(shared.changes or {}), **(tenant.changes or {})} or None,
-        run_name=tenant.name,
+        run_name=tenant.job_name,
     )

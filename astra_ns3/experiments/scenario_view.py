@@ -16,6 +16,7 @@ from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.network.run_document import RowDocument, ScenarioDocument, TenantDocument, chosen
 from astra_ns3.scenario.events import event_documents
 from astra_ns3.scenario.placement import Places, places_of
+from astra_ns3.scenario.tenant import Tenant
 
 MOST_ROWS = 64
 """More rows than these find no room in a picture."""
@@ -54,19 +55,27 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "network": os.fspath(request.network) if isinstance(request.network, (str, os.PathLike)) else "network",
         "npus": len(graph.npu_host),
         "hosts": graph.hosts,
-        "jobs": [_tenant(inputs, part.passes) for inputs, (_, part) in zip(tenants, request.parts, strict=True)],
+        "jobs": [
+            _tenant(inputs, part.passes, tenant)
+            for inputs, (tenant, part) in zip(tenants, request.parts, strict=True)
+            if inputs.tenancy.restart_ps is None
+        ],
         "events": event_documents(first.events, graph),
         "recovery": request.course.recovery.document(),
         "rows": [*_rows(places_of(graph))],
     }
 
 
-def _tenant(inputs: Inputs, passes: int) -> TenantDocument:
+def _tenant(inputs: Inputs, passes: int, tenant: Tenant | None) -> TenantDocument:
     asked = None if passes == FOREVER else passes
     headline = inputs.job.headline()
     traffic = f"{headline.loop}, {headline.layers:,} flows" if headline.layers else f"{headline.loop}, until jobs end"
     workload = traffic if inputs.tenancy.is_traffic else inputs.job.source
-    return {**inputs.tenancy.document(), "workload": workload, "passes": asked}
+    found: TenantDocument = {**inputs.tenancy.document(), "workload": workload, "passes": asked}
+    restart = None if tenant is None else tenant.restart
+    if restart is not None:
+        found |= {"restart_after_ps": restart.after_ps, "most_restarts": restart.at_most}
+    return found
 
 
 def _rows(places: Places) -> Iterator[RowDocument]:

@@ -8,6 +8,8 @@ from functools import partial
 
 from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.flow_list import FlowList
+from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.errors import refuse
@@ -19,20 +21,35 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnalyticalPlan
 from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
-from astra_ns3.scenario.placement import placed
-from astra_ns3.scenario.traffic import Traffic, check_played, flows_of
+from astra_ns3.scenario.paces import check_not_of_arriving
+from astra_ns3.scenario.placement import drawn_by, placed
+from astra_ns3.scenario.scenario import Scenario, waiting_line
+from astra_ns3.scenario.times import times_of
+from astra_ns3.scenario.traffic import Traffic, check_beside, check_played, flows_of
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
+from astra_ns3.units import PS_PER_SECOND
+
+_BITS_PER_BYTE = 8
 
 
 def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, ...]:
     """Read and check what each tenant plays; raises InputError, also if two tenants have an NPU in common."""
     found: list[Inputs] = []
-    berths = _Berths(request)
+    berths, course = _Berths(request), request.course
+    asked = (tenant.priority for tenant, _ in request.parts if tenant is not None)
+    priorities = frozenset(each for each in asked if each is not None)
     for number, (tenant, part) in enumerate(request.parts):
+        if tenant is not None and tenant.job is not None:
+            tenancy = found[-1].tenancy.tried_again(tenant.name, times_of(tenant))
+            found.append(replace(found[-1], tenancy=tenancy, events=()))
+            continue
         first = found[0] if found else None
-        npus_on, source = partial(berths.of, number), request.scenario_source
-        sharing = None if tenant is None else Sharing(tenant, npus_on, first, request.course, source)
+        npus_on, sources = partial(berths.of, number), request.scenario_files
+        seed = 1 if tenant is None else drawn_by(tenant, request.seed)
+        sharing = None
+        if tenant is not None:
+            sharing = Sharing(tenant, npus_on, first, course, sources, seed, priorities)
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:
@@ -40,12 +57,48 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         found.append(load_inputs(part.workload, part.system, part.network, part, tell=tell, sharing=sharing))
         if tenant is not None and part.passes == FOREVER:
             _check_endless(found[-1], tenant.place)
+        if tenant is not None and tenant.arrives:
+            _check_anywhere(found[-1], tenant.place)
+    _check_streams(request, found)
     scenario = scenario_of(found)
+    _check_arriving(scenario, request)
     if scenario.changes:
-        jobs = {each.name: each.npus for each in scenario.tenants if not each.is_traffic}
+        jobs = {each.name: each.npus for each in scenario.tenants if not each.is_traffic and each.berth is None}
         graph = scenario.plan.graph
         check_not_cut(request.course.events(graph), graph, scenario.changes, jobs)
     return tuple(found)
+
+
+def _check_arriving(scenario: Scenario, request: RunRequest) -> None:
+    """Raise InputError for an event that slows down an NPU of which nobody knows what it will play."""
+    name = next((each.name for each in scenario.tenants if each.berth is not None), None)
+    line = waiting_line(scenario)
+    if name is not None and line is not None:
+        check_not_of_arriving(request.course.stretches, name, line.unclaimed)
+
+
+def _check_streams(request: RunRequest, tenants: Sequence[Inputs]) -> None:
+    """Raise InputError for flows without end of which too many begin while jobs play."""
+    streams = [
+        (inputs.job.workload, tenant)
+        for inputs, (tenant, _) in zip(tenants, request.parts, strict=True)
+        if isinstance(inputs.job.workload, FlowStream) and tenant is not None
+    ]
+    if not streams:
+        return
+    jobs = [part for part in parts_of(request, tenants) if not part[0].tenancy.is_traffic]
+    least_ps = max(inputs.tenancy.start_ps + _least_ps(inputs, passes) for inputs, passes in jobs)
+    for stream, tenant in streams:
+        check_beside(stream, max(0, least_ps - tenant.start_ps), tenant.place)
+
+
+def _least_ps(inputs: Inputs, passes: int) -> int:
+    """Return the time that a job takes at least: all its bytes at the rates of its hosts' lines."""
+    graph = inputs.graph
+    hosts = {graph.npu_host[npu] for npu in inputs.tenancy.npus}
+    rate_bps = sum(graph.links[port.link].rate_bps for host in hosts for port in graph.ports[host])
+    far = inputs.expected(passes).bytes if len(hosts) == len(inputs.tenancy.npus) else 0
+    return round(far * _BITS_PER_BYTE * PS_PER_SECOND / rate_bps) if rate_bps else 0
 
 
 def _with_flows(part: RunRequest, traffic: Traffic, first: Inputs | None) -> RunRequest:
@@ -79,11 +132,31 @@ def _graph(network: AnyNetwork) -> Graph:
 
 
 def parts_of(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:
-    """Return the inputs of each tenant with how many passes the tenant plays; one, where nobody knows how many."""
+    """Return the inputs of each tenant with how many passes the tenant plays; one, where nobody knows how many.
+
+    Further tries of jobs are left out, for nobody knows whether they will be needed.
+    """
     return [
         (inputs, 1 if part.passes == FOREVER else part.passes)
         for inputs, (_, part) in zip(tenants, request.parts, strict=True)
+        if inputs.tenancy.restart_ps is None
     ]
+
+
+def _check_anywhere(inputs: Inputs, place: str) -> None:
+    """Raise InputError for what can't be played on NPUs that are known when it starts only."""
+    refuse(
+        inputs.system.plays_nccl,
+        "arrives, and NCCL plays its collectives, which has to know beforehand which NPUs share a server; expected "
+        "algorithms in its system file",
+        place,
+    )
+    refuse(
+        isinstance(inputs.workload, FlowList),
+        "arrives, and its workload is a list of flows, whose starts are times of its own; expected a training loop, a "
+        "model or graphs",
+        place,
+    )
 
 
 def _check_endless(inputs: Inputs, place: str) -> None:

@@ -38,8 +38,9 @@ class EndpointModel:
     With ``rendezvous_bytes`` above 0 a receiver invites each message by one of that size, sent when it is ready to
     receive, and the message leaves when the invitation has arrived (ASTRA-sim's rendezvous protocol: 8192 bytes).
 
-    ``tells_failures``: a transport that gives up is told of to a listener that has a ``transport_failed(npu, reason)``,
-    and ends the run otherwise. ``stills``: in order of time, when which NPU neither begins a part of a phase nor
+    ``tells_failures``: a transport that gives up is told of to a listener that has a
+    ``transport_failed(instance, reason)``, with the instance of the first message that can never arrive, and ends the
+    run otherwise. ``stills``: in order of time, when which NPU neither begins a part of a phase nor
     handles what it receives.
     """
 
@@ -132,12 +133,27 @@ class NetworkBackend(Protocol):
         """
         return self.register_group(npus)
 
+    def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
+        """As :meth:`register_delayed_group` (None: without a delay of its own), on connections of its own.
+
+        ``connections``: which of a pair of NPUs its messages take; 0: those that everybody has. Who has no connections
+        leaves this aside.
+        """
+        return self.register_group(npus) if delay_ps is None else self.register_delayed_group(npus, delay_ps)
+
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """As :meth:`register_group`, of NPUs that play a channel of a collective library.
 
         Backends without channels charge the usual costs of an endpoint.
         """
         return self.register_group(npus)
+
+    def set_priority(self, group: int, priority: int) -> None:
+        """Have the messages of a group, from the first on, travel in a priority of the transport's eight.
+
+        Backends without priorities need not heed it.
+        """
+        return None  # noqa: RET501, what has an empty body is abstract
 
     def flow_player(self, setup: FlowPlayerSetup) -> FlowPlayer | None:
         """Return who starts flows at their times inside the backend; None: whoever wants that launches each."""

@@ -36,6 +36,10 @@ class BackendCosts:
 
 
 _OF_NPUS = frozenset({"still", "slower"})
+_OF_NETWORK = (
+    *("up", "rate_bps", "delay_ps", "error_rate", "storm"),
+    *("ecn", "buffer_bytes", "pfc_alpha", "control"),
+)
 PACKETS, BY_FORMULA = BackendCosts(15e-6, 0.65e-6), BackendCosts(5.5e-6, 0.45e-6)
 
 
@@ -53,7 +57,8 @@ class Abilities:
     that it heeds. ``rules_of_delays``: it knows other simulators' rules of a message's delays. ``drawn_paths``: chance
     has a say in which paths flows take. ``shared_lines``: messages on one line slow each other down. ``ideal``: what
     messages take alone; None where nobody knows. ``heeds``: what may change while it plays, by the names in
-    :class:`~astra_ns3.topology.changes.State`; of an NPU ``still`` and ``slower``. ``words``: how messages travel, for
+    :class:`~astra_ns3.topology.changes.State`, where ``pfc_alpha`` stands for all of PFC; of an NPU ``still``,
+    ``slower`` and ``control``. ``words``: how messages travel, for
     people who choose a backend.
     """
 
@@ -66,7 +71,7 @@ class Abilities:
     shared_lines: bool = True
     ideal: Callable[[AnyPlan, Compatibility], Ideal | None] = _unknown
     costs: BackendCosts = PACKETS
-    heeds: frozenset[str] = frozenset({*_OF_NPUS, "up", "rate_bps", "delay_ps", "error_rate", "storm", "ecn"})
+    heeds: frozenset[str] = frozenset({*_OF_NPUS, *_OF_NETWORK})
     words: str = ""
 
 

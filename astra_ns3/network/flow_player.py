@@ -24,6 +24,7 @@ class FlowPlayerSetup:
     has begun and more may come, and when all are delivered. ``measured``: NPUs whose delivered bytes are taken down
     over time (none: nothing is). ``first_instance``: that of flow 0; ``tenant_bit``: from it on an instance says whose
     it is. ``connections``: which connections of a pair of NPUs the flows take; 0: those that everybody has.
+    ``priority``: in which they travel; None: in that of the network's transport.
     """
 
     schedule: int
@@ -32,6 +33,7 @@ class FlowPlayerSetup:
     first_instance: int = 0
     tenant_bit: int = BITS
     connections: int = 0
+    priority: int | None = None
 
 
 class FlowPlayer(Protocol):

@@ -17,6 +17,7 @@ from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import EndpointModel
+from astra_ns3.network.controls import ControlChange
 from astra_ns3.network.graph_outline import network_outline_of, port_outline, transport_outlines, transport_switches
 from astra_ns3.network.npu_grid import NpuGrid, npu_grid
 from astra_ns3.topology.builders import build_graph
@@ -41,7 +42,8 @@ class NetworkPlan:
     ``longest``: the links of a shortest path of most links; ``slowest``: of one that takes as long as any.
     ``changes``: what changes and when; graph, tables and numbers are those before all of them. ``endpoint``: what NPUs
     spend on messages. ``outline``: that of all. ``transports``: by kind, each with the outline of what it travels over.
-    ``reaction``: when turns of links are known; None: everywhere at once.
+    ``reaction``: when turns of links are known; None: everywhere at once. ``controls``: numbers of congestion controls
+    that change, and when.
     """
 
     config: NetworkConfig
@@ -54,6 +56,7 @@ class NetworkPlan:
     outline: NetworkOutline
     transports: Mapping[str, Transport]
     reaction: Reaction | None = None
+    controls: tuple[ControlChange, ...] = ()
 
     @property
     def transport_of_dimensions(self) -> tuple[tuple[int, str], ...]:

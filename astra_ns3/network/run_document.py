@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, TypedDict
+
+from pydantic import JsonValue
 
 from astra_ns3.config.core.plain import JsonObject
 
@@ -34,20 +37,29 @@ class FloorDocument(TypedDict):
 class TenantDocument(TypedDict, total=False):
     """A tenant: its NPUs and start, what it plays; in run.json of all tenants its times, too.
 
+    ``arrival_ps``: when it arrived, to wait for NPUs; then ``npus`` has none until it starts. ``restarts``: how often
+    it has begun again, ``first_start_ps``: when it first began; ``start_ps`` and all else are the last try's. Before
+    the run ``restart_after_ps`` and ``most_restarts`` say when it will, and how often at most.
     ``after``: the job whose end, or so many passes, its start follows. ``start_ps``: before the run it counts from
     there; of a run it is when it started, None: it didn't. ``end_ps``: when it is to be stopped.
     ``passes``: None: for ever. ``ended_by``: its programs, all others, a time or its transport; None: nothing did.
     ``traffic``: it is other traffic; ``started`` and ``delivered``: how many of its flows, ``slowdowns``:
-    percentiles of all of them (None: not known).
+    percentiles of all of them (None: not known). ``priority``: in which its messages travel, if it has one of its own.
     """
 
     name: str
     npus: list[int]
     start_ps: int | None
+    arrival_ps: int
+    restarts: int
+    first_start_ps: int | None
+    restart_after_ps: int
+    most_restarts: int
     after: str
     after_passes: int
     end_ps: int
     dimensions: list[int]
+    priority: int
     workload: str
     passes: int | None
     passes_done: int
@@ -60,6 +72,20 @@ class TenantDocument(TypedDict, total=False):
     started: int
     delivered: int
     slowdowns: Mapping[str, float] | None
+
+
+def npus_of(tenant: TenantDocument) -> int:
+    """Return how many NPUs a tenant has, or waits for."""
+    return len(tenant["npus"]) or prod(tenant["dimensions"])
+
+
+class WaitsDocument(TypedDict):
+    """The waits of jobs that arrive: how many did, and how many started; the mean and the longest wait of these."""
+
+    arrived: int
+    started: int
+    mean_ps: int
+    longest_ps: int
 
 
 class EventDocument(TypedDict, total=False):
@@ -86,6 +112,9 @@ class EventDocument(TypedDict, total=False):
     error_rate: float
     storm: bool
     ecn: dict[str, float]
+    buffer_bytes: int
+    pfc: dict[str, float]
+    control: dict[str, JsonValue]
     still: bool
     slower: float
 
@@ -219,6 +248,8 @@ class RunDocument(ForeseenDocument, total=False):
     floor: FloorDocument | None
     job: TenantDocument
     jobs: Sequence[TenantDocument]
+    waits: WaitsDocument | None
+    npu_time_used: float | None
     scenario: str | None
     events: Sequence[EventDocument]
     recovery: FileDocument

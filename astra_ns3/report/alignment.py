@@ -29,6 +29,17 @@ def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+def ranges(numbers: Sequence[int]) -> list[str]:
+    """Numbers in their order, runs of them as ``8-15``."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ["-".join(map(str, part)) for part in parts]
+
+
 def clock(seconds: float) -> str:
     """Seconds as a person says them: ``0.42 s``, ``12.3 s``, ``4 min 05 s``, ``2 h 10 min``."""
     if seconds < 60:

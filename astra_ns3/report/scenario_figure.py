@@ -11,6 +11,8 @@ from astra_ns3.report.figures.figure import Axis, Figure, Panel, Series, Spans
 from astra_ns3.report.scenario_text import start_text, state_text
 from astra_ns3.units import PS_PER_US
 
+MOST_ARRIVALS = 24
+"""More jobs that arrive find no room; the first are shown."""
 MOST_PARTS = 24
 """More parts that change find no room; the first are shown."""
 MOST_TIMES = 200
@@ -25,11 +27,14 @@ _LETTERS = 40
 
 def scenario_figure(document: ScenarioDocument) -> Figure:
     """Return the panels: who is where, and when what happens, unless all begins at once and lasts."""
-    jobs = list(document["jobs"])
+    given = document["jobs"]
+    arriving = [job["name"] for job in given if "arrival_ps" in job]
+    left_out = {*arriving[MOST_ARRIVALS:]}
+    jobs = [job for job in given if job["name"] not in left_out]
     colours = [colour for colour, _ in zip(cycle(style.COLOURS), jobs, strict=False)]
     panels = [_where(document["rows"], jobs, colours)]
-    if _last_ps(jobs, document["events"]) or any("after" in job for job in jobs):
-        panels.append(_when(jobs, document["events"], colours))
+    if _last_ps(jobs, document["events"]) or any(map(_is_open, jobs)):
+        panels.append(_when(jobs, document["events"], colours, len(given) - len(jobs)))
     return Figure(panels, legend=(3, 6))
 
 
@@ -38,7 +43,7 @@ def _where(rows: Sequence[RowDocument], jobs: Sequence[TenantDocument], colours:
     places = [(owner.get(npu), column, lane) for lane, row in enumerate(rows) for column, npu in enumerate(row["npus"])]
     series: list[Series] = []
     for number, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
-        if job.get("traffic"):  # it may have the NPUs of jobs
+        if job.get("traffic") or not job["npus"]:  # traffic may have the NPUs of jobs; who arrives has none yet
             continue
         series.append(_cells([place for place in places if place[0] == number], job["name"], colour))
     free = [place for place in places if place[0] is None]
@@ -54,7 +59,9 @@ def _cells(places: Sequence[tuple[int | None, int, int]], name: str, colour: str
     return Spans(starts, [0.88] * len(places), lanes, 0.8, name=name, colour=colour)
 
 
-def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colours: Sequence[str]) -> Panel:
+def _when(
+    jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colours: Sequence[str], more_jobs: int
+) -> Panel:
     parts: dict[str, list[EventDocument]] = {}
     for event in events:
         parts.setdefault(f"{event['name']}: {state_text(event)}", []).append(event)
@@ -64,8 +71,8 @@ def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colou
     series: list[Series] = []
     for lane, (job, colour) in enumerate(zip(jobs, colours, strict=True)):
         begin, end = _from_to(job, end_ps)
-        # Nobody knows yet when a job starts that waits for another: some time along a thin bar.
-        height = _THIN if "after" in job else 0.7
+        # Nobody knows yet when a job starts that waits for another, or for NPUs: some time along a thin bar.
+        height = _THIN if _is_open(job) else 0.7
         series.append(Spans([begin / unit[0]], [(end - begin) / unit[0]], [lane], height, colour=colour))
     for lane, part in enumerate(shown, len(jobs)):
         spans = [span for event in parts[part] for span in _spans(event, end_ps)]
@@ -73,10 +80,16 @@ def _when(jobs: Sequence[TenantDocument], events: Sequence[EventDocument], colou
         series.append(Spans(starts, lengths, [lane] * len(spans), 0.4, colour=style.GREY))
     x = Axis("simulated time", unit[1], 0, end_ps / unit[0], grid=True)
     left = len(parts) - len(shown)
-    of_jobs = [f"{job['name']}: {start_text(job)}" if "after" in job else job["name"] for job in jobs]
+    of_jobs = [f"{job['name']}: {start_text(job)}" if _is_open(job) else job["name"] for job in jobs]
     names = style.cut([*of_jobs, *shown], _LETTERS)
-    note = f"{left} more of the network's parts change" if left else ""
-    return Panel(x, Axis(names=names, letters=5), series, note=note, height=0.14 * max(len(names), 4) + 0.2)
+    notes = [f"{more_jobs} more jobs arrive"] * (more_jobs > 0)
+    notes += [f"{left} more of the network's parts change"] * (left > 0)
+    return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
+
+
+def _is_open(job: TenantDocument) -> bool:
+    """Whether nobody knows yet when a job starts: it waits for another, or for NPUs."""
+    return "after" in job or "arrival_ps" in job
 
 
 def _last_ps(jobs: Sequence[TenantDocument], events: Sequence[EventDocument]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.network.run_document import (
     EventDocument,
     FileDocument,
@@ -13,17 +13,31 @@ from astra_ns3.network.run_document import (
     ScenarioDocument,
     TenantDocument,
     chosen,
+    npus_of,
 )
-from astra_ns3.report.alignment import aligned, clock, counted, table
+from astra_ns3.report.alignment import aligned, clock, counted, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
 from astra_ns3.units import exact_time, format_bytes, format_rate, format_time
 
 _MOST_NPUS = 40
 """Letters of a list of NPUs."""
+_MOST_JOBS = 100
 _MOST_EVENTS = 40
 _AT_ONCE = "detection loss-of-signal; routes at-once"
 """How a network recovers unless its scenario says otherwise."""
-_COPIED = ("run_name", "complete", "stopped", "finish_ps", "floor", "scenario", "jobs", "events", "warnings")
+_COPIED = (
+    "run_name",
+    "complete",
+    "stopped",
+    "finish_ps",
+    "floor",
+    "scenario",
+    "jobs",
+    "waits",
+    "npu_time_used",
+    "events",
+    "warnings",
+)
 _PERCENTILES = ("p50", "p95", "p99", "p999")
 _COUNTS = ("messages", "packets", "events")
 _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
@@ -63,13 +77,7 @@ def scenario_validation_text(document: ScenarioDocument, forecast: Mapping[str, 
 
 def numbers_text(numbers: Sequence[int]) -> str:
     """Numbers in their order, runs of them as ``8-15``, the last left out where there are too many."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1][1:] = [number]
-        else:
-            parts.append([number])
-    words = ["-".join(map(str, part)) for part in parts]
+    words = ranges(numbers)
     text = ", ".join(words)
     while len(text) > _MOST_NPUS and len(words) > 1:
         words.pop()
@@ -78,8 +86,10 @@ def numbers_text(numbers: Sequence[int]) -> str:
 
 
 def start_text(job: TenantDocument) -> str:
-    """Return when a job starts, in words: a time, or what it waits for."""
+    """Return when a job starts, in words: a time, what it waits for, or when it arrives."""
     start_ps = job["start_ps"]
+    if "arrival_ps" in job:
+        return f"arrives at {exact_time(start_ps) if start_ps else '0'}"
     if "after" not in job:
         return exact_time(start_ps) if start_ps else "0"
     passes = job.get("after_passes")
@@ -106,6 +116,10 @@ def state_text(event: EventDocument) -> str:
         ecn = event["ecn"]
         limits = f"{format_bytes(int(ecn['kmin_bytes']))} to {format_bytes(int(ecn['kmax_bytes']))}"
         words.append(f"marks from {limits}, up to {ecn['pmax']:g}")
+    if "buffer_bytes" in event:
+        words.append(f"buffer {format_bytes(event['buffer_bytes'])}")
+    words += [f"pfc {_threshold_text(name, value)}" for name, value in event.get("pfc", {}).items()]
+    words += [f"control {name} {_given_text(value)}" for name, value in event.get("control", {}).items()]
     if "still" in event:
         words.append("stands still")
     if "slower" in event:
@@ -113,20 +127,36 @@ def state_text(event: EventDocument) -> str:
     return ", ".join(words)
 
 
+def _threshold_text(name: str, value: float) -> str:
+    """Return a threshold of PFC in words."""
+    in_bytes = name.endswith("_bytes")
+    return f"{name.removesuffix('_bytes')} {format_bytes(int(value)) if in_bytes else f'{value:g}'}"
+
+
+def _given_text(value: Json) -> str:
+    """Return a value as a file gives it."""
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
 def _jobs(jobs: Iterable[TenantDocument]) -> Iterator[str]:
-    rows = [("job", "NPUs", "which", "start", "passes", "workload")]
+    jobs = list(jobs)
+    named = any("priority" in job for job in jobs)
+    rows = [("job", "NPUs", "which", "start", "passes", *(["priority"] if named else []), "workload")]
     rows += [
         (
             job["name"],
-            str(len(job["npus"])),
-            numbers_text(job["npus"]),
+            str(npus_of(job)),
+            numbers_text(job["npus"]) or "decided when it starts",
             start_text(job),
             _passes(job),
+            *([str(job.get("priority", "-"))] if named else []),
             job["workload"],
         )
         for job in jobs
     ]
-    yield f"jobs\n{table(rows, indent='  ')}"
+    left = len(rows) - 1 - _MOST_JOBS
+    more = f"\n  and {left:,} more" if left > 0 else ""
+    yield f"jobs\n{table(rows[: _MOST_JOBS + 1], indent='  ')}{more}"
 
 
 def _passes(job: TenantDocument) -> str:
@@ -134,7 +164,12 @@ def _passes(job: TenantDocument) -> str:
     if job.get("traffic"):
         return "-"
     words = "for ever" if job["passes"] is None else str(job["passes"])
-    return f"{words}, to {exact_time(job['end_ps'])}" if "end_ps" in job else words
+    if "end_ps" in job:
+        words = f"{words}, to {exact_time(job['end_ps'])}"
+    if "most_restarts" not in job:
+        return words
+    times = counted(job["most_restarts"], "time", "times")
+    return f"{words}; again {exact_time(job['restart_after_ps'])} after a failure, {times} at most"
 
 
 def _events(events: Sequence[EventDocument]) -> Iterator[str]:
@@ -196,6 +231,7 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
         ("run", f"{metadata['run_name']}{state}"),
         ("finish", format_time(metadata["finish_ps"])),
         *allowed_rows(metadata),
+        *_waits(metadata),
         *([("network", changes)] if metadata["events"] else []),
         *counts,
         *lost,
@@ -205,6 +241,19 @@ def scenario_run_text(metadata: RunDocument, folder: Path | None) -> str:
     ]
     tables = [table(some) for some in (rows, flows) if len(some) > 1]
     return "\n".join([*tables, aligned(whole)])
+
+
+def _waits(metadata: RunDocument) -> Iterator[tuple[str, str]]:
+    """Yield a row about jobs that arrived; none in runs without them."""
+    waits, used = metadata.get("waits"), metadata.get("npu_time_used")
+    if waits is None:
+        return
+    mean, longest = format_time(waits["mean_ps"]), format_time(waits["longest_ps"])
+    left = waits["arrived"] - waits["started"]
+    never = f", {left:,} never started" if left else ""
+    share = "" if used is None else f"; jobs had {100 * used:.1f}% of all NPUs' time"
+    arrived = counted(waits["arrived"], "job", "jobs")
+    yield "waits", f"{mean} on average, {longest} at most, of {arrived} that arrived{never}{share}"
 
 
 def _flows_line(job: TenantDocument) -> tuple[str, ...]:
@@ -220,13 +269,17 @@ def _line(job: TenantDocument) -> tuple[str, ...]:
     start_ps = job["start_ps"]
     took = [format_time(job[name]) for name in ("finish_ps", "compute_ps", "exposed_ps")]
     if start_ps is None:
-        return job["name"], str(len(job["npus"])), "never", "never", *took, ""
+        return job["name"], str(npus_of(job)), "never", "never", *took, ""
     finish = format_time(start_ps + job["finish_ps"]) if job["complete"] else "incomplete"
     started = format_time(start_ps) if start_ps else "0"
     return job["name"], str(len(job["npus"])), started, finish, *took, _ended(job)
 
 
 def _ended(job: TenantDocument) -> str:
-    """Return how many passes a job has done that was stopped, and by what."""
+    """Return which try a job's last one was, how many passes a job has done that was stopped, and by what."""
     by = _ENDED_BY.get(job["ended_by"] or "")
-    return "" if by is None else f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"
+    words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
+    if job.get("restarts"):
+        first = exact_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
+        words.insert(0, f"try {job['restarts'] + 1}, the first from {first} on")
+    return "; ".join(words)

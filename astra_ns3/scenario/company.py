@@ -14,6 +14,7 @@ from astra_ns3.playing.drivers.driver import Driver, Heartbeat
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import PROGRAMS, Outcome, Times
 from astra_ns3.scenario.timetable import Entry, Timetable
+from astra_ns3.scenario.waiting_line import WaitingLine
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,16 @@ class Company:
     """All tenants of ``network``; its listener where there are several, or one that sees a part of it.
 
     ``on_heartbeat(time_ps, events)`` is called about ten times a second; what it raises ends the run. Progress is that
-    of all tenants together.
+    of all tenants together. ``line``: where those who arrive wait for NPUs.
     """
 
     def __init__(
-        self, network: NetworkBackend, members: Sequence[Member], bits: TenantBits, on_heartbeat: Heartbeat
+        self,
+        network: NetworkBackend,
+        members: Sequence[Member],
+        bits: TenantBits,
+        on_heartbeat: Heartbeat,
+        line: WaitingLine | None = None,
     ) -> None:
         self.members = tuple(members)
         self._network = network
@@ -58,7 +64,7 @@ class Company:
                 times = member.times if member in self._awaited else member.times._replace(endless=True)
                 driver = member.driver
                 entries.append(Entry(member.name, times, member.network, driver.start, driver.cut_off))
-        self._timetable = Timetable(entries, network.stop)
+        self._timetable = Timetable(entries, network.stop, line)
 
     def run(self, limits: Limits) -> None:
         """Run until every tenant has ended; raises SimulationStalled, and what :meth:`NetworkBackend.run` raises."""
@@ -81,12 +87,11 @@ class Company:
             name, other = self._timetable.stranded
             raise SimulationStalled(f"job '{name}': waits for passes of job '{other}', which ended before")
 
-    def transport_failed(self, npu: int, reason: str) -> None:
-        """From the network: a transport of an NPU gave up. Its job ends, and all others go on."""
-        for number, view in enumerate(self._views):
-            if view.has(npu) and view.end_ps is None:
-                self._failures[number] = reason
-                self._timetable.fail(number)
+    def transport_failed(self, instance: int, reason: str) -> None:
+        """From the network: a transport gave up, with a message of an instance. Its job ends, and all others go on."""
+        number = self._bits.tenant(instance)
+        if self._views[number].end_ps is None and not self._timetable.fail(number):
+            self._failures[number] = reason
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""
@@ -104,7 +109,8 @@ class Company:
 
     def progress(self) -> tuple[int, int, int, int]:
         """Return passes done, passes, steps done and steps of a pass, those of all that are awaited added up."""
-        members = [member for member in self._awaited if member.passes != FOREVER] or self._awaited[:1]
+        first = [member for member in self._awaited if member.times.restart_ps is None]
+        members = [member for member in first if member.passes != FOREVER] or first[:1]
         done, passes, steps_done, steps = zip(*(member.driver.progress() for member in members), strict=True)
         return sum(done), sum(passes), sum(steps_done), sum(steps)
 

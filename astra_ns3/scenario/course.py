@@ -57,7 +57,7 @@ class Course:
     def endpoint(self, endpoint: EndpointModel, npus: int) -> EndpointModel:
         """Return what NPUs spend on messages, told when they stand still; raises InputError for one of none."""
         for event in self.given:
-            if event.config.npu is not None:
+            if isinstance(event.config.npu, int):
                 with located(event.where):
                     of_npus("npu", event.config.npu, npus)
         stills = (

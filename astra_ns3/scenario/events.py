@@ -7,15 +7,25 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from astra_ns3.config.scenario.file import EventConfig
+from astra_ns3.config.scenario.file import ALL, EventConfig
 from astra_ns3.config.scenario.keys import rate_of
-from astra_ns3.config.topology.switch import EcnConfig
+from astra_ns3.config.topology.switch import EcnConfig, PfcThresholds
 from astra_ns3.errors import located, nearest, of_npus, refuse, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.network.run_document import EventDocument
 from astra_ns3.scenario.placement import is_outside
-from astra_ns3.topology.changes import BUILT, Change, LinkTarget, NpuTarget, State, SwitchTarget, Target, after_changes
+from astra_ns3.topology.changes import (
+    BUILT,
+    OF_SWITCHES,
+    Change,
+    LinkTarget,
+    NpuTarget,
+    State,
+    SwitchTarget,
+    Target,
+    after_changes,
+)
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.ports import resolve_port
 from astra_ns3.topology.route_differences import marking_of
@@ -24,7 +34,13 @@ from astra_ns3.units import exact_time
 _NUMBERED = re.compile(r"(host|switch|npu) ?([0-9]{1,9})", re.ASCII)
 
 # The quantity that a key of an event changes.
-_QUANTITIES = {"rate": "rate_bps", "delay": "delay_ps", "error-rate": "error_rate"}
+_QUANTITIES = {
+    "rate": "rate_bps",
+    "delay": "delay_ps",
+    "error-rate": "error_rate",
+    "buffer": "buffer_bytes",
+    "pfc": "pfc_alpha",
+}
 
 
 @dataclass(frozen=True)
@@ -66,13 +82,14 @@ def event_documents(events: Sequence[Event], graph: Graph) -> list[EventDocument
     return [
         _document(number, event, target, graph)
         for number, event in enumerate(events)
-        for target in _targets(event.config, graph)
+        for target in ([None] if event.config.npu == ALL else _targets(event.config, graph))
     ]
 
 
-def _document(number: int, event: Event, target: Target, graph: Graph) -> EventDocument:
+def _document(number: int, event: Event, target: Target | None, graph: Graph) -> EventDocument:
+    """Return what an event does to a part, or to all NPUs (None)."""
     config = event.config
-    found: EventDocument = {"event": number, "name": words_of(target, graph)}
+    found: EventDocument = {"event": number, "name": "all NPUs" if target is None else words_of(target, graph)}
     if event.drawn:
         found["drawn"] = True
     match target:
@@ -86,8 +103,12 @@ def _document(number: int, event: Event, target: Target, graph: Graph) -> EventD
     found["end_ps"] = None if config.for_ps is None else config.at_ps + config.for_ps
     if config.every_ps is not None and config.times is not None:
         found |= {"every_ps": config.every_ps, "times": config.times}
-    for state in _states(config, target, graph):
+    for state in () if target is None else _states(config, target, graph):
         _add_state(found, state)
+    if config.pfc is not None:
+        found["pfc"] = {name: value for name, value in config.pfc if value is not None}
+    if config.control is not None:
+        found["control"] = dict(config.control)
     if config.still:
         found["still"] = True
     if config.slower is not None:
@@ -106,6 +127,8 @@ def _add_state(found: EventDocument, state: State) -> None:
         found["error_rate"] = state.error_rate
     if state.storm is not None:
         found["storm"] = state.storm
+    if isinstance(state.buffer_bytes, int):
+        found["buffer_bytes"] = state.buffer_bytes
     if isinstance(state.ecn, EcnConfig):
         ecn = state.ecn
         found["ecn"] = {"kmin_bytes": ecn.kmin_bytes, "kmax_bytes": ecn.kmax_bytes, "pmax": ecn.pmax}
@@ -126,6 +149,17 @@ def changes_of(events: Sequence[Event], graph: Graph) -> tuple[Change, ...]:
         for time_ps, state in _course(own, _built(target, name, graph), events)
     ]
     return tuple(sorted(found, key=lambda change: change.time_ps))
+
+
+_BUILT_SWITCH = {
+    "ecn": State(ecn=BUILT),
+    "buffer_bytes": State(buffer_bytes=BUILT),
+    "pfc_alpha": State(pfc_alpha=BUILT),
+    "pfc_headroom_bytes": State(pfc_headroom_bytes=BUILT),
+    "pfc_reserve_bytes": State(pfc_reserve_bytes=BUILT),
+    "pfc_resume_offset_bytes": State(pfc_resume_offset_bytes=BUILT),
+}
+"""Each quantity of a switch before all changes."""
 
 
 def _course(own: Sequence[Happening], built: State, events: Sequence[Event]) -> Iterator[tuple[int, State]]:
@@ -166,8 +200,8 @@ def _check_agree(own: Sequence[Happening], events: Sequence[Event]) -> None:
 
 def _built(target: Target, name: str, graph: Graph) -> State:
     """Return what a quantity of a part is before all changes."""
-    if isinstance(target, SwitchTarget) and name == "ecn":
-        return State(ecn=BUILT)
+    if isinstance(target, SwitchTarget) and name in OF_SWITCHES:
+        return _BUILT_SWITCH[name]
     if not isinstance(target, LinkTarget):
         return State(up=True)
     link = graph.links[target.link]
@@ -186,6 +220,9 @@ def _states(config: EventConfig, target: Target, graph: Graph) -> Iterator[State
         yield State(up=config.up)
     if config.ecn is not None:
         yield State(ecn=config.ecn)
+    if config.buffer_bytes is not None:
+        yield State(buffer_bytes=config.buffer_bytes)
+    yield from _thresholds(config.pfc)
     if not isinstance(target, LinkTarget):
         return
     if config.storm is not None:
@@ -199,6 +236,20 @@ def _states(config: EventConfig, target: Target, graph: Graph) -> Iterator[State
         yield State(error_rate=config.error_rate)
 
 
+def _thresholds(pfc: PfcThresholds | None) -> Iterator[State]:
+    """Yield each threshold of pauses that an event changes."""
+    if pfc is None:
+        return
+    if pfc.alpha is not None:
+        yield State(pfc_alpha=pfc.alpha)
+    if pfc.headroom_bytes is not None:
+        yield State(pfc_headroom_bytes=pfc.headroom_bytes)
+    if pfc.reserve_bytes is not None:
+        yield State(pfc_reserve_bytes=pfc.reserve_bytes)
+    if pfc.resume_offset_bytes is not None:
+        yield State(pfc_resume_offset_bytes=pfc.resume_offset_bytes)
+
+
 def _check_stoppable(number: int, graph: Graph) -> None:
     """Raise InputError for a link whose host can't stop the switch at its other end."""
     far = max(graph.links[number].a, graph.links[number].b)
@@ -208,7 +259,9 @@ def _check_stoppable(number: int, graph: Graph) -> None:
 
 def _targets(config: EventConfig, graph: Graph) -> Sequence[Target]:
     """Return the parts of a network that an event is of."""
-    if config.npu is not None:
+    if config.npu == ALL:
+        return [NpuTarget(npu) for npu in range(len(graph.npu_host))]
+    if isinstance(config.npu, int):
         of_npus("npu", config.npu, len(graph.npu_host))
         return [NpuTarget(config.npu)]
     if config.switch is not None:
@@ -317,16 +370,34 @@ def check_heeded(events: Sequence[Event], backend: str, heeds: Collection[str]) 
                 raise wrong(f"'{key}' changes nothing on the backend {backend}, expected {able}", event.where)
 
 
-def check_marks(events: Sequence[Event], graph: Graph) -> None:
-    """Raise InputError for an event that changes how a switch marks that marks nothing; ``graph``: that of the plan."""
+def check_switches(events: Sequence[Event], graph: Graph) -> None:
+    """Raise InputError for an event about what a switch doesn't have; ``graph``: that of the plan."""
     for event in events:
-        if event.config.ecn is None:
+        if event.config.ecn is None and event.config.pfc is None and event.config.buffer_bytes is None:
             continue
         for target in _targets(event.config, graph):
             assert isinstance(target, SwitchTarget)
-            marks = marking_of(graph, target.switch)
-            if not marks:
+            if event.config.buffer_bytes is not None and graph.switch_configs[target.switch].credits is not None:
+                words = f"the buffer of {words_of(target, graph)} stays, for which it has given credit"
+                raise wrong(f"{words}; expected a switch without credits", event.where)
+            if event.config.ecn is not None and not marking_of(graph, target.switch):
                 raise wrong(f"{words_of(target, graph)} marks nothing, expected a switch with ecn", event.where)
+            if event.config.pfc is not None and graph.switch_configs[target.switch].pfc is None:
+                raise wrong(f"{words_of(target, graph)} pauses nobody, expected a switch with pfc", event.where)
+
+
+def event_at(events: Sequence[Event], graph: Graph, switch: int, time_ps: int) -> Event | None:
+    """Return the last event that begins or ends at a time and is of the memory of a switch."""
+    found = None
+    for event in events:
+        config = event.config
+        if config.buffer_bytes is None and config.pfc is None:
+            continue
+        begins = time_ps in config.starts_ps
+        ends = config.for_ps is not None and time_ps - config.for_ps in config.starts_ps
+        if (begins or ends) and SwitchTarget(switch) in _targets(config, graph):
+            found = event
+    return found
 
 
 def check_not_cut(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown, Straggler
 from astra_ns3.errors import wrong
@@ -41,7 +41,7 @@ def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
     for event in events:
         config = event.config
         for factor, still in ((config.slower, False), (_STANDS_STILL if config.still else None, True)):
-            if factor is None or config.npu is None:
+            if factor is None or not isinstance(config.npu, int):
                 continue
             for start_ps in config.starts_ps:
                 end_ps = None if config.for_ps is None else start_ps + config.for_ps
@@ -55,6 +55,28 @@ def check_known_start(found: Sequence[Stretch], name: str, npus: Sequence[int]) 
             raise wrong(
                 f"NPU {each.npu} is of job '{name}', which starts after another, so its time isn't known beforehand; "
                 "expected an NPU of a job that starts at a time, or compute-slowdown of the job",
+                each.where,
+            )
+
+
+def check_not_of_arriving(found: Sequence[Stretch], name: str, npus: Collection[int]) -> None:
+    """Raise InputError for an event that slows an NPU down which a job may get that arrives."""
+    for each in found:
+        if each.npu in npus:
+            raise wrong(
+                f"NPU {each.npu} may become one of job '{name}', which arrives and gets NPUs when it starts; expected "
+                "an NPU of a job with NPUs of its own, or compute-slowdown of the job",
+                each.where,
+            )
+
+
+def check_not_restarted(found: Sequence[Stretch], name: str, npus: Sequence[int]) -> None:
+    """Raise InputError for an event that slows an NPU down of a job that may begin again at any time."""
+    for each in found:
+        if each.npu in npus:
+            raise wrong(
+                f"NPU {each.npu} is of job '{name}', which may begin again at any time; expected an NPU of a job "
+                "without restart, or compute-slowdown of the job",
                 each.where,
             )
 

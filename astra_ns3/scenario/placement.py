@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import zip_longest
 from random import Random
 
-from astra_ns3.config.scenario.file import Placement
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.errors import located, refuse, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.tenant import Tenant
@@ -135,19 +135,25 @@ PLACEMENTS: Mapping[str, Callable[[Places, Collection[int], Random], Iterable[in
 """Yield NPUs that are free, in the order in which a job gets them."""
 
 
-def place(rule: Placement, places: Places, free: Collection[int], seed: int) -> tuple[int, ...]:
+def found_by(rule: Placement, places: Places, free: Collection[int], seed: int) -> tuple[int, ...]:
     """Return the NPU of each rank of a job: those that the rule gives, of a fragmented one in ascending order.
 
-    Raises InputError if there are too few, or if the rule means nothing on this network.
+    They are fewer than it asks for if so few are free. Raises InputError if the rule means nothing on this network.
     """
     found = list(PLACEMENTS[rule.place](places, free, Random(seed)))[: rule.count]
+    return tuple(sorted(found) if rule.place == "fragmented" else found)
+
+
+def place(rule: Placement, places: Places, free: Collection[int], seed: int) -> tuple[int, ...]:
+    """Return what :func:`found_by` does; raises InputError if it is too few, too."""
+    found = found_by(rule, places, free, seed)
     if len(found) < rule.count:
         there = sum(map(len, places.servers))
         of_rule = f", {len(found)} of them in whole racks" if rule.place == "rack" and len(found) < len(free) else ""
         raise wrong(
             f"asks for {rule.count} NPUs, but of the network's {there} {len(free)} are free{of_rule}; expected no more"
         )
-    return tuple(sorted(found) if rule.place == "fragmented" else found)
+    return found
 
 
 def placed(
@@ -155,8 +161,9 @@ def placed(
 ) -> tuple[Sequence[int] | None, ...]:
     """Return the NPUs of each tenant on a network of ``npus``; lists go before rules, and rules in their order.
 
-    ``graph`` is asked for the network only if there is a rule. Raises InputError, with the place in the scenario's
-    file.
+    A job that arrives gets NPUs as if it came first and alone, among those that no other job has from the begin on: it
+    may have others once it starts. ``graph`` is asked for the network only if there is a rule. Raises InputError, with
+    the place in the scenario's file.
     """
     taken: dict[int, str] = {}
     for tenant in tenants:
@@ -164,17 +171,23 @@ def placed(
             if tenant.where and npu >= npus:
                 raise wrong(f"NPU {npu} is not one of the network's {npus}, 0 to {npus - 1}", tenant.where)
             taken[npu] = tenant.name
-    found: list[Sequence[int] | None] = []
+    found = {tenant.name: tenant.npus for tenant in tenants if not isinstance(tenant.npus, Placement)}
+    held = {npu for tenant in tenants if tenant.traffic is None for npu in found.get(tenant.name) or ()}
     places: Places | None = None
-    for tenant in tenants:
-        if not isinstance(tenant.npus, Placement):
-            found.append(tenant.npus)
+    for tenant in sorted(tenants, key=lambda tenant: tenant.arrives):
+        if not isinstance(tenant.npus, Placement) or tenant.job is not None:
             continue
         places = places or places_of(graph())
-        free = {npu for npu in range(npus) if npu not in taken}
-        own_seed = tenant.npus.seed or tenant.seed_in(seed)
+        free = {npu for npu in range(npus) if npu not in (held if tenant.arrives else taken)}
         with located(tenant.where):
-            own = place(tenant.npus, places, free, own_seed)
-        taken.update(dict.fromkeys(own, tenant.name))
-        found.append(own)
-    return tuple(found)
+            own = found[tenant.name] = place(tenant.npus, places, free, drawn_by(tenant, seed))
+        if not tenant.arrives:
+            taken.update(dict.fromkeys(own, tenant.name))
+            held.update(own)
+    return tuple(found[tenant.job_name] for tenant in tenants)
+
+
+def drawn_by(tenant: Tenant, seed: int) -> int:
+    """Return the seed of a tenant's placement in a run with ``seed``."""
+    own = tenant.npus.seed if isinstance(tenant.npus, Placement) else None
+    return own or tenant.seed_in(seed)

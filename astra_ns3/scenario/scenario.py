@@ -15,14 +15,14 @@ from astra_ns3.network.instance import TenantBits
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.run_document import TenantDocument
+from astra_ns3.scenario.arriving_network import ArrivingNetwork
+from astra_ns3.scenario.placement import places_of
 from astra_ns3.scenario.tenant import After
-from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.tenant_tables import NetworkTables, TenantTables
+from astra_ns3.scenario.tenant_network import FIRST_CONNECTIONS, TenantNetwork
+from astra_ns3.scenario.tenant_tables import NetworkTables, TableOwner, TenantTables
 from astra_ns3.scenario.times import Times
+from astra_ns3.scenario.waiting_line import Berth, WaitingLine
 from astra_ns3.topology.changes import Change
-
-FIRST_CONNECTIONS = 64
-"""From this number on, connections are those of traffic; below are those of a collective library's channels."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,29 @@ class Tenancy:
     endless: bool = False
     """Whether it plays until all that are not have ended."""
     is_traffic: bool = False
+    berth: Berth | None = None
+    """What chooses the NPUs of a job that arrives; ``npus`` are those that it would have alone."""
+    restart_ps: int | None = None
+    """Of a further try of the tenant before it: so long after that one has failed it begins."""
+    job: str = ""
+    """The name of its job, which all its tries have; empty: its own."""
+    priority: int | None = None
+    """In which its messages travel; None: in that of the network's transport."""
 
     @property
     def times(self) -> Times:
         """When it plays."""
-        return Times(self.start_ps, self.after, self.end_ps, self.endless)
+        return Times(self.start_ps, self.after, self.end_ps, self.endless, self.berth is not None, self.restart_ps)
+
+    @property
+    def job_name(self) -> str:
+        """The name of its job."""
+        return self.job or self.name
+
+    def tried_again(self, name: str, times: Times) -> Tenancy:
+        """Return a further try, with a name of its own."""
+        again = replace(self, name=name, job=self.job_name, start_ps=times.start_ps, after=times.after)
+        return replace(again, restart_ps=times.restart_ps)
 
     @property
     def as_traffic(self) -> Tenancy:
@@ -58,7 +76,10 @@ class Tenancy:
     def document(self) -> TenantDocument:
         """Return the same as plain data."""
         found = self.times.document()
-        found |= {"name": self.name, "npus": list(self.npus), "dimensions": list(self.dimensions)}
+        npus = list(self.npus) if self.berth is None else []
+        found |= {"name": self.job_name, "npus": npus, "dimensions": list(self.dimensions)}
+        if self.priority is not None:
+            found["priority"] = self.priority
         return {**found, **_traffic(self.is_traffic)}
 
     def whole(self, npus: int) -> bool:
@@ -100,14 +121,21 @@ class Scenario:
             return [network]
         shared = any(tenant.is_traffic for tenant in self.tenants)
         views = [
-            TenantNetwork(network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared)
+            TenantNetwork(
+                network, number, tenant.npus, tenant.start_ps, self.bits, shared=shared, priority=tenant.priority
+            )
+            if tenant.berth is None
+            else ArrivingNetwork(network, number, len(tenant.npus), tenant.start_ps, self.bits)
             for number, tenant in enumerate(self.tenants)
         ]
         for number, view in enumerate(views):
-            view.connections = FIRST_CONNECTIONS + number if self.tenants[number].is_traffic else 0
+            tenant = self.tenants[number]
+            own = tenant.is_traffic or tenant.berth is not None or tenant.restart_ps is not None
+            view.connections = FIRST_CONNECTIONS + number if own else 0
         if isinstance(tables, NetworkTables):
             tables.start_ps = lambda tenant: views[tenant].start_ps
             tables.end_ps = lambda tenant: views[tenant].end_ps
+            tables.npus_of = lambda tenant: views[tenant].bound_to if views[tenant].started else ()
         return [*views]
 
     def network_tables(self, sink: TableSink | None) -> TableSink | None:
@@ -115,19 +143,36 @@ class Scenario:
         if sink is None or self.is_a_run:
             return sink
         shared = [number for number, each in enumerate(self.tenants) if each.is_traffic]
-        tenants = [(each.name, each.npus, each.start_ps) for each in self.tenants]
-        return NetworkTables(sink, self.bits, tenants, shared)
+        again = {each.job for each in self.tenants if each.job}
+        arriving = [
+            number for number, each in enumerate(self.tenants) if each.berth is not None or each.job_name in again
+        ]
+        tenants = [TableOwner(each.name, each.job_name, each.npus, each.start_ps) for each in self.tenants]
+        return NetworkTables(sink, self.bits, tenants, shared, arriving, len(self.plan.graph.npu_host))
 
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""
-        return sink if sink is None or self.is_a_run else TenantTables(sink, self.tenants[tenant].name)
+        own = self.tenants[tenant]
+        return sink if sink is None or self.is_a_run else TenantTables(sink, own.name, own.job_name)
 
     def ideal_of(self, tenant: int, ideal: Ideal | None) -> Ideal | None:
         """Return the network's ``ideal`` as a tenant asks for it, by ranks."""
         if ideal is None or self.is_a_run:
             return ideal
+        if self.tenants[tenant].berth is not None:
+            return None
         npus = np.array(self.tenants[tenant].npus, dtype=np.int32)
         return lambda sources, destinations, sizes: ideal(npus[sources], npus[destinations], sizes)
+
+
+def waiting_line(scenario: Scenario) -> WaitingLine | None:
+    """Return the line in which jobs that arrive wait for the NPUs of no other job; None: none arrives."""
+    berths = {number: each.berth for number, each in enumerate(scenario.tenants) if each.berth is not None}
+    if not berths:
+        return None
+    graph = scenario.plan.graph
+    held = {npu for each in scenario.tenants if each.berth is None and not each.is_traffic for npu in each.npus}
+    return WaitingLine(places_of(graph), set(range(len(graph.npu_host))) - held, berths)
 
 
 def _traffic(is_traffic: bool) -> TenantDocument:
@@ -141,7 +186,7 @@ def check_apart(tenants: Sequence[Tenancy]) -> None:
     for tenant in tenants:
         refuse(tenant.name in names, f"two tenants are called '{tenant.name}', expected a name of its own for each")
         names.add(tenant.name)
-        if tenant.is_traffic:
+        if tenant.is_traffic or tenant.berth is not None or tenant.restart_ps is not None:
             continue
         for npu in tenant.npus:
             if npu in owner:

@@ -20,6 +20,9 @@ from astra_ns3.network.floor.carried import Launch
 from astra_ns3.network.flow_player import FlowPlayer, FlowPlayerSetup, Point
 from astra_ns3.network.instance import TenantBits
 
+FIRST_CONNECTIONS = 64
+"""From this number on, connections are a tenant's own; below are those of a collective library's channels."""
+
 
 def _nobody_asks(_passes: int) -> None:
     """Nobody asks for a tenant's passes."""
@@ -67,6 +70,7 @@ class TenantNetwork(NetworkBackend):
     A tenant that has stopped hears no more, and its clock stands still: what others do later leaves its records as they
     are. ``on_stop`` is called when it stops, ``on_passes`` when it has done more passes; ``listener`` is told of what
     concerns it. ``started``: whether its time has begun to run. ``shared``: other tenants may have some of its NPUs.
+    ``priority``: in which its messages travel; None: in that of the network's transport.
     """
 
     npus = 0
@@ -80,6 +84,7 @@ class TenantNetwork(NetworkBackend):
         bits: TenantBits,
         *,
         shared: bool = False,
+        priority: int | None = None,
     ) -> None:
         self.npus = len(npus)
         self.on_stop: Callable[[], None] = network.stop
@@ -88,12 +93,12 @@ class TenantNetwork(NetworkBackend):
         self.start_ps = start_ps
         self._network = network
         self._tenant = tenant
-        self._npus = list(npus)
-        self._rank = {npu: rank for rank, npu in enumerate(npus)}
+        self.bind_ranks(npus)
         self._bits = bits
         self._shared = shared
+        self._priority = priority
         self.connections = 0
-        """Which connections of a pair of NPUs its flows take; 0: those that everybody has."""
+        """Which connections of a pair of NPUs its messages take; 0: those that everybody has."""
         self._stopped_ps: int | None = None
         self._deaf = False
         self._players: list[FlowPlayer] = []
@@ -105,15 +110,25 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        return self._network.register_group([self._npus[rank] for rank in npus])
+        own = [self._npus[rank] for rank in npus]
+        return self._prioritised(self._network.register_group_on(own, self.connections, None))
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        return self._network.register_delayed_group([self._npus[rank] for rank in npus], delay_ps)
+        own = [self._npus[rank] for rank in npus]
+        return self._prioritised(self._network.register_group_on(own, self.connections, delay_ps))
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""
-        return self._network.register_channel([self._npus[rank] for rank in npus], channel)
+        if self.connections:  # its channels have connections of their own, too
+            channel = replace(channel, channel=self.connections * FIRST_CONNECTIONS + channel.channel)
+        return self._prioritised(self._network.register_channel([self._npus[rank] for rank in npus], channel))
+
+    def _prioritised(self, group: int) -> int:
+        """Return a group of the network, whose messages travel in the tenant's priority."""
+        if self._priority is not None:
+            self._network.set_priority(group, self._priority)
+        return group
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start a rank's part of a phase now."""
@@ -151,6 +166,7 @@ class TenantNetwork(NetworkBackend):
             first_instance=self._bits.of(self._tenant, setup.first_instance),
             tenant_bit=self._bits.shift,
             connections=self.connections,
+            priority=self._priority,
         )
         player = self._network.flow_player(own)
         if player is None:
@@ -163,13 +179,19 @@ class TenantNetwork(NetworkBackend):
         return self._network.delivered_bytes(self._npus if npus is None else [self._npus[rank] for rank in npus])
 
     @property
+    def bound_to(self) -> Sequence[int]:
+        """The NPU of each rank; none as long as nobody knows them."""
+        return self._npus
+
+    @property
     def end_ps(self) -> int | None:
         """The simulated time at which the tenant has stopped; None: it goes on."""
         return None if self._stopped_ps is None else self.start_ps + self._stopped_ps
 
-    def has(self, npu: int) -> bool:
-        """Whether an NPU of the network is the tenant's."""
-        return npu in self._rank
+    def bind_ranks(self, npus: Sequence[int]) -> None:
+        """Say which NPU each rank is, where nobody knew when the tenant was made."""
+        self._npus = list(npus)
+        self._rank = {npu: rank for rank, npu in enumerate(npus)}
 
     def stop(self) -> None:
         """Take the tenant's end down; the network goes on for the others."""
@@ -210,18 +232,28 @@ class TenantNetwork(NetworkBackend):
     def start(self, start: Callable[[], None]) -> None:
         """Call ``start()`` at the tenant's start."""
         if self.start_ps:
-            self._network.call_later(self._npus[0], self.start_ps, lambda _: self._begin(start))
+            self._network.call_later(self._first_npu, self.start_ps, lambda _: self._begin(start))
         else:
             self._begin(start)
+
+    def start_now(self, start: Callable[[], None]) -> None:
+        """Call ``start()``, and have the tenant's time begin."""
+        self.start_ps = self._network.now_ps()
+        self._begin(start)
 
     def start_in(self, delay_ps: int, start: Callable[[], None]) -> None:
         """Call ``start()`` in so long, and have the tenant's time begin then."""
         self.start_ps = self._network.now_ps() + delay_ps
-        self._network.call_later(self._npus[0], delay_ps, lambda _: self._begin(start))
+        self._network.call_later(self._first_npu, delay_ps, lambda _: self._begin(start))
 
     def call_at(self, time_ps: int, callback: Callable[[], None]) -> None:
         """Call ``callback()`` at a time of the run; before the run begins."""
-        self._network.call_later(self._npus[0], time_ps, lambda _: callback())
+        self._network.call_later(self._first_npu, time_ps, lambda _: callback())
+
+    @property
+    def _first_npu(self) -> int:
+        """The NPU that the network's calls belong to."""
+        return self._npus[0] if self._npus else 0
 
     def _begin(self, start: Callable[[], None]) -> None:
         if self._stopped_ps is None:

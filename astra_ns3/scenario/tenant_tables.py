@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -64,17 +65,29 @@ class _Renamed(ABC):
         """The sink of a table, and what the table is called there."""
 
 
-class TenantTables(_Renamed):
-    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``, which is a column
-    of each."""
+class TableOwner(NamedTuple):
+    """A tenant to whom rows may belong: its name, its job's name, its NPUs and its start as far as they are known."""
 
-    def __init__(self, sink: TableSink, name: str) -> None:
+    name: str
+    job: str
+    npus: Sequence[int]
+    start_ps: int
+
+
+class TenantTables(_Renamed):
+    """A TableSink for what one tenant records; hands all on to ``sink`` under the tenant's ``name``.
+
+    Each table has a column with the name of its ``job``.
+    """
+
+    def __init__(self, sink: TableSink, name: str, job: str) -> None:
         self._sink = sink
         self._name = name
+        self._job = job
 
     def open(self, table: RecordedTable) -> None:
         """Rows of ``table`` will come."""
-        super().open(of_job(table, self._name))
+        super().open(of_job(table, self._job))
 
     def write(self, name: str, columns: Columns) -> None:
         """Hand on rows."""
@@ -108,33 +121,42 @@ class SplitTables(_Renamed):
 class NetworkTables:
     """A TableSink for what the network records; what is about two NPUs goes to their tenant, all else on to ``sink``.
 
-    ``tenants``: of each its name, its NPUs and its start, unless ``start_ps(tenant)`` says otherwise once it has
-    started. ``shared``: numbers of those whose NPUs others may have, too; what names two NPUs and nothing else is taken
-    for the first tenant's that has both. A tenant that has ended, by ``end_ps(tenant)``, gets no rows of what its
-    transports still do: alone, the run ends with the tenant.
+    ``start_ps(tenant)`` says when each has started, where ``tenants`` can't. ``shared``: numbers of those whose NPUs
+    others may have, too; what names two NPUs and nothing else is taken for the first tenant's that has both.
+    ``arriving``: numbers of those whose NPUs ``npus_of(tenant)`` says once they have started; others may have these
+    before and after them. ``npus``: how many the network has, if they may be any. A tenant that has ended, by
+    ``end_ps(tenant)``, gets no rows of what its transports still do: alone, the run ends with the tenant.
     """
 
     def __init__(
         self,
         sink: TableSink,
         bits: TenantBits,
-        tenants: Sequence[tuple[str, Sequence[int], int]],
+        tenants: Sequence[TableOwner],
         shared: Collection[int] = (),
+        arriving: Collection[int] = (),
+        npus: int = 0,
     ) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
-        self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant][2]
+        self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant].start_ps
         self._sink = sink
         self._bits = bits
-        self._own = [TenantTables(sink, name) for name, _, _ in tenants]
-        ranks, self._tenant_of = np.full((2, 1 + max(max(npus) for _, npus, _ in tenants)), NOBODY, dtype=np.int64)
+        self._own = [TenantTables(sink, each.name, each.job) for each in tenants]
+        most = max(npus, 1 + max(max(each.npus) for each in tenants))
+        ranks, self._tenant_of = np.full((2, most), NOBODY, dtype=np.int64)
+        self.npus_of: Callable[[int], Sequence[int]] = lambda tenant: tenants[tenant].npus
         self._rank_of = {tenant: np.full_like(ranks, NOBODY) for tenant in shared}
         """The rank of each NPU in each tenant that may share it; all others have theirs in one table."""
         self._ranks = ranks
-        for tenant, (_, npus, _) in enumerate(tenants):
-            self._rank_of.get(tenant, ranks)[list(npus)] = np.arange(len(npus))
+        self._arriving = frozenset(arriving)
+        self._to_come = sorted(arriving)
+        for tenant, each in enumerate(tenants):
+            if tenant in self._arriving:
+                continue
+            self._rank_of.get(tenant, ranks)[list(each.npus)] = np.arange(len(each.npus))
             if tenant not in shared:
-                self._tenant_of[list(npus)] = tenant
-        self._names = [name for name, _, _ in tenants]
+                self._tenant_of[list(each.npus)] = tenant
+        self._names = [each.job for each in tenants]
         self._opened: dict[str, RecordedTable] = {}
         self._following = {table.name: _Following(len(tenants)) for table in (ACCOUNT_HOPS, ACCOUNT_SERVED)}
 
@@ -178,14 +200,15 @@ class NetworkTables:
     def _write_pairs(self, name: str, columns: Columns) -> None:
         """Hand on rows about messages, connections or queue pairs."""
         found = dict(zip(self._opened[name].recorded, columns, strict=True))
+        moments = found["end_ps" if "end_ps" in found else "time_ps"]
+        self._look_who_has_come()
         if "instance" in found:
             tenants = found["instance"] >> self._bits.shift
             found["instance"] = found["instance"] & ((1 << self._bits.shift) - 1)
         else:
-            tenants = self._of_pairs(found["source"], found["destination"])
+            tenants = self._of_pairs(found["source"], found["destination"], moments)
         for end in ("source", "destination"):
             found[end] = self._rank_in(tenants, found[end])
-        moments = found["end_ps" if "end_ps" in found else "time_ps"]
         for tenant in range(len(self._own)):
             end_ps = self.end_ps(tenant)
             if end_ps is not None:
@@ -195,20 +218,32 @@ class NetworkTables:
                 following.messages.add(tenants)
         self._hand_on(name, found, tenants)
 
-    def _of_pairs(self, sources: Numbers, destinations: Numbers) -> Numbers:
-        """Return the first tenant that has both NPUs of each pair."""
+    def _look_who_has_come(self) -> None:
+        """Take down the NPUs of those that have started since the last time."""
+        for tenant in self._to_come:
+            npus = self.npus_of(tenant)
+            if npus:
+                self._rank_of[tenant] = np.full_like(self._ranks, NOBODY)
+                self._rank_of[tenant][list(npus)] = np.arange(len(npus))
+        self._to_come = [tenant for tenant in self._to_come if tenant not in self._rank_of]
+
+    def _of_pairs(self, sources: Numbers, destinations: Numbers, moments: Numbers) -> Numbers:
+        """Return the first tenant that has both NPUs of each pair at a moment."""
         found = self._tenant_of[sources]
         found = np.where(self._tenant_of[destinations] == found, found, NOBODY)
         for tenant, ranks in self._rank_of.items():
             has = (ranks[sources] != NOBODY) & (ranks[destinations] != NOBODY)
+            if tenant in self._arriving:
+                end_ps = self.end_ps(tenant)
+                has &= (moments >= self.start_ps(tenant)) & (end_ps is None or moments <= end_ps)
             found = np.where((found == NOBODY) & has, tenant, found)
         return found
 
     def _rank_in(self, tenants: Numbers, npus: Numbers) -> Numbers:
         """Return the rank of each NPU in its tenant."""
         found = self._ranks[npus]
-        for tenant, ranks in self._rank_of.items():
-            found = np.where(tenants == tenant, ranks[npus], found)
+        for tenant in self._rank_of.keys() & np.unique(tenants).tolist():
+            found = np.where(tenants == tenant, self._rank_of[tenant][npus], found)
         return found
 
     def _write_following(self, name: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant import After, Tenant
@@ -17,17 +18,22 @@ PROGRAMS, OTHERS, TIME, TRANSPORT = "programs", "others", "time", "transport"
 class Times(NamedTuple):
     """When a job plays: from ``start_ps`` on, which counts from the run's begin or from ``after``, until ``end_ps``.
 
-    ``endless``: until all jobs that aren't have ended.
+    ``endless``: until all jobs that aren't have ended. ``arrives``: from ``start_ps`` on it waits for NPUs.
+    ``restart_ps``: it is a further try of the job before it, so long after that one's transport has given up.
     """
 
     start_ps: int = 0
     after: After | None = None
     end_ps: int | None = None
     endless: bool = False
+    arrives: bool = False
+    restart_ps: int | None = None
 
     def document(self) -> TenantDocument:
         """Return when it starts, what it follows, and when it is stopped, as plain data."""
         found: TenantDocument = {"start_ps": self.start_ps}
+        if self.arrives:
+            found["arrival_ps"] = self.start_ps
         if self.after is not None:
             found["after"] = self.after.job
             if self.after.passes is not None:
@@ -38,16 +44,47 @@ class Times(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done."""
+    """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done.
+
+    ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
+    """
 
     start_ps: int | None = 0
     ended_by: str | None = None
     passes: int = 0
+    npus: tuple[int, ...] | None = None
+
+
+class Tries(NamedTuple):
+    """The tries of a job, by their numbers among the tenants of a run: the first, and the last that was needed."""
+
+    first: int
+    last: int
+
+    @property
+    def restarts(self) -> int:
+        """How often it has begun again."""
+        return self.last - self.first
+
+
+def tries_of(tenants: Sequence[Tenant | None], outcomes: Sequence[Outcome]) -> list[Tries]:
+    """Return the tries of each job of a run."""
+    found: list[Tries] = []
+    for number, (tenant, outcome) in enumerate(zip(tenants, outcomes, strict=True)):
+        if tenant is None or tenant.job is None:
+            found.append(Tries(number, number))
+        elif outcome.start_ps is not None or outcome.ended_by is not None:
+            found[-1] = Tries(found[-1].first, number)
+    return found
 
 
 def times_of(tenant: Tenant) -> Times:
     """Return when a tenant plays, as it is asked for."""
-    return Times(tenant.start_ps, tenant.after, tenant.end_ps, tenant.passes == FOREVER and tenant.end_ps is None)
+    endless = tenant.passes == FOREVER and tenant.end_ps is None
+    times = Times(tenant.start_ps, tenant.after, tenant.end_ps, endless, tenant.arrives)
+    if tenant.job is None or tenant.restart is None:
+        return times
+    return times._replace(start_ps=0, after=None, restart_ps=tenant.restart.after_ps)
 
 
 def check_times(tenants: Sequence[Tenant]) -> None:
@@ -55,10 +92,11 @@ def check_times(tenants: Sequence[Tenant]) -> None:
 
     Other traffic ends with the jobs, so none of them can wait for it.
     """
-    tenants = [tenant for tenant in tenants if tenant.traffic is None]
+    tenants = [tenant for tenant in tenants if tenant.traffic is None and tenant.job is None]
     by_name = {tenant.name: tenant for tenant in tenants}
     for tenant in tenants:
         _check_type(tenant)
+        _check_arrives(tenant)
         if tenant.after is not None:
             _check_after(tenant, tenant.after, by_name)
         elif tenant.end_ps is not None:
@@ -79,6 +117,21 @@ def _check_type(tenant: Tenant) -> None:
     end_ps = tenant.end_ps
     if end_ps is not None and (isinstance(end_ps, bool) or not isinstance(end_ps, int) or end_ps <= 0):
         raise wrong(f"end_ps is {end_ps!r}, expected a number of picoseconds above 0", tenant.place)
+
+
+def _check_arrives(tenant: Tenant) -> None:
+    """Raise InputError for a job that arrives and has NPUs of its own, or times that only others have."""
+    if not tenant.arrives:
+        return
+    if not isinstance(tenant.npus, Placement):
+        raise wrong("arrives, and its NPUs aren't chosen by a placement; expected one", tenant.place)
+    for what, given in (
+        ("starts after another", tenant.after is not None),
+        ("has an end", tenant.end_ps is not None),
+        ("begins again when its transport gives up", tenant.restart is not None),
+        ("plays for ever", tenant.passes == FOREVER),
+    ):
+        refuse(given, f"arrives and {what}; expected a number of passes, from a time on", tenant.place)
 
 
 def _check_after(tenant: Tenant, after: After, by_name: Mapping[str, Tenant]) -> None:

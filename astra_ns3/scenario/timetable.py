@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from astra_ns3.frozen import dataclass
+from astra_ns3.scenario.arriving_network import ArrivingNetwork
 from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Outcome, Times
+from astra_ns3.scenario.waiting_line import Served, WaitingLine
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A tenant of the timetable: its name, when it plays, and its view of the network.
+    """A tenant of the timetable: its name, when it plays, and its view of the network. Tries of a job have one name.
 
     ``start()`` begins it, and ``cut_off()`` tells it that others have ended it.
     """
@@ -27,17 +29,23 @@ class Entry:
 class Timetable:
     """Keeps who waits for whom. ``stop()`` ends the run: it is called once nobody is left who has an end.
 
-    A start that follows something happens at the moment of that, or so long after.
+    A start that follows something happens at the moment of that, or so long after. Who arrives waits in ``line``
+    (None: nobody does) for NPUs. A further try of a job begins if the one before it has failed, and is nobody if not.
     """
 
-    def __init__(self, entries: Sequence[Entry], stop: Callable[[], None]) -> None:
+    def __init__(self, entries: Sequence[Entry], stop: Callable[[], None], line: WaitingLine | None = None) -> None:
         self._entries = entries
         self._stop = stop
+        self._line = line
         self._ended_by: list[str | None] = [None] * len(entries)
         self._passes = [0] * len(entries)
         self._waiting = {number for number, entry in enumerate(entries) if entry.times.after is not None}
         self._stranded: dict[int, tuple[str, str]] = {}
-        self._with_an_end = sum(not entry.times.endless for entry in entries)
+        self._spare = {number for number, entry in enumerate(entries) if entry.times.restart_ps is not None}
+        """Further tries that nobody has needed so far."""
+        self._with_an_end = sum(
+            not entry.times.endless for number, entry in enumerate(entries) if number not in self._spare
+        )
         self._over = False
         for number, entry in enumerate(entries):
             entry.view.on_stop = partial(self._ended, number, PROGRAMS)
@@ -46,7 +54,9 @@ class Timetable:
     def begin(self) -> None:
         """Put all on the network's list of events that depends on the clock alone; once."""
         for number, entry in enumerate(self._entries):
-            if number not in self._waiting:
+            if entry.times.arrives:
+                self._expect(number)
+            elif number not in self._waiting | self._spare:
                 entry.view.start(entry.start)
             if entry.times.end_ps is not None:
                 entry.view.call_at(entry.times.end_ps, partial(self._halt, number, TIME))
@@ -54,22 +64,61 @@ class Timetable:
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return what has become of each tenant by now."""
         return tuple(
-            Outcome(entry.view.start_ps if entry.view.started else None, ended_by, passes)
+            Outcome(
+                entry.view.start_ps if entry.view.started else None,
+                ended_by,
+                passes,
+                tuple(entry.view.bound_to) if entry.times.arrives else None,
+            )
             for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
         )
 
-    def fail(self, number: int) -> None:
-        """End a tenant whose transport has given up."""
+    def fail(self, number: int) -> bool:
+        """End a tenant whose transport has given up; return whether its job has another try."""
+        again = number + 1 in self._spare
         self._halt(number, TRANSPORT)
+        return again
 
     @property
     def stranded(self) -> tuple[str, str] | None:
         """A tenant that waited for passes of another, which ended without them, and that one; None: there is none."""
         return next(iter(self._stranded.values()), None)
 
+    def _expect(self, number: int) -> None:
+        """Have a tenant arrive at its time."""
+        entry = self._entries[number]
+        if entry.times.start_ps:
+            entry.view.call_at(entry.times.start_ps, partial(self._arrive, number))
+        else:
+            self._arrive(number)
+
+    def _arrive(self, number: int) -> None:
+        """A tenant arrives, and starts if enough NPUs are free and nobody stands before it."""
+        assert self._line is not None
+        self._line.join(number)
+        for served in self._line.served():
+            entry = self._bound(served)
+            entry.view.start_now(entry.start)
+
+    def _leave(self, number: int) -> None:
+        """A tenant gives its NPUs back, if it had arrived, and others get them."""
+        entry = self._entries[number]
+        if self._line is None or not entry.times.arrives:
+            return
+        self._line.free(entry.view.bound_to)
+        for served in self._line.served():
+            other = self._bound(served)
+            other.view.start_in(0, other.start)
+
+    def _bound(self, served: Served) -> Entry:
+        entry = self._entries[served.number]
+        assert isinstance(entry.view, ArrivingNetwork)
+        entry.view.bind(served.npus, unused=served.unused)
+        return entry
+
     def _halt(self, number: int, ended_by: str) -> None:
         """Stop a tenant that goes on."""
-        if self._ended_by[number] is None and number not in self._stranded:
+        if self._ended_by[number] is None and number not in self._stranded and number not in self._spare:
             self._entries[number].view.halt()
             if ended_by != TRANSPORT:  # who failed stays undone
                 self._entries[number].cut_off()
@@ -81,12 +130,22 @@ class Timetable:
         self._waiting.discard(number)
         if self._over:
             return
+        if ended_by == TRANSPORT and number + 1 in self._spare:
+            self._try_again(number + 1)
+            return
         for waiting, passes in self._those_after(number):
             if passes is None or ended_by == PROGRAMS:
                 self._start(waiting)
             else:
                 self._strand(waiting)
+        self._leave(number)
         self._one_less(number)
+
+    def _try_again(self, number: int) -> None:
+        """Have a further try begin; it is awaited as the one before it was."""
+        self._spare.remove(number)
+        entry = self._entries[number]
+        entry.view.start_in(entry.times.restart_ps or 0, entry.start)
 
     def _strand(self, number: int) -> None:
         """A tenant can't start any more, and so can't who waits for it."""

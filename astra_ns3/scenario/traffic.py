@@ -14,14 +14,18 @@ from astra_ns3.config.flow_stream import FlowStream, list_of
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.errors import located, of_npus, refuse
 from astra_ns3.frozen import dataclass
+from astra_ns3.memory import require_memory
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.scenario.cut import HOSTS, RACKS, Cut, cut_named
 from astra_ns3.topology.graph import Graph
-from astra_ns3.units import PS_PER_SECOND
+from astra_ns3.units import PS_PER_SECOND, format_time
 from astra_ns3.workload.generators.flow_sizes import FlowSizes, flow_sizes
-from astra_ns3.workload.generators.flows import check_senders, made
+from astra_ns3.workload.generators.flows import MOST_FLOWS, check_senders, made
 from astra_ns3.workload.generators.processes import BITS, Constant, Incast, OnOff, Poisson, Process, until
 from astra_ns3.workload.generators.receivers import Receivers
+
+BYTES_PER_FLOW = 130
+"""What a flow takes: 70 while it is drawn, measured, and its columns in the native half."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,11 @@ def flows_of(traffic: Traffic, graph: Graph, seed: int) -> FlowList | FlowStream
     npus = npus_of(traffic, len(graph.npu_host))
     with located(traffic.where):
         process = _process(config, graph, npus)
+        per_second = process.mean_bps / BITS / process.sizes.mean_bytes
         if not config.ends:
-            return FlowStream(process, seed, config.name)
+            return FlowStream(process, seed, config.name, per_second=per_second)
+        times = [] if config.end_ps is None else [per_second * (config.end_ps - config.start_ps) / PS_PER_SECOND]
+        _check_room(min([*times, *([] if config.flows is None else [config.flows])]))
         if config.flows is None:
             assert config.end_ps is not None
             return made(process, config.end_ps - config.start_ps, seed)
@@ -59,6 +66,20 @@ def flows_of(traffic: Traffic, graph: Graph, seed: int) -> FlowList | FlowStream
         flows = until(process, seed, duration_ps=duration_ps, flows=config.flows)
         refuse(not len(flows.starts_ps), "no flow starts before end; expected a later one, or more load")
         return list_of(flows, process.npus, config.name, f"generated: {process.kind}")
+
+
+def check_beside(stream: FlowStream, least_ps: int, where: str) -> None:
+    """Raise InputError for a stream that starts more flows than can be played in the time that jobs take at least."""
+    with located(where):
+        _check_room(stream.per_second * least_ps / PS_PER_SECOND, f" in the {format_time(least_ps)} that jobs need")
+
+
+def _check_room(flows: float, when: str = "") -> None:
+    """Raise InputError for more flows than can be told apart, or than memory can hold."""
+    advice = "use less load, larger sizes, a sooner end or fewer flows"
+    what = f"that makes about {flows:.3g} flows{when}"
+    refuse(flows > MOST_FLOWS, f"{what}, expected at most {MOST_FLOWS:,}; {advice}")
+    require_memory(what, round(flows * BYTES_PER_FLOW), advice)
 
 
 def check_played(traffic: Sequence[Traffic], backend: str) -> None:

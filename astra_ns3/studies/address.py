@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -49,6 +49,7 @@ _KEYS_OF_FILES = {"file": "path"}
 
 # Keys of a job that count with the content of what they name, or lead to.
 _READ = {"workload", "system", "changes"}
+_READ_ARRIVALS = {"file", "system"}
 
 
 class _ReadTenant(NamedTuple):
@@ -87,7 +88,7 @@ class Addresses:
         hook = request.on_built
         content: JsonObject = {
             **self._program,
-            "files": {name: self._config(getattr(request, name)) for name in FILES},
+            "files": {name: self._config(getattr(request, name)) for name in _files_of(request)},
             **({"scenario": self._scenario(request)} if isinstance(request, ScenarioRequest) else {}),
             "options": options,
             "hook": self._stripped(hook.path) if isinstance(hook, HookFile) else None,
@@ -98,10 +99,19 @@ class Addresses:
         """Return a scenario's file, with the content of its jobs' files."""
         file = request.scenario
         assert isinstance(file, ScenarioFile)
-        said = file.config.model_dump(mode="json", by_alias=True, exclude={"network": True, "jobs": {"__all__": _READ}})
+        said = file.config.model_dump(
+            mode="json",
+            by_alias=True,
+            exclude={"network": True, "jobs": {"__all__": _READ}, "arrivals": _READ_ARRIVALS},
+        )
         jobs = [[self._config(tenant.workload), self._config(tenant.system)] for tenant in _read(request.tenants)]
         sizes = [self._content(each.sizes) for each in file.config.traffic if Path(each.sizes).is_file()]
-        return {"file": self._stripped(said), "jobs": jobs, "sizes": sizes}
+        arrived: list[Json] = [
+            [each.name, each.start_ps, each.passes, list(each.dimensions or ())]
+            for each in request.tenants
+            if each.arrives
+        ]
+        return {"file": self._stripped(said), "jobs": jobs, "arrived": arrived, "sizes": sizes}
 
     def _option(self, option: Option, value: Any) -> Json:  # each option has a type of its own
         """An option's value, or the content of the file that it names."""
@@ -166,6 +176,12 @@ class Addresses:
         found = self._files[path]
         self._taken.update(found)
         return _digest(list(found.values()))
+
+
+def _files_of(request: RunRequest) -> Sequence[str]:
+    """Return which files a run has; traffic alone has a network only."""
+    traffic_alone = isinstance(request, ScenarioRequest) and all(each.traffic is not None for each in request.tenants)
+    return ("network",) if traffic_alone else FILES
 
 
 def _read(tenants: Iterable[Tenant]) -> Iterator[_ReadTenant]:

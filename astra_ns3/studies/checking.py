@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable, Mapping
 
 from astra_ns3.config.core.placing import names_files
@@ -77,9 +78,10 @@ def _kind(request: RunRequest) -> tuple[Hashable, ...]:
 
 def _configs(request: RunRequest) -> list[AnyConfig]:
     """All that was read of a run's files."""
-    tenants = request.tenants if isinstance(request, ScenarioRequest) else ()
-    given = [getattr(request, name) for name in FILES]
-    return given + [file for tenant in tenants for file in (tenant.workload, tenant.system)]
+    if not isinstance(request, ScenarioRequest):
+        return [getattr(request, name) for name in FILES]
+    found = [request.network, *(file for tenant in request.tenants for file in tenant.files)]
+    return [config for config in found if not isinstance(config, (str, os.PathLike))]  # none is: all was read
 
 
 def _inputs(request: RunRequest) -> tuple[Inputs, ...] | None:

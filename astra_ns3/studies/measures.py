@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import numpy.typing as npt
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.experiments.listing.columns import at
 from astra_ns3.experiments.result import Result
+from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.frozen import dataclass
-from astra_ns3.report.records import table_of
+from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.scenario.times import PROGRAMS
 from astra_ns3.studies.task import Measure
 from astra_ns3.units import PS_PER_US
@@ -23,7 +24,10 @@ from astra_ns3.units import PS_PER_US
 MOST_JOBS = 4
 """So many of a scenario's jobs have a measure."""
 _CAPACITY = "memory_by_stage.capacity_bytes"
-_FLOW_COLUMNS = ("start_ps", "end_ps", "ideal_ps")
+_FLOW_COLUMNS = ("bytes", "start_ps", "end_ps", "ideal_ps")
+SIZES = {"short": "smallest", "middle": "middle", "long": "largest"}
+"""Thirds of the flows by size, in words; flows of one size are in the same one."""
+_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
 class _Run:
@@ -49,14 +53,26 @@ class _Run:
         return self._result.rows("collectives.csv") if self.has("collectives.csv") else []
 
     @cached_property
-    def slowdowns(self) -> npt.NDArray[np.float64]:
-        """Time over ideal time of each flow of a list, or each message, that has one, sorted; empty: none is known."""
-        table = table_of(self._result, "completions") or table_of(self._result, "flows")
-        if table is None:
-            return np.empty(0)
-        start, end, ideal = table.whole(_FLOW_COLUMNS).values()
+    def slowdowns(self) -> Mapping[str, npt.NDArray[np.float64]]:
+        """Time over ideal time of each flow of a list, or of traffic, or of each message, that has one, sorted.
+
+        By size: all (an empty name), and the thirds of SIZES; empty: none is known.
+        """
+        tables = [found for result in self._with_flows if (found := _flow_table(result)) is not None]
+        columns = [tuple(table.whole(_FLOW_COLUMNS).values()) for table in tables]
+        if not columns:
+            return {}
+        sizes, start, end, ideal = (np.concatenate(each) for each in zip(*columns, strict=True))
         known = ideal > 0
-        return np.sort((end[known] - start[known]) / ideal[known])
+        return _by_size(sizes[known], (end[known] - start[known]) / ideal[known])
+
+    @property
+    def _with_flows(self) -> Sequence[Result]:
+        """The results whose flows count: of a scenario those of its traffic, and else the run's own."""
+        if not isinstance(self._result, ScenarioResult):
+            return [self._result]
+        traffic = [job["name"] for job in self.metadata["jobs"] if job.get("traffic")]
+        return [self._result.tenants[name] for name in traffic] or [self._result]
 
     @cached_property
     def dimensions(self) -> list[float]:
@@ -65,6 +81,20 @@ class _Run:
             return []
         frame = self._result.dimension_utilization
         return [float(frame[name].mean()) for name in frame.columns if name.endswith("_percent") and len(frame)]
+
+
+def _flow_table(result: Result) -> Recorded | None:
+    return table_of(result, "completions") or table_of(result, "flows")
+
+
+def _by_size(sizes: npt.NDArray[np.int64], slowdowns: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return slowdowns, sorted: all, and those of the smallest, the middle and the largest third of the sizes."""
+    if not len(sizes):
+        return {}
+    ordered = np.sort(sizes)
+    small, large = (ordered[-(-len(sizes) * share // len(SIZES)) - 1] for share in (1, 2))
+    inside = np.ones_like(sizes, dtype=np.bool_), sizes <= small, (sizes > small) & (sizes <= large), sizes > large
+    return {name: np.sort(slowdowns[some]) for name, some in zip(("", *SIZES), inside, strict=True)}
 
 
 def _number(path: str, over: int = 1, times: int = 1) -> Callable[[_Run], Measure]:
@@ -101,12 +131,12 @@ def _ports(column: str, of_all: Callable[[list[int]], int], unit: int = 1) -> Ca
     return measure
 
 
-def _slowdown(quantile: float) -> Callable[[_Run], Measure]:
-    """The least slowdown that so large a share of the messages does not exceed."""
+def _slowdown(quantile: float, size: str = "") -> Callable[[_Run], Measure]:
+    """The least slowdown that so large a share of the messages, or of those of a size, does not exceed."""
 
     def measure(run: _Run) -> Measure:
-        values = run.slowdowns
-        if not len(values):
+        values = run.slowdowns.get(size)
+        if values is None or not len(values):
             return None
         return float(values[max(0, int(np.ceil(quantile * len(values))) - 1)])
 
@@ -203,6 +233,17 @@ MEASURES: Mapping[str, MeasureKind] = {
         )
         for number in range(1, MOST_JOBS + 1)
     },
+    "mean_wait_us": MeasureKind(
+        "how long jobs that arrive wait for NPUs, on average of those that started",
+        "us",
+        _number("waits.mean_ps", PS_PER_US),
+    ),
+    "longest_wait_us": MeasureKind(
+        "how long the job waits that waits longest", "us", _number("waits.longest_ps", PS_PER_US)
+    ),
+    "npu_time_used_percent": MeasureKind(
+        "share of the time of all NPUs in which jobs of a scenario had them", "%", _number("npu_time_used", times=100)
+    ),
     "npus": MeasureKind("NPUs", "", _number("npus")),
     "collectives": MeasureKind("collectives", "", _number("collectives")),
     "messages": MeasureKind("messages sent", "", _statistic("messages")),
@@ -225,6 +266,14 @@ MEASURES: Mapping[str, MeasureKind] = {
     "slowdown_p50": MeasureKind("median of time over ideal time of the messages", "", _slowdown(0.5), "flows"),
     "slowdown_p95": MeasureKind("95% of the messages are no slower", "", _slowdown(0.95), "flows"),
     "slowdown_p99": MeasureKind("99% of the messages are no slower", "", _slowdown(0.99), "flows"),
+    "slowdown_p999": MeasureKind("99.9% of the messages are no slower", "", _slowdown(0.999), "flows"),
+    **{
+        f"slowdown_{size}_{name}": MeasureKind(
+            f"as slowdown_{name}, of the {words} third of the sizes", "", _slowdown(share, size), "flows"
+        )
+        for size, words in SIZES.items()
+        for name, share in _SHARES.items()
+    },
     "slowdown_max": MeasureKind("of the slowest message", "", _slowdown(1.0), "flows"),
     "dimension_utilisation_percent": MeasureKind(
         "share of the time in which a dimension's queue held a chunk on the reported NPU, mean of the dimensions",

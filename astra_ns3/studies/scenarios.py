@@ -7,31 +7,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from astra_ns3.config.core.changing import changed
-from astra_ns3.config.core.document import Document
-from astra_ns3.config.core.model import validated
-from astra_ns3.config.core.plain import Json
-from astra_ns3.config.core.reading import read_text
-from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO as SCENARIO_FORMAT
 from astra_ns3.config.formats.kinds import told_apart
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.scenario.file import ScenarioConfig, ScenarioFile
+from astra_ns3.config.scenario.file import ScenarioFile, read_scenario
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import located, of_type, refuse
 from astra_ns3.experiments.changes.documents import AnyConfig
+from astra_ns3.experiments.changes.scenario import changed_scenario
 from astra_ns3.experiments.scenario_request import tenants_of_file
 from astra_ns3.frozen import replace
 from astra_ns3.scenario.tenant import Tenant
 from astra_ns3.studies.changes import Change
 from astra_ns3.studies.sources import Sources
-
-_NETWORK = ("network",)
-_FILES_OF_JOB = ("workload", "system", "compute-slowdown", "compute_slowdown")
 
 
 class Scenarios:
@@ -53,7 +45,9 @@ class Scenarios:
         key = json.dumps([path, {change.meaning: change.value for change in changes}], sort_keys=True)
         if key not in self._made:
             file = self._file(path, changes)
-            refuse(not file.config.jobs, f"{path}: has no job, expected one at least in a study", self._place(chosen))
+            config = file.config
+            nobody = not (config.jobs or config.traffic or config.arrivals)
+            refuse(nobody, f"{path}: has no job, no arrivals and no traffic, expected some", self._place(chosen))
             self._made[key] = file, tuple(self._read(tenant) for tenant in tenants_of_file(file))
         return self._made[key]
 
@@ -64,23 +58,12 @@ class Scenarios:
         return path
 
     def _file(self, path: str, changes: Sequence[Change]) -> ScenarioFile:
+        file = read_scenario(path)  # what is wrong with the file itself is told with its lines
+        if not changes:
+            return file
         with told_apart(path, SCENARIO_FORMAT):
-            document = parse_yaml(read_text(path), path)
-            validated(ScenarioConfig, document)  # what is wrong with the file itself is told with its lines
-            data = _beside(document.data, Path(path).parent)
-            if changes:
-                with located(self._place(changes[0])):
-                    settings = [change.setting._replace(value=self._placed(change)) for change in changes]
-                    data, _ = changed(data, data, settings, self._folder)
-            made = Document(path, data, document.lines)
-            return ScenarioFile(validated(ScenarioConfig, made), made)
-
-    def _placed(self, change: Change) -> Json:
-        """A change's value, whose paths begin at the study's folder."""
-        last = change.key.split(".")[-1]
-        if last in (*_NETWORK, *_FILES_OF_JOB) and isinstance(change.value, str):
-            return os.path.normpath(self._folder / change.value)
-        return change.value
+            settings = [change.setting for change in changes]
+            return changed_scenario(file, settings, self._folder, self._place(changes[0]))
 
     def _read(self, tenant: Tenant) -> Tenant:
         """Return a job with the content of its files, after the changes that the scenario makes; traffic has none."""
@@ -98,23 +81,3 @@ class Scenarios:
 
     def _place(self, change: Change) -> str:
         return f"{self._study}:{change.line}" if change.line else self._study
-
-
-def _beside(data: object, folder: Path) -> dict[str, Json]:
-    """Return the data of a scenario's file with its paths as seen from its folder."""
-    found: dict[str, Json] = dict(data) if isinstance(data, Mapping) else {}
-    if isinstance(found.get("network"), str):
-        found["network"] = os.path.normpath(folder / str(found["network"]))
-    jobs = found.get("jobs")
-    if isinstance(jobs, list):
-        found["jobs"] = [_job_beside(job, folder) for job in jobs]
-    return found
-
-
-def _job_beside(job: Json, folder: Path) -> Json:
-    if not isinstance(job, Mapping):
-        return job
-    return {
-        key: os.path.normpath(folder / value) if key in _FILES_OF_JOB and isinstance(value, str) else value
-        for key, value in job.items()
-    }

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from astra_ns3.collectives.relay import handed_over
+from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.relay import Relay

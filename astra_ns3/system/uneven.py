@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import gcd
 from typing import NamedTuple
 
-from astra_ns3.collectives.relay import relayed_all_to_all
+from astra_ns3.collectives.relayed import relayed_all_to_all
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import Parts, are_sent, check_parts, uneven_all_to_all
 from astra_ns3.config.core.algorithm_names import parse_name

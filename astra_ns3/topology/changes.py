@@ -11,10 +11,10 @@ once, unless a reaction says when (``reactions.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from astra_ns3.config.topology.switch import EcnConfig
+from astra_ns3.config.topology.switch import EcnConfig, SwitchConfig
 from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass, fields, replace
 from astra_ns3.topology.distances import Groups, common_groups, distances_to_groups, host_groups, unreachable_hosts
@@ -25,6 +25,16 @@ from astra_ns3.units import exact_time
 
 BUILT: Literal["built"] = "built"
 """As before all changes."""
+_PFC = {
+    "pfc_alpha": "alpha",
+    "pfc_headroom_bytes": "headroom_bytes",
+    "pfc_reserve_bytes": "reserve_bytes",
+    "pfc_resume_offset_bytes": "resume_offset_bytes",
+}
+"""Quantities of a switch that are numbers of its priority flow control, and their names there."""
+OF_SWITCHES = ("ecn", "buffer_bytes", *_PFC)
+"""What only switches have."""
+_Values = Mapping[str, object]
 _Ways = tuple[tuple[bool, int], ...]
 # A link that flaps brings the same routes again and again; of so many states they are kept.
 _KEPT = 4
@@ -71,7 +81,8 @@ class State:
     """A new state of a part; None stays as it is. Only a link has a rate, a one-way delay, an error rate and a storm.
 
     ``error_rate``: probability that a frame that leaves from then on is lost. ``storm``: the host at an end of the link
-    has the switch at the other stop all lossless priorities. ``ecn``: how all ports of a switch mark; BUILT: as before.
+    has the switch at the other stop all lossless priorities. Only a switch has what follows, BUILT: as before. ``ecn``:
+    how all its ports mark; ``buffer_bytes``: what they share; the others: when it stops its neighbours.
     """
 
     up: bool | None = None
@@ -80,6 +91,11 @@ class State:
     error_rate: float | None = None
     storm: bool | None = None
     ecn: EcnConfig | Literal["built"] | None = None
+    buffer_bytes: int | Literal["built"] | None = None
+    pfc_alpha: float | Literal["built"] | None = None
+    pfc_headroom_bytes: int | Literal["built"] | None = None
+    pfc_reserve_bytes: int | Literal["built"] | None = None
+    pfc_resume_offset_bytes: int | Literal["built"] | None = None
 
     def named(self) -> dict[str, object]:
         """Return the quantities that change, by name."""
@@ -190,10 +206,11 @@ def _check_state(change: Change) -> None:
     asked = state.named()
     if not asked:
         raise wrong(f"nothing changes, expected one of {', '.join(f.name for f in fields(State))}", str(change))
-    able = {"up", "ecn"} if isinstance(change.target, SwitchTarget) else {"up"}
+    able = {"up", *OF_SWITCHES} if isinstance(change.target, SwitchTarget) else {"up"}
     if not isinstance(change.target, LinkTarget) and not set(asked) <= able:
         named = ", ".join(name for name in asked if name not in able)
-        raise wrong(f"{named} is of links only, expected {' or '.join(sorted(able, reverse=True))}", str(change))
+        expected = "up or ecn" if isinstance(change.target, SwitchTarget) else "up"
+        raise wrong(f"{named} is of links only, expected {expected}", str(change))
     if state.rate_bps is not None and state.rate_bps <= 0:
         raise wrong(f"rate_bps is {state.rate_bps}, expected above 0 (or up: false)", str(change))
     if state.delay_ps is not None and state.delay_ps < 0:
@@ -224,6 +241,7 @@ class _Present:
         self._graph = self._built = graph
         self._links = list(graph.links)
         self._switches = list(graph.switch_configs)
+        self._otherwise: dict[int, _Values] = {}
         self._down: set[Target] = {LinkTarget(number) for number, link in enumerate(graph.links) if not link.up}
         first_inside = graph.nodes - len(graph.forwarders)
         self._inside = {host: first_inside + index for index, host in enumerate(graph.forwarders)}
@@ -236,17 +254,20 @@ class _Present:
         up = asked.pop("up", None)
         if up is not None:
             (self._down.discard if up else self._down.add)(change.target)
-        storm, ecn = asked.pop("storm", None), asked.pop("ecn", None)
+        storm = asked.pop("storm", None)
+        of_switch = {name: asked.pop(name) for name in OF_SWITCHES if name in asked}
         if isinstance(change.target, LinkTarget):
             number = change.target.link
             if storm is not None:
                 asked["storm"] = self._stoppable(self._links[number]) if storm else 0
             if asked:
                 self._links[number] = replace(self._links[number], **asked)  # type: ignore[arg-type]
-        elif isinstance(change.target, SwitchTarget) and ecn is not None:
+        elif isinstance(change.target, SwitchTarget) and of_switch:
             number = change.target.switch
-            built = self._built.switch_configs[number]
-            self._switches[number] = built if ecn == BUILT else built.model_copy(update={"ecn": ecn})
+            before = self._otherwise.get(number, {})
+            now = {name: value for name, value in {**before, **of_switch}.items() if value != BUILT}
+            self._otherwise[number] = now
+            self._switches[number] = _switch_with(self._built.switch_configs[number], now)
 
     def _stoppable(self, link: Link) -> int:
         """Return the priorities that a host may have the switch at the other end of its link stop, a bit each."""
@@ -272,6 +293,30 @@ class _Present:
             if all(NpuTarget(npu) in self._down for npu in self._npus_of[host]):
                 nodes |= {host, self._inside.get(host, host)}
         return nodes
+
+
+def _switch_with(built: SwitchConfig, values: _Values) -> SwitchConfig:
+    """Return a switch with other values of some quantities; without any, the very same."""
+    if not values:
+        return built
+    update = {name: value for name, value in values.items() if name not in _PFC}
+    of_pfc = {_PFC[name]: value for name, value in values.items() if name in _PFC}
+    if of_pfc and built.pfc is not None:
+        if "headroom_bytes" in of_pfc:
+            of_pfc["headroom_factor"] = None
+        update["pfc"] = built.pfc.model_copy(update=of_pfc)
+    return built.model_copy(update=update)
+
+
+def switches_in_time(graph: Graph, changes: Sequence[Change]) -> Iterator[tuple[int, int, SwitchConfig]]:
+    """Yield when which switch becomes what, in the order of time."""
+    before = graph.switch_configs
+    of_switches = [each for each in changes if isinstance(each.target, SwitchTarget) and each.state.up is None]
+    for time_ps, present in _states(graph, of_switches):
+        for number, (was, now) in enumerate(zip(before, present.switch_configs, strict=True)):
+            if was is not now:
+                yield time_ps, number, now
+        before = present.switch_configs
 
 
 def _epochs(built: Graph, passed: Sequence[Stage], weighted: bool) -> Iterator[Epoch]:

@@ -70,6 +70,8 @@ class EpochDifference:
     links: LinkDifference
     routes: tuple[NodeDifference, ...]
     markings: MarkingDifference
+    switches: tuple[int, ...]
+    """Switches whose memory, or when they stop their neighbours, is not as it was."""
 
 
 def epoch_difference(before: Epoch, after: Epoch) -> EpochDifference:
@@ -79,7 +81,14 @@ def epoch_difference(before: Epoch, after: Epoch) -> EpochDifference:
         link_difference(before.graph, after.graph),
         route_differences(before.tables, after.tables),
         marking_difference(before.graph, after.graph),
+        memory_difference(before.graph, after.graph),
     )
+
+
+def memory_difference(before: Graph, after: Graph) -> tuple[int, ...]:
+    """The switches whose buffer or flow control is not as it was."""
+    pairs = enumerate(zip(before.switch_configs, after.switch_configs, strict=True))
+    return tuple(number for number, (old, new) in pairs if (old.buffer_bytes, old.pfc) != (new.buffer_bytes, new.pfc))
 
 
 def marking_of(graph: Graph, switch: int) -> dict[int, EcnConfig]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.errors import refuse
 from astra_ns3.transport.credits import check_credits
-from astra_ns3.transport.lossless import check_lossless, largest_frame_bytes, largest_wire_bytes
+from astra_ns3.transport.lossless import check_entrance, check_lossless, largest_frame_bytes, largest_wire_bytes
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.transport import Transport
 
 
-def check_transports(network: NetworkConfig, outline: NetworkOutline, transports: Mapping[str, Transport]) -> list[str]:
+def check_transports(
+    network: NetworkConfig,
+    outline: NetworkOutline,
+    transports: Mapping[str, Transport],
+    priorities: frozenset[int] = frozenset(),
+) -> list[str]:
     """Warnings about numbers that can't be meant, each one line; raises InputError for what is impossible.
 
-    ``outline``: the outline of all. ``transports``: by kind.
+    ``outline``: the outline of all. ``transports``: by kind. ``priorities``: those that tenants ask for.
     """
     every = transports.values()
     check_lossless(every, outline)
@@ -22,12 +28,34 @@ def check_transports(network: NetworkConfig, outline: NetworkOutline, transports
     # Where all NPUs share one host nothing travels, and there is no path to judge by.
     for each in (each for each in every if each.outline.path):
         warnings += each.check(network, largest_wire_bytes(every))
-    return [*warnings, *_pause_warnings(every, outline)]
+    return [*warnings, *_pause_warnings({*priorities, *(each.priority for each in every)}, outline)]
 
 
-def _pause_warnings(transports: Collection[Transport], outline: NetworkOutline) -> Iterator[str]:
-    """PFC for priorities that no transport's data have."""
-    data = {each.priority for each in transports}
+def check_priority(priority: int, outline: NetworkOutline, transports: Mapping[str, Transport]) -> list[str]:
+    """Return warnings about a priority that a tenant asks for; raises InputError if a transport has none."""
+    without = [each.kind for each in transports.values() if not each.has_priorities]
+    refuse(bool(without), f"priority {priority} has no meaning with transport {' or '.join(without)}, expected roce")
+    refuse(
+        any(switch.config.credits is not None for switch in outline.switches),
+        f"priority {priority} stands beside switch.credits, whose lanes are priorities; expected one of them",
+    )
+    on_line = largest_wire_bytes(transports.values())
+    lossy = set[tuple[int, ...]]()
+    for switch in outline.switches:
+        for each in transports.values():
+            check_entrance(switch, priority, each.largest_frame_bytes, on_line)
+        pfc = switch.config.pfc
+        if pfc is not None and priority not in pfc.priorities:
+            lossy.add(pfc.priorities)
+    return [
+        f"pfc of a switch holds for priority {', '.join(map(str, each))}, messages have {priority}, so their packets "
+        f"can be lost; set pfc: {{priorities: {sorted({*each, priority})}}}"
+        for each in sorted(lossy)
+    ]
+
+
+def _pause_warnings(data: Set[int], outline: NetworkOutline) -> Iterator[str]:
+    """PFC for priorities that no data have."""
     for priorities in sorted({each.config.pfc.priorities for each in outline.switches if each.config.pfc is not None}):
         if data.isdisjoint(priorities):
             yield (

@@ -58,19 +58,26 @@ def lossless_bytes(switch: SwitchOutline, largest_wire_bytes: int) -> int:
 
 def check_lossless(transports: Collection[Transport], outline: NetworkOutline) -> None:
     """Raise InputError if a switch has no room for a frame beside what PFC keeps, or would never let one in."""
-    largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
     for switch in outline.switches:
-        size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
-        refuse(
-            bool(needed and needed + largest > size),
-            f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
-            f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom",
-        )
-        for each in transports:
-            _check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
+        check_switch(switch, transports)
 
 
-def _check_entrance(switch: SwitchOutline, priority: int, frame: int, largest_wire_bytes: int) -> None:
+def check_switch(switch: SwitchOutline, transports: Collection[Transport]) -> None:
+    """Raise InputError as :func:`check_lossless`, for one switch."""
+    largest, on_line = largest_frame_bytes(transports), largest_wire_bytes(transports)
+    size, needed = switch.config.buffer_bytes, lossless_bytes(switch, on_line)
+    refuse(
+        needed + largest > size,
+        f"key 'topology.switch.buffer': {size} bytes are less than the {needed} that headroom and reserve of "
+        f"{len(switch.ports)} ports take, and a frame of {largest}: raise buffer, or give pfc.headroom"
+        if needed
+        else f"key 'topology.switch.buffer': {size} bytes do not hold one frame of {largest} (payload and headers)",
+    )
+    for each in transports:
+        check_entrance(switch, each.priority, each.largest_frame_bytes, on_line)
+
+
+def check_entrance(switch: SwitchOutline, priority: int, frame: int, largest_wire_bytes: int) -> None:
     """Raise InputError if a frame isn't let into the empty switch, so that it would be lost for ever."""
     pfc, share = switch.config.pfc, switch.config.alpha
     shared = switch.config.buffer_bytes - lossless_bytes(switch, largest_wire_bytes)

@@ -8,11 +8,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import JsonValue
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.transports.base import TransportKeys
+from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
 
@@ -95,6 +97,8 @@ class Transport(ABC):
     ports_of_connections: ClassVar[bool] = False
     """Ways are hashed from the ports of a connection."""
     pauses_watched: ClassVar[bool] = True
+    has_priorities: ClassVar[bool] = False
+    """Messages may travel in different priorities."""
     has_part_of_its_own: ClassVar[bool] = False
 
     keys: TransportKeys
@@ -166,6 +170,14 @@ class Transport(ABC):
     @abstractmethod
     def told(numbers: Mapping[str, Json]) -> Told:
         """Return what people are told of numbers as :meth:`in_force` gives them."""
+
+    def changed_control(self, given: Mapping[str, JsonValue]) -> Mapping[str, float]:
+        """Return other numbers of its congestion control, by name; raises InputError for what it hasn't."""
+        raise wrong(f"transport {self.kind} has no control whose numbers change, expected roce")
+
+    def control_contradiction(self, changed: Mapping[str, float]) -> str | None:
+        """Return which number of its congestion control contradicts another, and why, once some have changed."""
+        return None
 
     def shared_by_flows(self) -> SharedByFlows | None:
         """Return what flows of two NPUs share; None if nothing."""

@@ -94,6 +94,15 @@ def test_validate_prints_who_is_where_and_how_large_it_is(command: Command, scen
     assert document["forecast"]["messages"] == 2 * 2 * 2 * 4  # jobs, collectives, chunks, messages
 
 
+def test_keys_of_the_scenario_are_set_for_a_run_and_its_validation(command: Command, scenario: str) -> None:
+    words = ("--scenario", scenario, "--backend", "fake", "--set", "scenario.jobs.other.start=7us", "--json")
+    assert json.loads(command("validate", *words).out)["jobs"][1]["start_ps"] == 7_000_000
+    assert json.loads(command("run", *words).out)["jobs"][1]["start_ps"] == 7_000_000
+    refused = command("run", "--scenario", scenario, "--set", "scenario.jobs.other.strat=7us")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "did you mean 'jobs.1.start'" in refused.err
+
+
 def test_show_scenario_prints_the_same_and_draws_it(command: Command, scenario: str, tmp_path: Path) -> None:
     picture = tmp_path / "pictures" / "jobs.png"
     finished = command("show", "scenario", scenario, "-o", str(picture))
@@ -212,7 +221,7 @@ def test_without_a_scenario_the_three_files_are_needed(command: Command, scenari
 def test_a_scenario_without_jobs_is_refused(command: Command, scenario: str) -> None:
     Path(scenario).write_text("network: network.yaml\n", encoding="utf-8")
     finished = command("run", "--scenario", scenario)
-    assert (finished.status, "or a job or traffic of the scenario" in finished.err) == (2, True)
+    assert (finished.status, "or a job, arrivals or traffic of the scenario" in finished.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ class Recovering(Files):
         events: Sequence[Mapping[str, Any]] = (),
         **options: Any,
     ) -> ScenarioResult:
-        more: dict[str, Any] = {key: options.pop(key) for key in ("recovery", "failures") if key in options}
+        more: dict[str, Any] = {key: options.pop(key) for key in ("recovery", "failures", "traffic") if key in options}
         self.write("network.yaml", json.dumps(network))
         document: dict[str, Any] = {"network": "network.yaml", "jobs": jobs, "events": events, **more}
         self.write("scenario.yaml", json.dumps(document))
@@ -252,8 +252,11 @@ def test_a_switch_marks_by_other_thresholds_for_a_while(recovering: Recovering) 
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ({"switch": 0, "storm": True}, "is of a nic, expected up or ecn of a switch"),
-        ({"npu": 0, "ecn": {"kmin": 0, "kmax": 1}}, "is of a switch, expected up or still or slower of a npu"),
+        ({"switch": 0, "storm": True}, "is of a nic, expected up or ecn or buffer or pfc of a switch"),
+        (
+            {"npu": 0, "ecn": {"kmin": 0, "kmax": 1}},
+            "is of a switch, expected up or still or slower or control of a npu",
+        ),
         ({"nic": 0, "storm": True}, "no pause stops switch 0, expected a switch with pfc"),
         ({"npu": 9, "still": True, "for": "1us"}, "npu is 9"),
         ({"npu": 0, "still": True}, "has no end, expected for: TIME beside it, or up: false"),
@@ -381,3 +384,16 @@ def test_a_list_of_flows_whose_transport_gives_up_is_not_complete(recovering: Re
     dies, lives = ScenarioResult.load(tmp_path / "out").metadata["jobs"]
     assert (dies["complete"], dies["started"], dies["delivered"]) == (False, 2, 1)
     assert lives["complete"]
+
+
+def test_traffic_whose_transport_gives_up_ends_no_job_on_its_npus(recovering: Recovering) -> None:
+    workload = recovering.write("slow.txt", "DATA\n1\nslow -1 4000000 NONE 0 0 NONE 0 0 ALLREDUCE 4000 0\n")
+    jobs = [recovering.job("computes", workload, npus=[0, 1])]
+    traffic = [{"name": "web", "kind": "constant", "sizes": "10KB", "rate": "1Gbps", "npus": [1, 2], "end": "1ms"}]
+    event = [{"at": "100us", "nic": 1, "up": False, "for": "2ms"}]
+    network = star(4, reliability={**RELIABILITY, "retries": 3})
+    with pytest.raises(AstraNs3Error, match=r"^job 'web': RoCE queue pair .*from NPU [12] to NPU [12]") as raised:
+        recovering.play(network, jobs, event, traffic=traffic)
+    job, web = raised.value.result.metadata["jobs"]
+    assert (job["ended_by"], job["complete"]) == ("programs", True)
+    assert web["ended_by"] == "transport"

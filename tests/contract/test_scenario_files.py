@@ -15,6 +15,7 @@ from support.small_run import SYSTEM, WORKLOAD
 import astra_ns3
 from astra_ns3 import ScenarioResult
 from astra_ns3.config.core.forever import FOREVER
+from astra_ns3.config.scenario.arrivals import read_arrivals
 from astra_ns3.config.scenario.file import read_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,8 +70,19 @@ class Files:
         **options: Any,
     ) -> ScenarioResult:
         """JSON is YAML."""
+        return self.play_with(network, jobs, (), events, **options)
+
+    def play_with(
+        self,
+        network: Mapping[str, Any],
+        jobs: Sequence[Mapping[str, Any]],
+        traffic: Sequence[Mapping[str, Any]],
+        events: Sequence[Mapping[str, Any]] = (),
+        **options: Any,
+    ) -> ScenarioResult:
         self.write("network.yaml", json.dumps(network))
-        self.write("scenario.yaml", json.dumps({"network": "network.yaml", "jobs": jobs, "events": events}))
+        keys = {"network": "network.yaml", "jobs": jobs, "traffic": traffic, "events": events}
+        self.write("scenario.yaml", json.dumps(keys))
         return astra_ns3.run_scenario(scenario=self.folder / "scenario.yaml", **options)
 
 
@@ -274,7 +286,12 @@ def test_each_example_plays(path: Path) -> None:
     file = read_scenario(path)
     assert result.complete
     jobs, traffic = file.config.jobs, file.config.traffic
-    assert [*result.tenants] == [*(job.name for job in jobs), *(each.name for each in traffic)]
+    arrivals = () if file.config.arrivals is None else read_arrivals(file.config.arrivals)
+    assert [*result.tenants] == [
+        *(job.name for job in jobs),
+        *(job.name for job in arrivals),
+        *(each.name for each in traffic),
+    ]
     foreseen, sent = astra_ns3.forecast_scenario(scenario=path).messages, result.metadata["statistics"]["messages"]
     if any(job.passes == FOREVER for job in file.config.jobs):  # of which one pass is foreseen
         assert foreseen <= sent * 2

@@ -6,17 +6,21 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from support.small_run import SYSTEM, WORKLOAD
 from support.studies import INPUTS, expanded
 
 import astra_ns3
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.studies.address import Addresses
 from astra_ns3.studies.checking import check_points, forecasts
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import read_study
+from astra_ns3.studies.measures import measures_of
 
 LINE = {"rate": "100Gbps", "delay": "500ns"}
 NETWORK = {
@@ -145,6 +149,76 @@ def test_traffic_stands_beside_a_job_and_its_numbers_are_part_of_the_address(bas
     requests = requests_of(base, **{"scenario.traffic.web.load": [0.1, 0.2]})
     assert [[tenant.name for tenant in request.tenants] for request in requests] == [["first", "second", "web"]] * 2
     assert len({Addresses().of(request)[0] for request in requests}) == 2
-    scenario.write_text(json.dumps({"network": "network.yaml", "traffic": [{**entry, "flows": 9}]}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"scenario\.yaml: has no job, expected one at least in a study"):
+    scenario.write_text(json.dumps({"network": "network.yaml"}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"scenario\.yaml: has no job and no traffic, expected one at least"):
         requests_of(base)
+
+
+def test_points_change_keys_of_arrivals_and_have_measures_of_waits(base: dict[str, Any], tmp_path: Path) -> None:
+    rows = "time,npus,workload,passes\n0,3,workload.txt,1\n1us,2,workload.txt,{passes}\n"
+    for passes in (1, 2):
+        (tmp_path / f"table-{passes}.csv").write_text(rows.format(passes=passes), encoding="utf-8")
+    (tmp_path / "again.csv").write_text(rows.format(passes=1), encoding="utf-8")
+    document = {"network": "network.yaml", "arrivals": {"file": "table-1.csv", "system": "system.txt"}}
+    (tmp_path / "scenario.yaml").write_text(json.dumps(document), encoding="utf-8")
+    axes: dict[str, Any] = {
+        "scenario.arrivals.file": [str(tmp_path / name) for name in ("table-1.csv", "again.csv", "table-2.csv")],
+        "scenario.arrivals.placement": ["packed", "spread"],
+    }
+    found = requests_of(base, **axes)
+    assert [request.tenants[1].passes for request in found] == [1, 1, 1, 1, 2, 2]  # type: ignore[index]
+    rules = [tenant.npus for request in found for tenant in request.tenants]
+    assert [rule.place for rule in rules[::2] if isinstance(rule, Placement)] == ["packed", "spread"] * 3
+    addresses = [point.address for point in points_of(base, **axes).points]
+    assert addresses[:2] == addresses[2:4]
+    assert len({*addresses}) == 4
+    result = astra_ns3.run_scenario(**{**base, "scenario": str(tmp_path / "scenario.yaml")})
+    first, second = result.metadata["jobs"]
+    assert first["start_ps"] == 0
+    wait_us = (second["start_ps"] - 1_000_000) / 1e6  # type: ignore[operator]
+    measures = measures_of(result)
+    used = 3 * first["finish_ps"] + 2 * second["finish_ps"]
+    expected = [wait_us / 2, wait_us, 100 * used / (4 * result.finish_ps)]
+    names = ("mean_wait_us", "longest_wait_us", "npu_time_used_percent")
+    assert [measures[name] for name in names] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_study_may_give_arrivals_to_a_scenario_and_paths_begin_at_its_folder(
+    base: dict[str, Any], tmp_path: Path
+) -> None:
+    text = "time,npus,workload,passes\n0,1,workload.txt,1\n"
+    (tmp_path / "table.csv").write_text(text, encoding="utf-8")
+    arrivals = {"file": str(tmp_path / "table.csv"), "system": str(tmp_path / "system.txt")}
+    scenario = json.loads((tmp_path / "scenario.yaml").read_text("utf-8"))
+    scenario["jobs"].pop()
+    (tmp_path / "scenario.yaml").write_text(json.dumps(scenario), encoding="utf-8")
+    plain, arrived = requests_of(base, **{"scenario.arrivals": [None, arrivals]})
+    assert [tenant.name for tenant in plain.tenants] == ["first"]
+    assert [tenant.name for tenant in arrived.tenants] == ["first", "arrival-1"]
+
+
+def test_a_study_of_traffic_alone_measures_slowdowns_by_size(base: dict[str, Any], tmp_path: Path) -> None:
+    entry = {"kind": "poisson", "sizes": "hadoop", "flows": 300, "load": 0.5}
+    traffic = [{"name": "web", **entry}, {"name": "more", **entry, "load": 0.1}]
+    Path(base["scenario"]).write_text(json.dumps({"network": "network.yaml", "traffic": traffic}), encoding="utf-8")
+    figure = {"kind": "bars", "x": "load", "y": "slowdown_long_p999"}
+    part: dict[str, Any] = {"axes": {"scenario.traffic.web.load": [0.1, 0.5]}, "figures": {"long": figure}}
+    study: dict[str, Any] = {"base": base, "parts": {"all": part}}
+    played = astra_ns3.study(study, tmp_path / "out", jobs=1)
+    _, row = played.frame.to_dict("records")
+    run = astra_ns3.run_scenario(scenario=base["scenario"], backend="flow", record=["flows"])
+    table = pd.concat([tenant.completions for tenant in run.tenants.values()])
+    slowdown = ((table["end_ps"] - table["start_ps"]) / table["ideal_ps"]).to_numpy()
+    sizes = table["bytes"].to_numpy()
+    small, large = np.sort(sizes)[[199, 399]]
+    thirds = {"short": sizes <= small, "middle": (sizes > small) & (sizes <= large), "long": sizes > large}
+    for name, inside in {"": sizes > 0, **{f"{third}_": some for third, some in thirds.items()}}.items():
+        wanted = np.percentile(slowdown[inside], [50, 95, 99, 99.9], method="inverted_cdf")
+        assert [row[f"slowdown_{name}{share}"] for share in ("p50", "p95", "p99", "p999")] == pytest.approx(wanted)
+    assert len(slowdown) == 600
+
+
+def test_the_study_of_slowdowns_can_be_played() -> None:
+    found = expand(read_study(INPUTS / "studies" / "slowdown.yaml"))
+    assert (len(found.points), len(found.tasks(""))) == (16, 16)
+    check_points(found.points[:1])

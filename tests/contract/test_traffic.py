@@ -16,6 +16,9 @@ from astra_ns3 import ScenarioResult
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.jobs.flows import system_of_flows
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.tenant_inputs import load_tenants
+from astra_ns3.memory import Available
 from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.units import PS_PER_US
 from astra_ns3.workload.generators.flow_sizes import flow_sizes
@@ -264,6 +267,29 @@ def test_bad_traffic_is_one_line_before_the_run(
     assert "scenario.yaml" in str(found.value)
     assert "\n" not in str(found.value)
     assert not (tmp_path / "out").exists()
+
+
+MANY: Sequence[tuple[dict[str, Any], str]] = [
+    ({"load": 0.5, "sizes": "1B", "end": "10ms"}, "that makes about 5e+08 flows, expected at most 100,000,000"),
+    ({"load": 0.5, "sizes": "10B", "end": "10ms"}, "that makes about 5e+07 flows would need about 6.5 GB of memory"),
+    ({"load": 0.5, "sizes": "10B", "flows": 50_000_000}, "that makes about 5e+07 flows would need about 6.5 GB"),
+    ({"load": 0.5, "sizes": "1B"}, "flows in the 16 ms that jobs need, expected at most 100,000,000"),
+]
+
+
+@pytest.mark.parametrize(("keys", "words"), MANY)
+def test_more_flows_than_can_be_played_are_refused_before_any_is_drawn(
+    files: Files, keys: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("astra_ns3.memory.available_memory", lambda _limit=None: Available(10**9, "the machine has"))
+    monkeypatch.setattr("astra_ns3.workload.generators.processes.Poisson.blocks", None)  # nobody draws
+    large = files.folder / "large.csv"
+    large.write_text("source,destination,bytes,start\n0,1,400MB,0ns\n", encoding="utf-8")
+    jobs, traffic = [{**job(npus=[0, 1]), "workload": str(large)}], [{"name": "t", "kind": "poisson", **keys}]
+    with pytest.raises(InputError) as found:
+        load_tenants(ScenarioRequest(scenario=files.write(network(), jobs=jobs, traffic=traffic)))
+    assert words in str(found.value)
+    assert "traffic 't': that makes about" in str(found.value)
 
 
 def test_traffic_that_never_ends_needs_a_job(files: Files) -> None:

@@ -34,6 +34,7 @@ from fuzz.samples import (
     SCENARIOS,
     SCHEDULES,
     SYSTEMS,
+    TABLES,
     TRACE_WORDS,
     TRACES,
     WORKLOADS,
@@ -49,7 +50,7 @@ STATUSES = (0, 2, 3, 4, 5, 6)
 LONGEST_SECONDS = 30
 MOST_MEMORY = 6 * 2**30
 _TRACED, _DIED = 70, 71
-_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES, **LOGS, **SCENARIOS}
+_FILES = {**WORKLOADS, **SYSTEMS, **NETWORKS, **SCHEDULES, **GRAPHS, **TRACES, **LOGS, **SCENARIOS, **TABLES}
 _OPTIONS = (
     *("-p", "--comm-scale", "--compute-scale", "--backend", "--compat", "--num-queues-per-dim", "--injection-scale"),
     *("--scheduling-policy", "--intra-dimension-scheduling", "--inter-dimension-scheduling", "--congestion-control"),
@@ -107,7 +108,9 @@ class Fuzzer:
         chosen = _trace_words if self._traces else _scenario_words if self._scenarios else _words
         words = chosen(draw)
         trace = {draw.choice(list(TRACES))} if set(words) & set(TRACE_WORDS) else set()
-        for name in {word.removeprefix("file:") for word in words} & set(_FILES) | {draw.choice(list(GRAPHS))} | trace:
+        table = set(TABLES) if "arrivals.yaml" in words else set()
+        named = {word.removeprefix("file:") for word in words} & set(_FILES)
+        for name in named | {draw.choice(list(GRAPHS))} | trace | table:
             if draw.random() < (0.9 if name in trace else 0.4):
                 odd = name.endswith(".et") and draw.random() < 0.5
                 text = odd_trace(draw) if odd else mutated(draw, _FILES[name])

@@ -105,6 +105,13 @@ traffic:
 - {name: turns, kind: on-off, sizes: 4KB, rate: 10Gbps, on: 10us, off: 5us, flows: 9, seed: 3}
 - {name: steady, kind: constant, sizes: storage, load: 0.1, cut: leaf, end: 50us}
 """,
+    "arrivals.yaml": """network: leaves.yaml
+arrivals: {file: arrivals.csv, system: system.txt, placement: spread}
+jobs:
+- {name: one, workload: data.txt, system: system.txt, npus: 3}
+events:
+- {at: 10us, link: [leaf 0, spine 1], up: false, for: 5us}
+""",
     "alone.yaml": """jobs:
 - {name: all, workload: micro.txt, system: system.txt, seed: 4}
 events:
@@ -112,6 +119,14 @@ events:
 - {at: 3us, npu: 1, up: false, for: 1us}
 """,
 }
+TABLES = {
+    "arrivals.csv": """time,npus,workload,passes,name,dimensions
+0,2,micro.txt,2,,
+5us,3,data.txt,1,wide,3
+5us,1,micro.txt,1,small,
+""",
+}
+"""Tables that a scenario names, by the file."""
 _LINK = "link: {rate: 100Gbps, delay: 500ns}"
 _SWITCH = "switch: {buffer: 1MB, ecn: {kmin: 50KB, kmax: 200KB, pmax: 0.2}, pfc: {}}"
 _HPCC_CONFIG = """ENABLE_QCN 1

@@ -43,7 +43,38 @@ def draw_scenario(seed: int, config: NetworkConfig, graph: Graph, budget_bytes: 
     }
     if draw.chance(0.4):
         made["failures"] = _failures(draw, graph)
+    # Drawn last, so that seeds give the cases that they gave without arrivals.
+    if config.npus >= 2 * _LEAST_NPUS and draw.chance(0.4):
+        made["arrivals"] = _arrivals(draw, made, config.npus, budget_bytes)
+    if draw.chance(0.3):
+        _restart(draw, made)
     return made
+
+
+def _restart(draw: Draw, made: Drawn) -> None:
+    """Let the first job begin again; then no event may slow its NPUs down."""
+    for job in made["jobs"][:1]:
+        job["restart"] = {"after": f"{draw.between(1, 100)}us", "at-most": draw.randint(1, 3)}
+        made["events"] = [event for event in made["events"] if not _slows(event) or event["npu"] not in job["npus"]]
+
+
+def _slows(event: Drawn) -> bool:
+    return bool({"still", "slower"} & event.keys())
+
+
+def _arrivals(draw: Draw, made: Drawn, npus: int, budget_bytes: int) -> Drawn:
+    """Jobs that arrive; those with NPUs of their own leave some, and no event slows one of those that are left."""
+    made["jobs"] = made["jobs"][: draw.randint(0, len(made["jobs"]) - 1)]
+    held = {npu for job in made["jobs"] for npu in job["npus"]}
+    made["events"] = [event for event in made["events"] if not _slows(event) or event["npu"] in held]
+    left, count, time_ns = npus - len(held), draw.randint(1, 6), 0
+    rows = []
+    for _ in range(count):
+        time_ns += draw.pick(0, draw.randint(0, 100_000))
+        own = draw.randint(min(_LEAST_NPUS, left), left)
+        text = _micro(draw, budget_bytes // count // own)
+        rows.append({"time": f"{time_ns}ns", "npus": own, "text": text, "passes": draw.randint(1, 3)})
+    return {"placement": draw.pick("packed", "spread", "random", "fragmented"), "rows": rows}
 
 
 def _jobs(draw: Draw, npus: int, budget_bytes: int) -> list[Drawn]:
@@ -142,6 +173,8 @@ def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict
     (folder / "system.json").write_text(json.dumps(job["system"]), encoding="utf-8")
     document = {key: job[key] for key in ("events", "recovery", "failures") if key in job}
     document["jobs"] = list(_written(job["jobs"], folder))
+    if "arrivals" in job:
+        document["arrivals"] = _written_table(job["arrivals"], folder)
     on_packets = job["backend"] == "ns3"
     request = ScenarioRequest(
         scenario=document,
@@ -158,7 +191,33 @@ def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict
     left = [name for name, tenant in outcome.result.tenants.items() if not tenant.complete]  # type: ignore[attr-defined]
     if left:
         raise BackendError(f"{', '.join(left)} never ended, and nobody says why")
+    _check_waits(outcome.result.metadata["jobs"])
     return outcome.result.finish_ps, dict(outcome.result.metadata["statistics"])
+
+
+def _check_waits(jobs: Sequence[Any]) -> None:
+    """Raise BackendError if a job overtook another, or an NPU had two at once."""
+    arrived = [job for job in jobs if "arrival_ps" in job]
+    starts = [job["start_ps"] for job in arrived]
+    if starts != sorted(starts) or any(job["start_ps"] < job["arrival_ps"] for job in arrived):
+        raise BackendError(f"jobs that arrive start at {starts}, out of line")
+    ends: dict[int, int] = {}
+    for job in sorted((job for job in jobs if not job.get("traffic")), key=lambda job: job["start_ps"]):
+        for npu in job["npus"]:
+            if ends.get(npu, 0) > job["start_ps"]:
+                raise BackendError(f"NPU {npu} has two jobs at {job['start_ps']} ps")
+            ends[npu] = job["start_ps"] + job["finish_ps"]
+
+
+def _written_table(arrivals: Drawn, folder: Path) -> Drawn:
+    """Write the table of jobs that arrive; return the keys of a scenario for it."""
+    lines = ["time,npus,workload,passes"]
+    for number, row in enumerate(arrivals["rows"]):
+        (folder / f"arrival-{number}.txt").write_text(row["text"], encoding="utf-8")
+        lines.append(f"{row['time']},{row['npus']},arrival-{number}.txt,{row['passes']}")
+    (folder / "arrivals.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    files = {"file": str(folder / "arrivals.csv"), "system": str(folder / "system.json")}
+    return {**files, "placement": arrivals["placement"]}
 
 
 def _written(jobs: Sequence[Drawn], folder: Path) -> list[Drawn]:

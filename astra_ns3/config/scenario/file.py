@@ -23,6 +23,7 @@ from astra_ns3.config.core.model import (
     Listed,
     Number,
     OnOff,
+    PositiveBytes,
     PositiveTimePs,
     TimePs,
     checked,
@@ -35,12 +36,14 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.kinds import SCENARIO, told_apart
+from astra_ns3.config.scenario.arrivals import ArrivalsConfig
 from astra_ns3.config.scenario.failures import FailuresConfig
 from astra_ns3.config.scenario.keys import FileBeside, LinkName, NodeName, NpuNumbers, RateOrShare, Seed
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.config.scenario.recovery import RecoveryConfig
-from astra_ns3.config.scenario.times import Passes, StartTime
+from astra_ns3.config.scenario.times import Passes, RestartConfig, StartTime
 from astra_ns3.config.scenario.traffic import MOST_ENTRIES, TrafficConfig
-from astra_ns3.config.topology.switch import EcnConfig
+from astra_ns3.config.topology.switch import EcnConfig, PfcThresholds, Priority
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 
@@ -50,33 +53,16 @@ TARGETS = ("link", "switch", "npu", "nic")
 STATES: Mapping[str, tuple[str, ...]] = {
     "link": ("up", "rate", "delay", "error-rate"),
     "nic": ("up", "rate", "delay", "error-rate", "storm"),
-    "switch": ("up", "ecn"),
-    "npu": ("up", "still", "slower"),
+    "switch": ("up", "ecn", "buffer", "pfc"),
+    "npu": ("up", "still", "slower", "control"),
 }
 """The keys that an event may change, by its target."""
-_FIELDS = {"delay": "delay_ps", "error-rate": "error_rate"}
-DRAWN = ("random", "fragmented")
-"""Placements that a seed decides."""
+_FIELDS = {"delay": "delay_ps", "error-rate": "error_rate", "buffer": "buffer_bytes"}
+ALL = "all"
+"""As ``npu``: each of them."""
+StateValue = bool | int | float | str | EcnConfig | PfcThresholds | dict[str, JsonValue] | None
 MOST_EVENTS = 100_000
 """So often may events happen, all together."""
-
-
-class Placement(ConfigModel):
-    """NPUs by a rule, of those that no other job has."""
-
-    place: Literal["packed", "spread", "random", "fragmented", "rack", "rail"]
-    count: Listed
-    seed: Seed | None = None
-    """None: made of the run's seed and the job's name."""
-
-    @model_validator(mode="after")
-    @checked
-    def _draws(self) -> None:
-        refuse_key(
-            self.seed is not None and self.place not in DRAWN,
-            "seed",
-            f"is of no use to place: {self.place}, which draws nothing; expected {' or '.join(DRAWN)}",
-        )
 
 
 def _form(value: Json | Placement) -> str:
@@ -99,12 +85,16 @@ class JobConfig(ConfigModel):
     start: StartTime = 0
     end_ps: PositiveTimePs | None = Field(alias="end", default=None)
     """When it is stopped; None: it goes on."""
+    restart: RestartConfig | None = None
+    """When it begins again after its transport has given up; None: it doesn't."""
     passes: Passes = 1
     seed: Seed | None = None
     """None: made of the run's seed and the name."""
     dimensions: tuple[Count, ...] | None = None
     """None: cut from the network's."""
     compute_slowdown: FileBeside | None = Field(alias="compute-slowdown", default=None)
+    priority: Priority | None = None
+    """In which its messages travel; None: in that of the network's transport."""
 
     @property
     def count(self) -> int | None:
@@ -137,7 +127,7 @@ class EventConfig(ConfigModel):
     times: Annotated[Listed, Ge(2)] | None = None
     link: LinkName | None = None
     switch: NodeName | None = None
-    npu: Number | None = None
+    npu: Number | Literal["all"] | None = None
     nic: NodeName | None = None
     up: OnOff | None = None
     rate: RateOrShare | None = None
@@ -145,12 +135,18 @@ class EventConfig(ConfigModel):
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = Field(alias="error-rate", default=None)
     ecn: EcnConfig | None = None
     """New thresholds of all ports of a switch that mark."""
+    buffer_bytes: PositiveBytes | None = Field(alias="buffer", default=None)
+    """Another size of the memory that all ports of a switch share."""
+    pfc: PfcThresholds | None = None
+    """Other thresholds of the pauses of a switch."""
     storm: OnOff | None = None
     """A NIC has its switch stop every lossless priority."""
     still: OnOff | None = None
     """An NPU neither computes nor begins messages."""
     slower: Annotated[float, Ge(0.001), Le(1e6)] | None = None
     """An NPU's computations take so many times as long."""
+    control: Annotated[dict[str, JsonValue], MinLen(1)] | None = None
+    """Other numbers of the congestion control of what an NPU sends."""
 
     @model_validator(mode="after")
     @checked
@@ -170,10 +166,12 @@ class EventConfig(ConfigModel):
         refuse_key(
             bool(self.still) and self.for_ps is None, "still", "has no end, expected for: TIME beside it, or up: false"
         )
+        other = [key for key in states if key != "control"]
+        refuse_key(self.npu == ALL and bool(other), "npu", f"found all, with {' and '.join(other)}; expected one NPU")
         refuse_key(self.still is False, "still", "an NPU that moves needs no event, expected true")
 
     @property
-    def states(self) -> Mapping[str, bool | int | float | str | EcnConfig | None]:
+    def states(self) -> Mapping[str, StateValue]:
         """Return what it may change, by the key."""
         return {key: getattr(self, _FIELDS.get(key, key)) for key in dict.fromkeys(chain(*STATES.values()))}
 
@@ -207,6 +205,8 @@ class ScenarioConfig(ConfigModel):
     network: FileBeside | None = None
     """None: whoever runs it names one."""
     jobs: tuple[JobConfig, ...] = ()
+    arrivals: ArrivalsConfig | None = None
+    """Jobs of a table, which wait for NPUs; None: there are none."""
     traffic: Annotated[tuple[TrafficConfig, ...], MaxLen(MOST_ENTRIES)] = ()
     events: tuple[EventConfig, ...] = ()
     failures: FailuresConfig | None = None
@@ -221,7 +221,7 @@ class ScenarioConfig(ConfigModel):
             refuse_key(job.name in names, ("jobs", number, "name"), f"found {job.name!r} twice, expected a new name")
             names.add(job.name)
             refuse_key(
-                job.npus is None and len(self.jobs) > 1,
+                job.npus is None and (len(self.jobs) > 1 or self.arrivals is not None),
                 ("jobs", number),
                 f"job '{job.name}' has no npus, which are all of them; expected some, beside other jobs",
             )
@@ -241,7 +241,7 @@ class ScenarioConfig(ConfigModel):
             )
             names.add(entry.name)
             refuse_key(
-                not (self.jobs or entry.ends),
+                not (self.jobs or self.arrivals or entry.ends),
                 ("traffic", number),
                 f"'{entry.name}' never ends, and there is no job with which it could; expected end: TIME or flows: "
                 "NUMBER",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from annotated_types import Ge, MinLen
+from annotated_types import Ge, Le, MinLen
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from astra_ns3.config.core.forever import FOREVER
@@ -14,6 +14,8 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import nearest, wrong
 
 _FOREVER = "forever"
+MOST_RESTARTS = 64
+"""Each try of a job has a player of its own, made before the run."""
 
 
 class AfterConfig(ConfigModel):
@@ -23,6 +25,13 @@ class AfterConfig(ConfigModel):
     passes: Count | None = None
     """None: all of them."""
     delay_ps: TimePs = Field(alias="delay", default=0)
+
+
+class RestartConfig(ConfigModel):
+    """A job that begins again, from its first pass, when its transport has given up."""
+
+    after_ps: TimePs = Field(alias="after")
+    at_most: Annotated[Count, Le(MOST_RESTARTS)] = Field(alias="at-most")
 
 
 def _form(value: Json | AfterConfig) -> str:

@@ -19,6 +19,7 @@ from astra_ns3.config.core.model import (
     refuse_key,
 )
 from astra_ns3.config.scenario.keys import FlowSizeWords, NpuNumbers, Seed
+from astra_ns3.config.topology.switch import Priority
 
 MOST_ENTRIES = 128
 """Each has connections of its own, and their numbers have room for so many."""
@@ -53,6 +54,8 @@ class TrafficConfig(ConfigModel):
     flows: Annotated[Count, Le(100_000_000)] | None = None
     seed: Seed | None = None
     """None: made of the run's seed and the name."""
+    priority: Priority | None = None
+    """In which its messages travel; None: in that of the network's transport."""
     senders: Count | None = None
     interval_ps: PositiveTimePs | None = Field(alias="interval", default=None)
     on_ps: PositiveTimePs | None = Field(alias="on", default=None)

@@ -105,6 +105,21 @@ class PfcConfig(ConfigModel):
         return alpha
 
 
+class PfcThresholds(ConfigModel):
+    """Numbers of priority flow control that may change during a run; what is absent stays."""
+
+    alpha: Share | None = None
+    headroom_bytes: Bytes | None = Field(alias="headroom", default=None)
+    reserve_bytes: Bytes | None = Field(alias="reserve", default=None)
+    resume_offset_bytes: Bytes | None = Field(alias="resume_offset", default=None)
+
+    @model_validator(mode="after")
+    @checked
+    def _says_something(self) -> None:
+        nothing = all(value is None for _, value in self)
+        refuse_key(nothing, "alpha", "found none of alpha, headroom, reserve, resume_offset; expected at least one")
+
+
 class CreditsConfig(ConfigModel):
     """Credit-based links: a port sends only what the far end's buffer has room for, lane by lane.
 

@@ -59,6 +59,8 @@ class RoceControl(ConfigModel):
     """For flows without packets: the network may slow a queue pair even where it neither pauses nor has a window."""
     of_the_fabric: ClassVar[frozenset[str]] = frozenset()
     """Numbers that switches and NICs follow, not the control itself."""
+    lasting: ClassVar[frozenset[str]] = frozenset()
+    """Numbers that say which form it has, and stay as they are while it is played."""
 
     def flow_headroom(self, numbers: Mapping[str, float]) -> float:
         """For flows without packets: the share of a line that it never fills; ``numbers``: its own in force."""
@@ -209,6 +211,7 @@ class Dctcp(_FromSet):
     kind: Literal["dctcp"] = "dctcp"
     default_window: ClassVar[Window] = "bdp"
     needs_ecn: ClassVar[bool] = True
+    lasting: ClassVar[frozenset[str]] = frozenset({"window"})
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     window: OnOff | None = None
     """Whether it moves the window, as RFC 8257 does, or the rate."""
@@ -254,6 +257,7 @@ class Hpcc(_Utilisation):
     telemetry_bytes: ClassVar[int] = 42
     ack_telemetry_bytes: ClassVar[int] = 42
     flow_start_cost: ClassVar[float] = 1.0
+    lasting: ClassVar[frozenset[str]] = frozenset({"multiple_rates"})
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
     base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)

@@ -13,6 +13,9 @@ from astra_ns3.network.door.session import Session, numbers_of
 from astra_ns3.network.flow_player import NOT_YET, FlowPlayerSetup, Point
 from astra_ns3.network.instance import CHUNK_BITS, PHASE_BITS
 
+_OF_TRANSPORT = 2**32 - 1
+"""A priority, as in ``message-transport.h``."""
+
 
 class SessionFlowPlayer:
     """Flows of a session; fulfils :class:`~astra_ns3.network.flow_player.FlowPlayer`. ``token``: of its timer."""
@@ -26,6 +29,7 @@ class SessionFlowPlayer:
             setup.first_instance,
             setup.tenant_bit,
             setup.connections,
+            _OF_TRANSPORT if setup.priority is None else setup.priority,
             token,
             measured,
             len(setup.measured),

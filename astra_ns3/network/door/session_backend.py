@@ -48,6 +48,8 @@ _Numbers = npt.NDArray[np.int64]
 # Told of every run with packets, also where no transport counts them.
 _TRANSPORT_FAILED = 1 << 63
 """In the token of a timer, as in ``astra-ns3-session.h``."""
+_NO_DELAY = -1
+"""Stands for a group without an endpoint delay of its own."""
 _FAILURE_COUNTERS = {
     "silent_frames": "were lost on links that were down before their ends noticed",
     "down_frames": "met a link that was known to be down",
@@ -149,12 +151,17 @@ class SessionBackend:
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name the NPUs that play ranks 0, 1, ... of a schedule."""
-        return self.register_delayed_group(npus, -1)
+        return self.register_group_on(npus, 0, None)
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
-        """As :meth:`register_group`, with an endpoint delay of its own; -1: that of all."""
+        """As :meth:`register_group`, with an endpoint delay of its own."""
+        return self.register_group_on(npus, 0, delay_ps)
+
+    def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
+        """As :meth:`register_delayed_group`, on connections of its own."""
+        members, own_ps = np.array(npus, dtype=np.uint32), _NO_DELAY if delay_ps is None else delay_ps
         with _translated():
-            number = int(self._session.RegisterGroup(np.array(npus, dtype=np.uint32), len(npus), delay_ps))
+            number = int(self._session.RegisterGroup(members, len(npus), own_ps, connections))
         self._launches.group(number, npus)
         return number
 
@@ -166,6 +173,10 @@ class SessionBackend:
             number = int(self._session.RegisterChannel(members, len(npus), servers, costs))
         self._launches.group(number, npus, channel)
         return number
+
+    def set_priority(self, group: int, priority: int) -> None:
+        """Have the messages of a group travel in a priority."""
+        self._session.SetGroupPriority(group, priority)
 
     def launch(self, npu: int, schedule: int, group: int, instance: int, bytes: int) -> None:
         """Start ``npu``'s part of a phase now."""
@@ -381,12 +392,13 @@ class SessionBackend:
             return self._timers.pop(token)
         return partial(self._transport_failed, token - _TRANSPORT_FAILED)
 
-    def _transport_failed(self, npu: int, time_ps: int) -> None:
+    def _transport_failed(self, number: int, time_ps: int) -> None:
         failed = getattr(self._listener, "transport_failed", None)
-        reason = f"{self._session.GetFailure()} (at {format_time(time_ps)})"
+        failure = self._session.GetTransportFailure(number)
+        reason = f"{failure.reason} (at {format_time(time_ps)})"
         if failed is None:
             raise BackendError(reason)
-        failed(npu, reason)
+        failed(int(failure.instance), reason)
 
     def several_due(self, address: int, count: int, time_ps: int) -> None:
         """Phases are done and timers due at one moment."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import chain, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.config.topology.routing import RoutingConfig
-from astra_ns3.config.topology.switch import SwitchConfig
+from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.ideal.ways import packets_part
@@ -37,11 +37,20 @@ def describe_network(description: Description, plan: NetworkPlan, seed: int) -> 
         description.add("dimension", {"npus": npus, "transport": name})
     ways = WaysOfMessages(packets_part(plan), plan.ways_differ)
     for each in transports:
-        description.transport(each.kind, each.native(plan.endpoint.delay_ps, ways))
+        description.transport(each.kind, {**each.native(plan.endpoint.delay_ps, ways), **_controls(plan, each.kind)})
     watched = (switch.watchdog_ps for switch in graph.switch_configs)
     by_credit = any(switch.credits is not None for switch in graph.switch_configs)
     if by_credit or any(each.pauses_watched for each in transports):
         description.add("network", {"pauseWatchdogPs": min((limit for limit in watched if limit), default=0)})
+
+
+def _controls(plan: NetworkPlan, transport: str) -> dict[str, float]:
+    """Return what changes of a transport's congestion controls, each change behind a number of its own."""
+    found: dict[str, float] = {}
+    for number, change in enumerate(each for each in plan.controls if each.transport == transport):
+        ends = {"time_ps": change.time_ps, "first_npu": change.first_npu, "last_npu": change.last_npu}
+        found |= {f"changed.{number}.{name}": float(value) for name, value in {**ends, **change.numbers}.items()}
+    return found
 
 
 def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, seed: int) -> None:
@@ -197,7 +206,7 @@ def _describe_changes(description: Description, plan: NetworkPlan) -> None:
         for of in different.routes:
             found.add(of.node, of.groups, of.sets, of.set_offsets, of.set_ports, of.local_hosts, of.local_ports)
         marked = different.markings
-        if len(links.links) or different.routes or len(marked.nodes):
+        if len(links.links) or different.routes or len(marked.nodes) or different.switches:
             values: dict[str, NativeValue] = {
                 "timePs": different.time_ps,
                 "links": links.links,
@@ -213,7 +222,33 @@ def _describe_changes(description: Description, plan: NetworkPlan) -> None:
                 "kmaxBytes": marked.kmax_bytes,
                 "pmax": marked.pmax,
             }
-            description.add("change", {**values, **found.values()})
+            memories = _memories(plan, after.graph, different.switches)
+            description.add("change", {**values, **memories, **found.values()})
+
+
+def _memories(plan: NetworkPlan, present: Graph, switches: Sequence[int]) -> dict[str, NativeValue]:
+    """Return what the memories of some switches are, and what PFC keeps there for each port as it was built."""
+    largest, graph = largest_wire_bytes(plan.transports.values()), plan.graph
+    headrooms, alphas, counts = list[int](), list[float](), list[int]()
+    configs = [present.switch_configs[number] for number in switches]
+    for number, config in zip(switches, configs, strict=True):
+        ports = [] if config.pfc is None else graph.ports[graph.hosts + number]
+        counts.append(len(ports))
+        for port in ports:
+            assert config.pfc is not None
+            link = graph.links[port.link]
+            headrooms.append(port_headroom_bytes(config.pfc, PortOutline(link.rate_bps, link.delay_ps), largest))
+            alphas.append(config.pfc.alpha_of(link.rate_bps))
+    pfcs = [config.pfc or PfcConfig() for config in configs]
+    return {
+        "bufferNodes": _numbers([graph.hosts + number for number in switches]),
+        "bufferBytes": np.array([config.buffer_bytes for config in configs], dtype=np.int64),
+        "reserveBytes": np.array([pfc.reserve_bytes for pfc in pfcs], dtype=np.int64),
+        "resumeOffsetBytes": np.array([pfc.resume_offset_bytes for pfc in pfcs], dtype=np.int64),
+        "bufferPorts": _numbers(counts),
+        "headroomBytes": np.array(headrooms, dtype=np.int64),
+        "pfcAlphas": np.array(alphas, dtype=np.float64),
+    }
 
 
 def _describe_routing(

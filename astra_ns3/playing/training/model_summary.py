@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import prod
 
-from astra_ns3.collectives.relay import handed_over
+from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
 from astra_ns3.frozen import dataclass

@@ -7,8 +7,15 @@ from collections.abc import Iterable, Mapping
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.studies.figures.config import FigureConfig
 from astra_ns3.studies.measures import MEASURES
+
+
+def _has_flows(request: RunRequest) -> bool:
+    """Whether a run tells of each flow anyway."""
+    traffic = isinstance(request, ScenarioRequest) and any(each.traffic is not None for each in request.tenants)
+    return traffic or isinstance(request.workload, FlowList)
 
 
 def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[str, RunRequest]], where: str) -> None:
@@ -23,7 +30,7 @@ def check_records(figures: Mapping[str, FigureConfig], points: Iterable[tuple[st
         return
     for point, request in points:
         for record, (figure, measure) in needed.items():
-            if record not in request.record and not isinstance(request.workload, FlowList):
+            if record not in request.record and not _has_flows(request):
                 raise wrong(
                     f"figure '{figure}': {measure} needs record '{record}', which point {point} hasn't: "
                     f"add 'record: [{record}]' to the part's base",

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+from pydantic import JsonValue
 
+from astra_ns3.config.core.document import Document
+from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.transports.base import TransportKeys
 from astra_ns3.config.transports.roce import RoceTransport
+from astra_ns3.errors import refuse
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.check import check_roce, reordering_warnings
@@ -55,6 +59,8 @@ class Roce(Transport):
         bytes_per_pair=1_000,
         bytes_in_flight=50,  # of those that wait: a frame of the fabric is 200, and few are on their way at once
     )
+
+    has_priorities: ClassVar[bool] = True
 
     keys: RoceTransport
     parameters: RoceParameters
@@ -136,6 +142,24 @@ class Roce(Transport):
         if self.keys.own_control is None:
             numbers["control"] = self.parameters.congestion_control
         return {**numbers, "posting_ps": posting_ps, **ways._asdict()}
+
+    def changed_control(self, given: Mapping[str, JsonValue]) -> Mapping[str, float]:
+        """Return numbers of its congestion control as a file's keys give them."""
+        control = self.keys.congestion_control
+        refuse(
+            self.keys.own_control is not None,
+            f"control '{control.kind}' is a class of the user's, whose numbers stay as they are; expected one of ours",
+        )
+        for key in given:
+            stays = key in ("kind", "parameters", *control.lasting, *control.of_the_fabric)
+            refuse(stays, f"key 'control.{key}': stays as it is while the network is played")
+        document = Document("control", {"kind": control.kind, **given})
+        return validated(type(control), document).given()
+
+    def control_contradiction(self, changed: Mapping[str, float]) -> str | None:
+        """Return which number of its congestion control contradicts another, and why, once some have changed."""
+        found = self.keys.congestion_control.contradiction({**self.parameters.control_parameters, **changed})
+        return None if found is None else f"key 'control.{found[0]}': {found[1]}"
 
     def in_force(self) -> JsonObject:
         """Return every number as plain data; those of the congestion control with their set."""

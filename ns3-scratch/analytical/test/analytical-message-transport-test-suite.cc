@@ -29,7 +29,7 @@ class Arrivals : public MessageListener
     {
     }
 
-    void TransportFailed(uint32_t, const char*) override
+    void TransportFailed(const CollectiveMessage&, const char*) override
     {
     }
 

@@ -29,7 +29,8 @@ struct Due
     uint32_t isTimer{}; //!< 1 for a timer
 };
 
-/// In the token of a timer: a transport of this NPU has given up, and Session::GetFailure says why.
+/// In the token of a timer: the failure of this number, of which Session::GetTransportFailure
+/// tells.
 constexpr uint64_t TRANSPORT_FAILED = uint64_t{1} << 63;
 /// In the token of a timer: it is of this player of flows, and no listener hears of it.
 constexpr uint64_t OF_FLOWS = uint64_t{1} << 62;
@@ -125,9 +126,13 @@ class Session
      * \param npus the NPUs of ranks 0, 1, ...
      * \param count how many
      * \param delayPs what its phases' endpoint delay is; -1: that of the NPUs
+     * \param connections which connections of a pair of NPUs its messages take
      * \return number of a group for Launch
      */
-    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs = -1);
+    uint32_t RegisterGroup(const uint32_t* npus,
+                           uint32_t count,
+                           int64_t delayPs = -1,
+                           uint32_t connections = 0);
     /**
      * Hand over NPUs that play a channel of a collective library.
      * \param npus the NPUs of ranks 0, 1, ...
@@ -140,6 +145,8 @@ class Session
                              uint32_t count,
                              const uint32_t* servers,
                              const uint64_t* costs);
+    /// \param group a group \param priority in which its messages travel from now on
+    void SetGroupPriority(uint32_t group, uint32_t priority);
     /// Begin an NPU's part of a phase now; see CollectiveApplication::Launch.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Begin parts of phases now, in their order. \param rows five numbers of each: NPU, schedule,
@@ -153,6 +160,7 @@ class Session
      * \param firstInstance instance of flow 0; flow i has i more in the bits of the collective
      * \param tenantBit from this bit on an instance says whose it is
      * \param connections which connections of a pair of NPUs they take
+     * \param priority in which they travel, or CollectiveMessage::OF_TRANSPORT
      * \param token of TimerDue, called when the last flow known has begun and more may come, and
      * when all are delivered
      * \param measured NPUs whose delivered bytes make the curve
@@ -163,6 +171,7 @@ class Session
                        uint64_t firstInstance,
                        uint32_t tenantBit,
                        uint32_t connections,
+                       uint32_t priority,
                        uint64_t token,
                        const uint32_t* measured,
                        uint32_t count);
@@ -216,6 +225,8 @@ class Session
     int64_t GetNowPs() const;
     /// \return why Run returned RUN_FAILED
     const char* GetFailure() const;
+    /// \return a transport that gave up, where that is told of. \param number of the failure
+    TransportFailure GetTransportFailure(uint32_t number) const;
     /// \return how many messages an NPU still has to send or to receive in a phase; read them with
     /// GetPending
     uint32_t CountPending(uint32_t npu, uint64_t instance);

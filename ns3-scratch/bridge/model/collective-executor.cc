@@ -91,21 +91,22 @@ CollectiveExecutor::BytesArrived(uint32_t npu, int64_t bytes)
 }
 
 void
-CollectiveExecutor::TransportFailed(uint32_t npu, const char* reason)
+CollectiveExecutor::TransportFailed(const CollectiveMessage& message, const char* reason)
 {
     if (!m_tellsFailures)
     {
         m_simulation.Fail(reason);
         return;
     }
-    m_failure = reason;
-    Tell({TRANSPORT_FAILED | npu, 0, 1});
+    m_failures.push_back({message.instance, message.sender, reason});
+    Tell({TRANSPORT_FAILED | (m_failures.size() - 1), 0, 1});
 }
 
-const std::string&
-CollectiveExecutor::GetFailure() const
+TransportFailure
+CollectiveExecutor::GetTransportFailure(uint32_t number) const
 {
-    return m_failure;
+    const Failure& failure = m_failures.at(number);
+    return {failure.instance, failure.npu, failure.reason.c_str()};
 }
 
 MessageAccountant*
@@ -232,21 +233,22 @@ CollectiveExecutor::RegisterSchedule(const CollectiveScheduleColumns& columns)
 }
 
 uint32_t
-CollectiveExecutor::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
+CollectiveExecutor::RegisterGroup(const uint32_t* npus,
+                                  uint32_t count,
+                                  int64_t delayPs,
+                                  uint32_t connections)
 {
     auto group = MakeGroup(npus, count);
     group->delayPs = delayPs;
+    group->connections = connections;
     m_groups.push_back(group);
     return static_cast<uint32_t>(m_groups.size() - 1);
 }
 
-uint32_t
-CollectiveExecutor::RegisterGroupOn(const uint32_t* npus, uint32_t count, uint32_t connections)
+void
+CollectiveExecutor::SetPriority(uint32_t group, uint32_t priority)
 {
-    auto group = MakeGroup(npus, count);
-    group->connections = connections;
-    m_groups.push_back(group);
-    return static_cast<uint32_t>(m_groups.size() - 1);
+    ElementOf(m_groups, group, "group")->priority = priority;
 }
 
 std::shared_ptr<CollectiveGroup>

@@ -40,12 +40,12 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
 
     void MessageArrived(const ns3::CollectiveMessage& message) override;
     void BytesArrived(uint32_t npu, int64_t bytes) override;
-    void TransportFailed(uint32_t npu, const char* reason) override;
+    void TransportFailed(const ns3::CollectiveMessage& message, const char* reason) override;
     ns3::MessageAccountant* GetAccountant() override;
     void PhaseDone(uint32_t npu, uint64_t instance) override;
 
-    /// \return why a transport gave up last, if that is told of
-    const std::string& GetFailure() const;
+    /// \return a transport that gave up. \param number of the failure, from 0
+    TransportFailure GetTransportFailure(uint32_t number) const;
     /// \return an NPU's application
     const ns3::CollectiveApplication& GetApplication(uint32_t npu) const;
 
@@ -57,16 +57,19 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
 
     /// \return number of a schedule. \param columns see Session::RegisterSchedule
     uint32_t RegisterSchedule(const ns3::CollectiveScheduleColumns& columns);
-    /// \return number of a group. \param npus, delayPs see Session::RegisterGroup
-    uint32_t RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs);
+    /// \return number of a group. \param npus, count, delayPs, connections see
+    /// Session::RegisterGroup
+    uint32_t RegisterGroup(const uint32_t* npus,
+                           uint32_t count,
+                           int64_t delayPs,
+                           uint32_t connections);
     /// \return number of a group. \param npus, costs see Session::RegisterChannel
     uint32_t RegisterChannel(const uint32_t* npus,
                              uint32_t count,
                              const uint32_t* servers,
                              const uint64_t* costs);
-    /// \return number of a group. \param npus, count see Session::RegisterGroup
-    /// \param connections which connections of a pair of NPUs its messages take
-    uint32_t RegisterGroupOn(const uint32_t* npus, uint32_t count, uint32_t connections);
+    /// \param group a group \param priority of its messages from now on
+    void SetPriority(uint32_t group, uint32_t priority);
     /// Begin an NPU's part of a phase now.
     void Launch(uint32_t npu, uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
     /// Have the listener called with `token` after `delayPs`.
@@ -95,6 +98,14 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::shared_ptr<ns3::CollectiveGroup> MakeGroup(const uint32_t* npus, uint32_t count) const;
     class TimerEvent;
 
+    /// A transport that gave up.
+    struct Failure
+    {
+        uint64_t instance;  //!< of the first message that can never arrive
+        uint32_t npu;       //!< its sender
+        std::string reason; //!< why
+    };
+
     /// Tell the listener of something, at once or together with what follows in the same moment.
     void Tell(const Due& due);
     /// Take what concerns players of flows out of what is told now.
@@ -102,14 +113,14 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     /// \return the player of flows that something is for, or none
     FlowListPlayer* FindFlows(const Due& due) const;
 
-    SessionListener& m_listener; //!< told of phases and timers
-    Simulation& m_simulation;    //!< stopped when a transport fails
-    bool m_tellsFailures{false}; //!< unless that is told of
-    std::string m_failure;       //!< why one gave up last
-    Recorder& m_recorder;        //!< told of messages
+    SessionListener& m_listener;     //!< told of phases and timers
+    Simulation& m_simulation;        //!< stopped when a transport fails
+    bool m_tellsFailures{false};     //!< unless that is told of
+    std::vector<Failure> m_failures; //!< by number
+    Recorder& m_recorder;            //!< told of messages
     std::vector<ns3::Ptr<ns3::CollectiveApplication>> m_applications;        //!< by NPU
     std::vector<std::shared_ptr<const ns3::CollectiveSchedule>> m_schedules; //!< by number
-    std::vector<std::shared_ptr<const ns3::CollectiveGroup>> m_groups;       //!< by number
+    std::vector<std::shared_ptr<ns3::CollectiveGroup>> m_groups;             //!< by number
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
     std::vector<std::unique_ptr<FlowListPlayer>> m_flows;                    //!< by number
     uint64_t m_launches{0};                                                  //!< so far

@@ -90,6 +90,28 @@ ChangedMarkings(const ChangeDescription& change)
     return markings;
 }
 
+/// \return the switches with other memory
+std::vector<FabricBufferState>
+ChangedBuffers(const ChangeDescription& change)
+{
+    std::vector<FabricBufferState> buffers;
+    uint64_t port = 0;
+    for (uint64_t place = 0; place < change.bufferNodes.count; ++place)
+    {
+        FabricBufferState& state = buffers.emplace_back();
+        state.node = change.bufferNodes[place];
+        state.capacityBytes = static_cast<uint64_t>(change.bufferBytes[place]);
+        state.reserveBytes = static_cast<uint64_t>(change.reserveBytes[place]);
+        state.resumeOffsetBytes = static_cast<uint64_t>(change.resumeOffsetBytes[place]);
+        for (const uint64_t end = port + change.bufferPorts[place]; port < end; ++port)
+        {
+            state.ports.push_back(
+                {static_cast<uint64_t>(change.headroomBytes[port]), change.pfcAlphas[port]});
+        }
+    }
+    return buffers;
+}
+
 /// \return the tables that differ
 std::vector<FabricRoutesDifference>
 ChangedTables(const ChangeDescription& change)
@@ -121,8 +143,11 @@ ScheduleChanges(const NetworkDescription& description, const FabricNetwork& fabr
     fabric.AddTo(*changes);
     for (const ChangeDescription& change : description.changes)
     {
-        changes->Schedule(
-            {change.timePs, ChangedLinks(change), ChangedTables(change), ChangedMarkings(change)});
+        changes->Schedule({change.timePs,
+                           ChangedLinks(change),
+                           ChangedTables(change),
+                           ChangedMarkings(change),
+                           ChangedBuffers(change)});
     }
     return changes;
 }

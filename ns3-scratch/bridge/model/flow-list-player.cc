@@ -124,7 +124,8 @@ FlowListPlayer::Launch(uint32_t flow, int64_t timePs)
     const auto [found, isNew] = m_groupOf.try_emplace(pair, 0);
     if (isNew)
     {
-        found->second = m_executor.RegisterGroupOn(ends, 2, m_setup.connections);
+        found->second = m_executor.RegisterGroup(ends, 2, -1, m_setup.connections);
+        m_executor.SetPriority(found->second, m_setup.priority);
     }
     const uint64_t instance = m_setup.firstInstance | (uint64_t{flow} << FLOW_BITS);
     const auto bytes = static_cast<uint64_t>(m_bytes[flow]);

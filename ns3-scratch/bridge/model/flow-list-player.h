@@ -18,6 +18,7 @@ struct FlowListSetup
     uint64_t firstInstance{0};      //!< instance of flow 0
     uint32_t tenantBit{63};         //!< from this bit on an instance says whose it is
     uint32_t connections{0};        //!< which connections of a pair of NPUs they take
+    uint32_t priority{0};           //!< in which they travel, or CollectiveMessage::OF_TRANSPORT
     uint64_t token{0};              //!< of the timer that is due when flows are needed, or all done
     std::vector<uint32_t> measured; //!< NPUs whose bytes make the curve; none: there is no curve
 };

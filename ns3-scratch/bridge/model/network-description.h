@@ -187,11 +187,20 @@ struct ChangeDescription
     Quantities kminBytes; //!< nothing is marked up to this, of each
     Quantities kmaxBytes; //!< all is marked above this, of each
     Reals pmax;           //!< probability just below, of each
-    Numbers numbers;      //!< arrays, one after the other
-    Numbers offsets;      //!< where each array begins, and where the last ends
-    Numbers tables; //!< seven numbers a table that differs: a node, then six arrays: groups, the
-                    //!< set of each, where each set begins, the ports of the sets, hosts of groups
-                    //!< without a set, the port of each
+
+    Numbers bufferNodes;          //!< node of each switch whose memory is otherwise
+    Quantities bufferBytes;       //!< its size
+    Quantities reserveBytes;      //!< of each ingress port and lossless priority there
+    Quantities resumeOffsetBytes; //!< an ingress queue goes on that far below its threshold
+    Numbers bufferPorts;          //!< how many of the ports below are its
+    Quantities headroomBytes;     //!< of each port, switch by switch, by number
+    Reals pfcAlphas;              //!< share of what is free that an ingress queue may hold, of each
+
+    Numbers numbers; //!< arrays, one after the other
+    Numbers offsets; //!< where each array begins, and where the last ends
+    Numbers tables;  //!< seven numbers a table that differs: a node, then six arrays: groups, the
+                     //!< set of each, where each set begins, the ports of the sets, hosts of groups
+                     //!< without a set, the port of each
 };
 
 /// Read all fields by their names. \param field what reads them
@@ -212,6 +221,13 @@ ForEachField(READER& field, ChangeDescription& change)
     field("kminBytes", change.kminBytes);
     field("kmaxBytes", change.kmaxBytes);
     field("pmax", change.pmax);
+    field("bufferNodes", change.bufferNodes);
+    field("bufferBytes", change.bufferBytes);
+    field("reserveBytes", change.reserveBytes);
+    field("resumeOffsetBytes", change.resumeOffsetBytes);
+    field("bufferPorts", change.bufferPorts);
+    field("headroomBytes", change.headroomBytes);
+    field("pfcAlphas", change.pfcAlphas);
     field("numbers", change.numbers);
     field("offsets", change.offsets);
     field("tables", change.tables);

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-session-transport.h"
 
+#include "fabric-delay.h"
+#include "fabric-simulator.h"
 #include "roce-control-registry.h"
 #include "roce-fields.h"
 
+#include "ns3/simulator.h"
+
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace astra_ns3
 {
@@ -34,39 +41,76 @@ ReadParameters(PartReader& part)
     return parameters;
 }
 
-/// Read who makes queue pairs' congestion controls: ours of the name `control`, or what the
-/// function at the address `control_factory` makes; `faster.RATE.` begins numbers that hold instead
-/// where no line is slower than RATE, in bit/s.
-void
-ReadControl(PartReader& part, RoceContext& context)
+/// Numbers of congestion controls by name.
+using NamedNumbers = std::map<std::string, double>;
+
+/// The congestion controls of a session: ours of a name.
+struct NamedControls
 {
-    RoceControlParameters parameters;
-    part.ReadAll("control.", [&parameters](const std::string& name, double value) {
-        parameters.Set(name, value);
+    std::string name;                          //!< their name
+    NamedNumbers numbers;                      //!< their numbers
+    std::map<uint64_t, NamedNumbers> ofFaster; //!< others where no line is slower than the key
+
+    /// \param changed numbers that hold instead of all these \return what makes the controls
+    RoceControls With(const NamedNumbers& changed) const
+    {
+        const auto make = [&](const NamedNumbers& faster) {
+            RoceControlParameters parameters;
+            for (const NamedNumbers* each : {&numbers, &faster, &changed})
+            {
+                for (const auto& [key, value] : *each)
+                {
+                    parameters.Set(key, value);
+                }
+            }
+            return MakeRoceControlFactory(name, parameters);
+        };
+        RoceControls controls{make({}), {}};
+        for (const auto& [rateBps, faster] : ofFaster)
+        {
+            controls.faster.emplace(rateBps, make(faster));
+        }
+        return controls;
+    }
+};
+
+/// \return numbers by a number that their names begin with, and a dot \param prefix before it
+std::map<uint64_t, NamedNumbers>
+ReadNumbered(PartReader& part, const std::string& prefix)
+{
+    std::map<uint64_t, NamedNumbers> found;
+    part.ReadAll(prefix, [&found](const std::string& name, double value) {
+        found[std::stoull(name)][name.substr(name.find('.') + 1)] = value;
     });
+    return found;
+}
+
+/// \return who makes queue pairs' congestion controls: ours of the name `control`, or what the
+/// function at the address `control_factory` makes. `faster.RATE.` begins numbers that hold instead
+/// where no line is slower than RATE, in bit/s. \param[out] named ours, if they are
+RoceControls
+ReadControl(PartReader& part, NamedControls& named)
+{
+    part.ReadAll("control.",
+                 [&named](const std::string& name, double value) { named.numbers[name] = value; });
     if (part.Has("control_factory"))
     {
         uint64_t factory = 0;
         part("control_factory", factory);
         const auto make = reinterpret_cast<ControlMaker>(factory);
-        context.makeControl = [make, parameters] {
+        RoceControlParameters parameters;
+        for (const auto& [key, value] : named.numbers)
+        {
+            parameters.Set(key, value);
+        }
+        const auto makeOwn = [make, parameters] {
             return std::unique_ptr<RoceCongestionControl>(make(parameters));
         };
-        return;
+        return {makeOwn, {}};
     }
-    std::string control;
-    part("control", control);
-    context.makeControl = MakeRoceControlFactory(control, parameters);
-    std::map<uint64_t, RoceControlParameters> faster;
-    part.ReadAll("faster.", [&faster, &parameters](const std::string& name, double value) {
-        const std::size_t dot = name.find('.');
-        faster.try_emplace(std::stoull(name), parameters)
-            .first->second.Set(name.substr(dot + 1), value);
-    });
-    for (const auto& [rateBps, numbers] : faster)
-    {
-        context.fasterControls.emplace(rateBps, MakeRoceControlFactory(control, numbers));
-    }
+    part("control", named.name);
+    named.ofFaster = ReadNumbered(part, "faster.");
+    return named.With({});
 }
 } // namespace
 
@@ -78,7 +122,8 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
     const bool isForeign = part.Has("control_factory");
-    ReadControl(part, shared);
+    NamedControls named;
+    shared.controls = ReadControl(part, named);
     shared.idealTimes = context.description.observation.flows; // nobody else asks for them
     // A message that completes where it was sent, several that one packet completes, a control in
     // Python, and who watches would all act on more than one host.
@@ -89,7 +134,7 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     // Queue pairs that are opened and closed, and messages in parts, are looked for in one place.
     m_mayUseThreads = !shared.parameters.perMessage && (!shared.parameters.splitMessages ||
                                                         shared.parameters.queuePairsPerPair <= 1);
-    const bool measures = shared.makeControl()->GetTelemetry() == RoceTelemetry::PATH;
+    const bool measures = shared.controls.make()->GetTelemetry() == RoceTelemetry::PATH;
     m_transport = std::make_unique<RoceMessageTransport>(
         std::move(shared),
         context.fabric.GetDevices(),
@@ -99,10 +144,32 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     {
         context.changes->AddListener(m_transport.get());
     }
+    for (const auto& [number, change] : ReadNumbered(part, "changed."))
+    {
+        ScheduleChange(change.at("time_ps"),
+                       {change.at("first_npu"), change.at("last_npu")},
+                       named.With(change));
+        m_mayPlayHostsApart = false; // a change meets all of them at one time
+    }
     if (measures)
     {
         context.fabric.MeasureUtilisation(m_transport->GetLongestRoundTripPs());
     }
+}
+
+void
+RoceSessionTransport::ScheduleChange(double timePs,
+                                     const std::pair<double, double>& npus,
+                                     const RoceControls& controls)
+{
+    const auto shared = std::make_shared<const RoceControls>(controls);
+    Simulator::Schedule(FabricDelay(static_cast<int64_t>(timePs), "a change of controls"),
+                        [this, npus, shared] {
+                            FabricSimulator::Get().CatchUp();
+                            m_transport->ChangeControls(static_cast<uint32_t>(npus.first),
+                                                        static_cast<uint32_t>(npus.second),
+                                                        shared);
+                        });
 }
 
 void

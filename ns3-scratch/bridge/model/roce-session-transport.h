@@ -27,6 +27,12 @@ class RoceSessionTransport : public SessionTransport
     std::vector<TransportCounter> GetCounters() const override;
 
   private:
+    /// Have the congestion controls of NPUs follow other numbers later.
+    /// \param timePs when \param npus the first NPU and the last \param controls makes such
+    /// controls
+    void ScheduleChange(double timePs,
+                        const std::pair<double, double>& npus,
+                        const ns3::RoceControls& controls);
     /// Record what queue pairs do.
     void Observe(const TransportContext& context);
 

@@ -60,6 +60,14 @@ struct PendingMessage
     bool sent{false};     //!< false: its sender has not sent it yet
 };
 
+/// A transport that gave up.
+struct TransportFailure
+{
+    uint64_t instance{0};        //!< of the first message that can never arrive
+    uint32_t npu{0};             //!< its sender
+    const char* reason{nullptr}; //!< why, in one line
+};
+
 /// Why Session::Run came back.
 enum RunStatus : uint32_t
 {

@@ -246,9 +246,9 @@ Session::RegisterRotation(uint32_t ranks,
 }
 
 uint32_t
-Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs)
+Session::RegisterGroup(const uint32_t* npus, uint32_t count, int64_t delayPs, uint32_t connections)
 {
-    return m_parts->executor->RegisterGroup(npus, count, delayPs);
+    return m_parts->executor->RegisterGroup(npus, count, delayPs, connections);
 }
 
 uint32_t
@@ -258,6 +258,12 @@ Session::RegisterChannel(const uint32_t* npus,
                          const uint64_t* costs)
 {
     return m_parts->executor->RegisterChannel(npus, count, servers, costs);
+}
+
+void
+Session::SetGroupPriority(uint32_t group, uint32_t priority)
+{
+    m_parts->executor->SetPriority(group, priority);
 }
 
 void
@@ -291,12 +297,18 @@ Session::OpenFlows(uint32_t schedule,
                    uint64_t firstInstance,
                    uint32_t tenantBit,
                    uint32_t connections,
+                   uint32_t priority,
                    uint64_t token,
                    const uint32_t* measured,
                    uint32_t count)
 {
-    return m_parts->executor->OpenFlows(
-        {schedule, firstInstance, tenantBit, connections, token, {measured, measured + count}});
+    return m_parts->executor->OpenFlows({schedule,
+                                         firstInstance,
+                                         tenantBit,
+                                         connections,
+                                         priority,
+                                         token,
+                                         {measured, measured + count}});
 }
 
 void
@@ -437,8 +449,13 @@ Session::GetNowPs() const
 const char*
 Session::GetFailure() const
 {
-    const std::string& failure = m_parts->simulation->GetFailure();
-    return (failure.empty() ? m_parts->executor->GetFailure() : failure).c_str();
+    return m_parts->simulation->GetFailure().c_str();
+}
+
+TransportFailure
+Session::GetTransportFailure(uint32_t number) const
+{
+    return m_parts->executor->GetTransportFailure(number);
 }
 
 uint32_t

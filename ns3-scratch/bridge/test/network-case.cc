@@ -31,10 +31,13 @@ class CaseDraw
     NetworkCase Make()
     {
         m_credits = m_case.number >= FIRST_CASE_WITH_CREDITS;
-        const bool flaps =
-            m_case.number >= FIRST_CASE_WITH_SILENCE && (!m_credits || m_case.number % 4 == 1);
+        const bool memories = m_case.number >= FIRST_CASE_WITH_MEMORIES && !m_credits;
+        const bool late = m_case.number >= FIRST_CASE_WITH_SILENCE;
+        const bool flaps = late && (m_credits  ? m_case.number % 4 == 1
+                                    : memories ? m_case.number / 8 % 2 == 1
+                                               : true);
         m_cutsThrough = m_case.number >= FIRST_CASE_WITH_CUT_THROUGH && !m_credits &&
-                        (!flaps || m_case.number % 2 == 1);
+                        (!late || m_case.number % 2 == 1);
         // Where all is a multiple of one time, heads and departures coincide all the time.
         const uint32_t family = m_case.number % (m_cutsThrough ? 4 : 8);
         m_tied = family >= 5;
@@ -65,7 +68,7 @@ class CaseDraw
         const bool half = m_cutsThrough || m_credits;
         if (m_case.number >= FIRST_CASE_WITH_CHANGES && (!half || m_case.number % 2 == 1))
         {
-            DrawChanges(flaps);
+            DrawChanges(flaps, memories);
         }
         m_case.limitPs = 300 * MICROSECOND_PS + 12'347;
         return m_case;
@@ -195,6 +198,55 @@ class CaseDraw
             const uint32_t from = Below(switches);
             AddLink(first + from, first + (from + 1 + Below(switches - 1)) % switches);
         }
+    }
+
+    /// \return what PFC keeps for the ports of a switch, by number
+    std::vector<CasePort> PortsOf(uint32_t number) const
+    {
+        std::vector<CasePort> ports;
+        for (const CaseLink& link : m_case.links)
+        {
+            const LinkParameters& of = link.parameters;
+            if (link.nodeA == m_case.hosts + number)
+            {
+                ports.push_back({of.headroomBytes, of.pfcAlpha});
+            }
+            if (link.nodeB == m_case.hosts + number)
+            {
+                const bool ownRoom = of.farHeadroomBytes >= 0;
+                ports.push_back(
+                    {ownRoom ? static_cast<uint64_t>(of.farHeadroomBytes) : of.headroomBytes,
+                     of.farPfcAlpha > 0.0 ? of.farPfcAlpha : of.pfcAlpha});
+            }
+        }
+        return ports;
+    }
+
+    /// Have a switch mark otherwise, or have another buffer and other thresholds of its pauses.
+    void DrawMemory(CaseChange& change)
+    {
+        const uint32_t number = Below(m_case.switches.size());
+        if (Chance(25))
+        {
+            const uint64_t kmin = Below(10 * m_frameBytes);
+            change.markings[number] = {kmin,
+                                       kmin + Below(10 * m_frameBytes),
+                                       Between(1, 100) / 100.0};
+            return;
+        }
+        const SwitchParameters& built = m_case.switches[number];
+        CaseMemory memory{0, built.reserveBytes, built.resumeOffsetBytes, PortsOf(number)};
+        memory.reserveBytes = Chance(40) ? Below(4 * m_frameBytes) : memory.reserveBytes;
+        memory.resumeOffsetBytes = Chance(40) ? Below(3 * m_frameBytes) : memory.resumeOffsetBytes;
+        uint64_t kept = 0;
+        for (CasePort& port : memory.ports)
+        {
+            port.headroomBytes = Chance(30) ? Below(12 * m_frameBytes) : port.headroomBytes;
+            port.alpha = Chance(40) ? OneOf<double>({0.03, 0.125, 0.5, 2.0}) : port.alpha;
+            kept += std::popcount(m_lossless) * (port.headroomBytes + memory.reserveBytes);
+        }
+        memory.bufferBytes = kept + 1 + Below((Chance(50) ? 4 : 40) * m_frameBytes);
+        change.memories[number] = memory;
     }
 
     void SizeBuffers()
@@ -375,6 +427,7 @@ class CaseDraw
         std::map<uint32_t, bool> carry;         //!< that carry nothing, or carry frames again
         std::map<uint32_t, CaseLinkState> like; //!< links with other numbers
         bool reroutes{false};                   //!< tables follow
+        CaseChange others{};                    //!< what changes of switches
     };
 
     /// \return a time at which something changes, or is mended again. \param afterPs the earliest
@@ -471,9 +524,13 @@ class CaseDraw
         happenings[DrawChangePs(0)].like.insert_or_assign(link, state);
     }
 
-    void DrawChanges(bool flaps)
+    void DrawChanges(bool flaps, bool memories)
     {
         std::map<int64_t, Happening> happenings;
+        for (uint32_t left = memories ? 1 + Below(6) : 0; left > 0; --left)
+        {
+            DrawMemory(happenings[DrawChangePs(0)].others);
+        }
         for (uint32_t left = flaps ? 1 + Below(3) : 0; left > 0; --left)
         {
             DrawFlaps(happenings);
@@ -502,7 +559,9 @@ class CaseDraw
             note(downNodes, happening.nodes);
             note(downLinks, happening.links);
             note(silentLinks, happening.carry);
-            CaseChange change{timePs, {}, happening.reroutes};
+            CaseChange change = happening.others;
+            change.timePs = timePs;
+            change.reroutes = happening.reroutes;
             for (CaseLinkState& state : states)
             {
                 const CaseLink& link = m_case.links[state.link];

@@ -10,6 +10,7 @@
 #include "roce-parameters.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,12 +67,38 @@ struct CaseLinkState
     bool silent;      //!< it is up and carries nothing; the tables lead over it
 };
 
+/// What PFC keeps for a port of a switch.
+struct CasePort
+{
+    uint64_t headroomBytes; //!< of each of its lossless priorities
+    double alpha;           //!< share of what is free that its ingress queues may hold
+};
+
+/// What the memory of a switch is like from a time on.
+struct CaseMemory
+{
+    uint64_t bufferBytes;        //!< size
+    uint64_t reserveBytes;       //!< of each ingress port and lossless priority
+    uint64_t resumeOffsetBytes;  //!< so far below its threshold an ingress queue goes on
+    std::vector<CasePort> ports; //!< by number
+};
+
+/// When a switch marks from a time on, if it marks at all.
+struct CaseMarking
+{
+    uint64_t kminBytes; //!< nothing up to this
+    uint64_t kmaxBytes; //!< all above this
+    double pmax;        //!< probability just below
+};
+
 /// What changes in a network at one time.
 struct CaseChange
 {
-    int64_t timePs;                   //!< when
-    std::vector<CaseLinkState> links; //!< links that are different from then on
-    bool reroutes;                    //!< the tables follow the links that are up
+    int64_t timePs;                           //!< when
+    std::vector<CaseLinkState> links;         //!< links that are different from then on
+    bool reroutes;                            //!< the tables follow the links that are up
+    std::map<uint32_t, CaseMemory> memories;  //!< of switches, by number
+    std::map<uint32_t, CaseMarking> markings; //!< the same
 };
 
 /// Cases from this number on change while they are played.
@@ -81,8 +108,11 @@ constexpr uint32_t FIRST_CASE_WITH_CUT_THROUGH = 1'600;
 /// From this number on links also go silent, flap, and are noticed late; half of the cases cut
 /// through.
 constexpr uint32_t FIRST_CASE_WITH_SILENCE = 2'400;
+/// From this number on buffers and thresholds of switches change, and half of the cases have links
+/// that go silent.
+constexpr uint32_t FIRST_CASE_WITH_MEMORIES = 3'200;
 /// From this number on switches give credit; half of the cases change, a quarter with silence.
-constexpr uint32_t FIRST_CASE_WITH_CREDITS = 3'200;
+constexpr uint32_t FIRST_CASE_WITH_CREDITS = 4'000;
 
 /// A network and all that is asked of it.
 struct NetworkCase

@@ -28,7 +28,7 @@ using namespace astra_ns3::test;
 namespace
 {
 constexpr int64_t NO_TIE = std::numeric_limits<int64_t>::max();
-constexpr uint32_t CASES = 4'000;
+constexpr uint32_t CASES = 4'800;
 constexpr uint32_t CASES_AT_ONCE = 200;
 constexpr uint32_t LOSS_COUNTER = 7;    // place of the losses among a port's counters
 constexpr uint32_t CUT_COUNTER = 11;    // of what was on a link that went down
@@ -53,6 +53,7 @@ struct Tally
     uint64_t downs{0};           //!< packets that found a link down, of the same
     uint64_t silences{0};        //!< packets lost on links not known to be down, of the same
     uint64_t flapsToEnd{0};      //!< cases with links that flap, without a tie
+    uint64_t memoriesToEnd{0};   //!< cases with memories that change, without a tie
     uint64_t cutThroughs{0};     //!< frames sent on of which the head had come
     uint64_t cutThroughToEnd{0}; //!< cases with switches that cut through, without a tie
     uint64_t creditsToEnd{0};    //!< cases with switches that give credit, without a tie
@@ -77,6 +78,7 @@ struct Tally
         downs += other.downs;
         silences += other.silences;
         flapsToEnd += other.flapsToEnd;
+        memoriesToEnd += other.memoriesToEnd;
         cutThroughs += other.cutThroughs;
         cutThroughToEnd += other.cutThroughToEnd;
         creditsToEnd += other.creditsToEnd;
@@ -343,9 +345,11 @@ class SameNetworkAsPlainPorts : public TestCase
         tally.toTheEnd = tiePs == NO_TIE ? 1 : 0;
         tally.orderedToEnd = networkCase.inOrder ? tally.toTheEnd : 0;
         const bool credits = number >= FIRST_CASE_WITH_CREDITS;
+        const bool memories = number >= FIRST_CASE_WITH_MEMORIES && !credits;
         tally.cutThroughToEnd =
             number >= FIRST_CASE_WITH_CUT_THROUGH && !credits ? tally.toTheEnd : 0;
         tally.flapsToEnd = number >= FIRST_CASE_WITH_SILENCE && !credits ? tally.toTheEnd : 0;
+        tally.memoriesToEnd = memories ? tally.toTheEnd : 0;
         tally.creditsToEnd = credits ? tally.toTheEnd : 0;
         tally.creditStops = credits ? tally.stops : 0;
         tally.creditFrames = credits ? tally.arrivals : 0;
@@ -385,6 +389,7 @@ class MuchWasCompared : public TestCase
         AtLeast(total.downs, 6'600, "frames that found a link down");
         AtLeast(total.silences, 5'000, "frames that found a link silent");
         AtLeast(total.flapsToEnd, 300, "cases with links that flap compared to the end");
+        AtLeast(total.memoriesToEnd, 200, "cases with memories that change compared to the end");
         AtLeast(total.cutThroughs, 200'000, "frames cut through");
         AtLeast(total.cutThroughToEnd, 500, "cases with cut-through compared to the end");
         AtLeast(total.creditsToEnd, 200, "cases with credits compared to the end");

@@ -264,7 +264,7 @@ class NetworkPlayer : public MessageListener,
         }
     }
 
-    void TransportFailed(uint32_t, const char*) override
+    void TransportFailed(const ns3::CollectiveMessage&, const char*) override
     {
         Simulator::Stop();
     }
@@ -419,20 +419,7 @@ class NetworkPlayer : public MessageListener,
 
     void ScheduleChanges()
     {
-        for (uint32_t node = 0; node < m_neighbours.size(); ++node)
-        {
-            node < m_case.hosts
-                ? m_changes.AddHost(m_network.GetDevices()[node])
-                : m_changes.AddSwitch(m_network.GetNode(node)->GetObject<FabricSwitch>());
-        }
-        std::vector<uint32_t> ports(m_neighbours.size());
-        for (const CaseLink& link : m_case.links)
-        {
-            const uint32_t portA = ports[link.nodeA]++;
-            const uint32_t portB = ports[link.nodeB]++;
-            m_changes.AddLink(m_network.GetPort(link.nodeA, portA),
-                              m_network.GetPort(link.nodeB, portB));
-        }
+        m_network.AddTo(m_changes);
         for (const CaseChange& change : m_case.changes)
         {
             FabricChange scheduled;
@@ -443,11 +430,39 @@ class NetworkPlayer : public MessageListener,
                 scheduled.links.push_back(
                     {link.link, link.up, link.rateBps, link.delayPs, link.errorRate, link.silent});
             }
+            AddSwitches(change, scheduled);
             if (change.reroutes)
             {
                 scheduled.routes = TakeDifferences();
             }
             m_changes.Schedule(scheduled);
+        }
+    }
+
+    /// \param change of a case \param scheduled gets what changes of switches
+    void AddSwitches(const CaseChange& change, FabricChange& scheduled)
+    {
+        for (const auto& [number, marking] : change.markings)
+        {
+            const uint32_t node = m_case.hosts + number;
+            for (uint32_t port = 0; port < m_network.GetNPorts(node); ++port)
+            {
+                scheduled.markings.push_back(
+                    {node, port, marking.kminBytes, marking.kmaxBytes, marking.pmax});
+            }
+        }
+        for (const auto& [number, memory] : change.memories)
+        {
+            FabricBufferState state{m_case.hosts + number,
+                                    memory.bufferBytes,
+                                    memory.reserveBytes,
+                                    memory.resumeOffsetBytes,
+                                    {}};
+            for (const CasePort& port : memory.ports)
+            {
+                state.ports.push_back({port.headroomBytes, port.alpha});
+            }
+            scheduled.buffers.push_back(state);
         }
     }
 
@@ -568,10 +583,10 @@ class NetworkPlayer : public MessageListener,
             context.owner = this;
             context.accountant = this;
             context.observer = this;
-            context.makeControl = [name = transport.control, numbers] {
+            context.controls.make = [name = transport.control, numbers] {
                 return MakeRoceControl(name, numbers);
             };
-            context.telemetry = context.makeControl()->GetTelemetry();
+            context.telemetry = context.controls.make()->GetTelemetry();
             if (context.telemetry == RoceTelemetry::PATH)
             {
                 m_network.MeasureUtilisation(ROUND_TRIP_PS);

@@ -426,6 +426,7 @@ CollectiveApplication::SendRow(uint64_t instance,
     message.instance = instance;
     message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
     message.channel = phase.group->connections;
+    message.priority = phase.group->priority;
     if (const ChannelCosts* channel = phase.group->channel.get())
     {
         message.channel = channel->channel;

@@ -52,10 +52,11 @@ struct ChannelCosts
 /// The NPUs that play ranks 0, 1, ... of a schedule.
 struct CollectiveGroup
 {
-    std::vector<uint32_t> members;         //!< NPU of each rank
-    int64_t delayPs{-1};                   //!< endpoint delay of its phases; -1: that of the NPUs
-    uint32_t connections{0};               //!< which connections of a pair it uses, if no channel
-    std::unique_ptr<ChannelCosts> channel; //!< if it is a channel, what that costs
+    std::vector<uint32_t> members; //!< NPU of each rank
+    int64_t delayPs{-1};           //!< endpoint delay of its phases; -1: that of the NPUs
+    uint32_t connections{0};       //!< which connections of a pair it uses, if no channel
+    uint32_t priority{CollectiveMessage::OF_TRANSPORT}; //!< of its messages
+    std::unique_ptr<ChannelCosts> channel;              //!< if it is a channel, what that costs
 
     /// Let an NPU play the next rank. \return false if it plays one already
     bool Add(uint32_t npu);

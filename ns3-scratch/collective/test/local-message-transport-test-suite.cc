@@ -31,7 +31,7 @@ class ArrivalLog : public MessageListener
     {
     }
 
-    void TransportFailed(uint32_t, const char*) override
+    void TransportFailed(const CollectiveMessage&, const char*) override
     {
         m_failures++;
     }

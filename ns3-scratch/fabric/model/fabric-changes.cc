@@ -97,6 +97,38 @@ FabricChanges::Check(const FabricChange& change) const
                     state.pmax >= 0.0 && state.pmax <= 1.0,
                 "node " + std::to_string(state.node) + " with thresholds that no switch has");
     }
+    for (const FabricBufferState& state : change.buffers)
+    {
+        CheckBuffer(state);
+    }
+}
+
+FabricSharedBuffer*
+FabricChanges::FindBuffer(uint32_t node) const
+{
+    const auto* found =
+        node < m_nodes.size() ? std::get_if<Ptr<FabricSwitch>>(&m_nodes[node]) : nullptr;
+    return found ? PeekPointer((*found)->GetBuffer()) : nullptr;
+}
+
+FabricPfc
+FabricChanges::PfcOf(const FabricBufferState& state, const FabricSharedBuffer& buffer)
+{
+    return {buffer.GetPfc().losslessPriorities, state.reserveBytes, state.resumeOffsetBytes};
+}
+
+void
+FabricChanges::CheckBuffer(const FabricBufferState& state) const
+{
+    const std::string node = "node " + std::to_string(state.node);
+    const FabricSharedBuffer* buffer = FindBuffer(state.node);
+    Require(buffer, node + ", which is no switch with memory");
+    const FabricPfc pfc = PfcOf(state, *buffer);
+    const std::size_t ports = std::get<Ptr<FabricSwitch>>(m_nodes[state.node])->GetNPorts();
+    Require(pfc.losslessPriorities == 0 || state.ports.size() == ports,
+            node + " with thresholds of ports that it doesn't have");
+    Require(state.capacityBytes > FabricSharedBuffer::CountKept(pfc, state.ports),
+            node + " with headrooms and reserves that leave no memory to share");
 }
 
 void
@@ -166,6 +198,10 @@ FabricChanges::Apply(const FabricChange& change)
     for (const FabricMarkingState& state : change.markings)
     {
         ChangeMarking(state);
+    }
+    for (const FabricBufferState& state : change.buffers)
+    {
+        ChangeBuffer(state);
     }
 }
 
@@ -245,6 +281,18 @@ FabricChanges::ChangeMarking(const FabricMarkingState& state)
             each.marker->SetAttribute("Pmax", DoubleValue(state.pmax));
         }
     }
+}
+
+void
+FabricChanges::ChangeBuffer(const FabricBufferState& state)
+{
+    const FabricSwitch& fabricSwitch = *std::get<Ptr<FabricSwitch>>(m_nodes[state.node]);
+    for (uint32_t port = 0; port < fabricSwitch.GetNPorts(); ++port)
+    {
+        fabricSwitch.GetPort(port)->SettleMemory();
+    }
+    FabricSharedBuffer& buffer = *FindBuffer(state.node);
+    buffer.Change(state.capacityBytes, PfcOf(state, buffer), state.ports);
 }
 
 void

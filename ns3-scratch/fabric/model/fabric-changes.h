@@ -4,6 +4,7 @@
 #include "fabric-ecn-marker.h"
 #include "fabric-net-device.h"
 #include "fabric-port.h"
+#include "fabric-shared-buffer.h"
 #include "fabric-switch.h"
 
 #include "ns3/event-id.h"
@@ -47,6 +48,16 @@ struct FabricMarkingState
     double pmax{1.0};      //!< probability of a mark just below
 };
 
+/// What the memory of a switch is like from a time on.
+struct FabricBufferState
+{
+    uint32_t node{0};              //!< number of the switch's node
+    uint64_t capacityBytes{0};     //!< its size
+    uint64_t reserveBytes{0};      //!< of each ingress port and lossless priority
+    uint64_t resumeOffsetBytes{0}; //!< an ingress queue goes on that far below its threshold
+    std::vector<FabricSharedBuffer::PfcPort> ports; //!< of each port, by number, if PFC is used
+};
+
 /// What is different in a node's table from a time on: see FabricRoutes::ChangeGroups and SetLocal.
 struct FabricRoutesDifference
 {
@@ -66,6 +77,7 @@ struct FabricChange
     std::vector<FabricLinkState> links;         //!< links that change
     std::vector<FabricRoutesDifference> routes; //!< tables that change
     std::vector<FabricMarkingState> markings;   //!< switches that mark otherwise
+    std::vector<FabricBufferState> buffers;     //!< switches with other memory
 };
 
 /**
@@ -75,7 +87,7 @@ struct FabricChange
  * At one time this is the order: what is due to depart departs; links go down, all at once, and
  * what was in their ports and on them is lost, link by link; rates, delays and error rates change,
  * and links become silent or carry frames again, then the tables; listeners hear of it; links come
- * up.
+ * up; marking changes, then memories of switches, which stop and resume their neighbours at once.
  */
 class FabricChanges
 {
@@ -126,6 +138,8 @@ class FabricChanges
 
     /// Raise an error if what changes does not exist.
     void Check(const FabricChange& change) const;
+    /// Raise an error if a switch would have memory that it can't have.
+    void CheckBuffer(const FabricBufferState& state) const;
     /// Raise an error if a table would name what does not exist.
     void CheckRoutes(const FabricRoutesDifference& routes) const;
     /// Take down all links that go down, and lose what is in them.
@@ -136,6 +150,12 @@ class FabricChanges
     void ChangeStorm(const FabricLinkState& state);
     /// Change when a port marks.
     void ChangeMarking(const FabricMarkingState& state);
+    /// Change the memory of a switch.
+    void ChangeBuffer(const FabricBufferState& state);
+    /// \return the memory of a switch, or none \param node its number
+    FabricSharedBuffer* FindBuffer(uint32_t node) const;
+    /// \param state of a memory \param buffer the memory \return its flow control from then on
+    static FabricPfc PfcOf(const FabricBufferState& state, const FabricSharedBuffer& buffer);
     /// Change a table.
     void ChangeRoutes(const FabricRoutesDifference& routes);
 

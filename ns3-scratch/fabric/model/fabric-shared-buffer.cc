@@ -66,8 +66,8 @@ FabricSharedBuffer::GetCapacity() const
     return m_capacityBytes;
 }
 
-bool
-FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
+uint64_t
+FabricSharedBuffer::CountKept(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
 {
     const uint64_t priorities = std::popcount(pfc.losslessPriorities);
     uint64_t kept = 0;
@@ -75,6 +75,76 @@ FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& por
     {
         kept += priorities * (port.headroomBytes + pfc.reserveBytes);
     }
+    return kept;
+}
+
+uint64_t
+FabricSharedBuffer::CountLosslessShared() const
+{
+    uint64_t bytes = 0;
+    for (const IngressQueue& queue : m_ingress)
+    {
+        bytes += SharedPart(queue.bytes);
+    }
+    return bytes;
+}
+
+void
+FabricSharedBuffer::Change(uint64_t capacityBytes,
+                           const FabricPfc& pfc,
+                           const std::vector<PfcPort>& ports)
+{
+    SettlePorts();
+    const uint64_t lossyBytes = m_sharedBytes - CountLosslessShared();
+    m_pfc = pfc;
+    m_pfcPorts = ports;
+    m_sharedBytes = lossyBytes + CountLosslessShared();
+    m_keptBytes = CountKept(pfc, ports);
+    SetCapacity(capacityBytes);
+    for (uint32_t port = 0; port < m_stoppedPriorities.size(); ++port)
+    {
+        TellNeighbour(port);
+    }
+}
+
+void
+FabricSharedBuffer::TellNeighbour(uint32_t port)
+{
+    const uint8_t before = m_stoppedPriorities[port];
+    uint8_t stopped = before;
+    for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+    {
+        const IngressQueue& queue = m_ingress[port * FABRIC_PRIORITIES + priority];
+        const uint8_t bit = 1U << priority;
+        if ((before & bit) == 0 && IsFull(queue, port))
+        {
+            stopped |= bit;
+        }
+        else if ((before & bit) != 0 && MayResume(queue, port))
+        {
+            stopped &= ~bit;
+        }
+    }
+    if (stopped == before || !m_ports[port]->IsUp())
+    {
+        return;
+    }
+    m_stopped -= std::popcount(static_cast<uint8_t>(before & ~stopped));
+    m_stoppedPriorities[port] = before & stopped;
+    if ((stopped & ~before) != 0)
+    {
+        StopNeighbour(port, stopped);
+    }
+    else
+    {
+        m_ports[port]->SendPause(stopped);
+    }
+}
+
+bool
+FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
+{
+    const uint64_t kept = CountKept(pfc, ports);
     if (kept >= m_capacityBytes)
     {
         return false;
@@ -277,17 +347,20 @@ FabricSharedBuffer::ReleaseLossless(const FabricFrame& frame)
     queue.bytes = left;
     const uint32_t port = frame.ingressPort;
     const uint8_t bit = 1U << frame.priority;
-    if ((m_stoppedPriorities[port] & bit) == 0 || queue.headroomBytes > 0)
-    {
-        return;
-    }
-    const uint64_t part = SharedPart(queue.bytes);
-    if (part == 0 || part + m_pfc.resumeOffsetBytes <= GetThreshold(port, m_sharedBytes))
+    if ((m_stoppedPriorities[port] & bit) != 0 && MayResume(queue, port))
     {
         m_stoppedPriorities[port] &= ~bit;
         m_stopped--;
         m_ports[port]->SendPause(m_stoppedPriorities[port]);
     }
+}
+
+bool
+FabricSharedBuffer::MayResume(const IngressQueue& queue, uint32_t port) const
+{
+    const uint64_t part = SharedPart(queue.bytes);
+    return queue.headroomBytes == 0 &&
+           (part == 0 || part + m_pfc.resumeOffsetBytes <= GetThreshold(port, m_sharedBytes));
 }
 
 uint64_t

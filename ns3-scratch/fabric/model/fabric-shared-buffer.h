@@ -64,6 +64,25 @@ class FabricSharedBuffer : public Object
     bool UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& ports);
 
     /**
+     * Have another size and other thresholds from now on. What is held stays, even if it is more
+     * than there is room for now. Neighbours of queues that are full by the new thresholds are told
+     * to stop, those of stopped queues that no longer are to go on.
+     * \param capacityBytes size
+     * \param pfc the same priorities as before, and what is new
+     * \param ports of each port, by number, if priorities are lossless
+     */
+    void Change(uint64_t capacityBytes, const FabricPfc& pfc, const std::vector<PfcPort>& ports);
+
+    /// \param pfc flow control \param ports of each port \return bytes of headrooms and reserves
+    static uint64_t CountKept(const FabricPfc& pfc, const std::vector<PfcPort>& ports);
+
+    /// \return flow control
+    const FabricPfc& GetPfc() const
+    {
+        return m_pfc;
+    }
+
+    /**
      * Reserve room for a frame that arrives now.
      * \param frame the frame
      * \param queueBytes bytes that wait in its egress queue
@@ -140,6 +159,12 @@ class FabricSharedBuffer : public Object
     void StopNeighbour(uint32_t port, uint8_t priorities);
     /// \return number of a port
     uint32_t NumberOf(const FabricPort* port) const;
+    /// \return whether a stopped neighbour may send into an ingress queue again
+    bool MayResume(const IngressQueue& queue, uint32_t port) const;
+    /// Tell a port's neighbour what follows from the thresholds. \param port its number
+    void TellNeighbour(uint32_t port);
+    /// \return what lossless priorities hold of the shared memory
+    uint64_t CountLosslessShared() const;
     /// A frame of a lossless priority goes; let its neighbour go on if it may.
     void ReleaseLossless(const FabricFrame& frame);
     /// \param port an ingress port \param usedBytes of the shared memory

@@ -496,6 +496,8 @@ class WhatDoesNotExistCanNotChange : public TestCase
         {
             Refuse(network, {5, {}, {routes}}, "with a group, set or port that does not exist");
         }
+        const FabricBufferState buffer{0, 1'000, 0, 0, {}};
+        Refuse(network, {5, {}, {}, {}, {buffer}}, "node 0, which is no switch with memory");
     }
 
     void Refuse(ChangingNetwork& network, const FabricChange& change, const std::string& why)

@@ -15,12 +15,14 @@
 #include "roce-pair-table.h"
 #include "roce-path.h"
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace ns3
@@ -99,6 +101,7 @@ class FlowMessageTransport : public MessageTransport,
     };
 
     static constexpr uint32_t NO_WAY = ~0U; //!< in the place of a way's number: none is known yet
+    static constexpr uint64_t HASH_FACTOR = 0x9e3779b97f4a7c15; //!< odd, spreads bits upwards
 
     /// One of the queue pairs of two NPUs.
     struct Queue
@@ -129,6 +132,22 @@ class FlowMessageTransport : public MessageTransport,
         uint32_t queue{0};         //!< its queue
         int64_t beganPs{0};        //!< when its flow began
         CollectiveMessage message; //!< itself
+    };
+
+    /// A hash of links.
+    struct HashUses
+    {
+        /// \return the hash. \param uses links
+        std::size_t operator()(const std::vector<FlowUse>& uses) const
+        {
+            uint64_t hash = uses.size();
+            for (const FlowUse& use : uses)
+            {
+                hash = (hash ^ use.link ^ std::bit_cast<uint64_t>(use.share)) * HASH_FACTOR;
+                hash ^= hash >> 29;
+            }
+            return hash;
+        }
     };
 
     /// Two NPUs, in one channel.
@@ -206,12 +225,12 @@ class FlowMessageTransport : public MessageTransport,
     std::vector<Pair> m_pairs;                    //!< by number
     std::unordered_map<uint64_t, uint32_t>
         m_pairsOfChannels; //!< by pair and channel, of channels other than the first
-    std::set<std::vector<FlowUse>> m_links; //!< of ways, each once
-    std::deque<Queue> m_queues;             //!< by number
-    std::vector<uint32_t> m_free;           //!< queues to use again
-    std::vector<uint32_t> m_queueOf;        //!< queue of each flow
-    std::vector<uint16_t> m_ports;          //!< TCP port given out last, by host
-    uint64_t m_flows{0};                    //!< so far
+    std::unordered_set<std::vector<FlowUse>, HashUses> m_links; //!< of ways, each once
+    std::deque<Queue> m_queues;                                 //!< by number
+    std::vector<uint32_t> m_free;                               //!< queues to use again
+    std::vector<uint32_t> m_queueOf;                            //!< queue of each flow
+    std::vector<uint16_t> m_ports; //!< TCP port given out last, by host
+    uint64_t m_flows{0};           //!< so far
 };
 
 } // namespace ns3

@@ -142,6 +142,17 @@ class RoceCongestionControl
         (void)bytes;
     }
 
+    /**
+     * Follow the numbers of another control from now on; what this one has learnt stays. A class
+     * that does not say how keeps its own numbers.
+     * \param other a new one of the same class \param sender the sender
+     */
+    virtual void Follow(const RoceCongestionControl& other, RoceSender& sender)
+    {
+        (void)other;
+        (void)sender;
+    }
+
     /// Packets were lost. \param sender the sender \param timeout by timeout, else by a NACK
     virtual void LossDetected(RoceSender& sender, bool timeout)
     {

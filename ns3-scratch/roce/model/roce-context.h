@@ -15,6 +15,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <unordered_map>
 
 namespace ns3
 {
@@ -86,20 +87,36 @@ class RoceObserver
     virtual void Notified(const RoceQueuePair& pair) = 0;
 };
 
+/// What makes congestion controls.
+struct RoceControls
+{
+    /// Makes a congestion control.
+    using Factory = std::function<std::unique_ptr<RoceCongestionControl>()>;
+
+    Factory make; //!< makes them
+    std::map<uint64_t, Factory>
+        faster; //!< makes them where no line of the path is slower than the key, in bit/s
+
+    /// \param lowestRateBps rate of the slowest line of a queue pair's path
+    /// \return a congestion control for it
+    std::unique_ptr<RoceCongestionControl> Make(uint64_t lowestRateBps) const
+    {
+        const auto above = faster.upper_bound(lowestRateBps);
+        return above == faster.begin() ? make() : std::prev(above)->second();
+    }
+};
+
 /// What all queue pairs of a simulation share.
 struct RoceContext
 {
     static const uint32_t FEW_AWAKE; //!< usual number of queue pairs that keep their halves
 
-    /// Makes a congestion control.
-    using ControlFactory = std::function<std::unique_ptr<RoceCongestionControl>()>;
-
     RoceParameters parameters;          //!< their parameters
     MessageListener* listener{nullptr}; //!< who is told of arrivals
     RoceQueuePairOwner* owner{nullptr}; //!< who is told of idle queue pairs
-    ControlFactory makeControl;         //!< makes their congestion controls
-    std::map<uint64_t, ControlFactory>
-        fasterControls; //!< makes them where no line of the path is slower than the key, in bit/s
+    RoceControls controls;              //!< makes their congestion controls
+    std::unordered_map<uint32_t, std::shared_ptr<const RoceControls>>
+        changedControls; //!< makes those of NPUs whose controls have other numbers now
     RoceTelemetry telemetry{RoceTelemetry::NONE}; //!< what their data packets carry
     bool idealTimes{true};                        //!< messages are told their ideal times
     RoceObserver* observer{nullptr};              //!< who watches, if anyone
@@ -138,12 +155,12 @@ struct RoceContext
         return sum;
     }
 
-    /// \param lowestRateBps rate of the slowest line of a queue pair's path
+    /// \param npu which sends \param lowestRateBps rate of the slowest line of a queue pair's path
     /// \return a congestion control for it
-    std::unique_ptr<RoceCongestionControl> MakeControl(uint64_t lowestRateBps) const
+    std::unique_ptr<RoceCongestionControl> MakeControl(uint32_t npu, uint64_t lowestRateBps) const
     {
-        const auto above = fasterControls.upper_bound(lowestRateBps);
-        return above == fasterControls.begin() ? makeControl() : std::prev(above)->second();
+        const auto changed = changedControls.find(npu);
+        return (changed == changedControls.end() ? controls : *changed->second).Make(lowestRateBps);
     }
 };
 

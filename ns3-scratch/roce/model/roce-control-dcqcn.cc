@@ -43,6 +43,18 @@ RoceControlDcqcn::Start(RoceSender& sender)
 }
 
 void
+RoceControlDcqcn::Follow(const RoceCongestionControl& other, RoceSender& sender)
+{
+    if (m_firstCnpPs >= 0)
+    {
+        SettleAlpha(sender.GetNowPs());
+    }
+    m_numbers = static_cast<const RoceControlDcqcn&>(other).m_numbers;
+    m_minimumRateBps = std::min(m_numbers->minimumRateBps, m_lineRateBps);
+    m_countedBytes = std::min(m_countedBytes, m_numbers->byteCounterBytes); // one step at most
+}
+
+void
 RoceControlDcqcn::CnpReceived(RoceSender& sender)
 {
     const int64_t nowPs = sender.GetNowPs();

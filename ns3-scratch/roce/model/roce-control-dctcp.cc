@@ -7,29 +7,47 @@
 namespace ns3
 {
 
-RoceControlDctcp::RoceControlDctcp(const RoceControlParameters& parameters)
-    : m_byWindow(parameters.Get("window", 1.0) != 0.0),
-      m_g(parameters.Get("g", 1.0 / 16.0)),
-      m_rateAiBps(parameters.Get("rate_ai", 1000e6)),
-      m_minimumRateBps(parameters.Get("minimum_rate", 100e6)),
-      m_minimumBytes(parameters.Get("minimum_window", 0.0))
+RoceControlDctcp::Numbers::Numbers(const RoceControlParameters& parameters)
+    : byWindow(parameters.Get("window", 1.0) != 0.0),
+      g(parameters.Get("g", 1.0 / 16.0)),
+      rateAiBps(parameters.Get("rate_ai", 1000e6)),
+      minimumRateBps(parameters.Get("minimum_rate", 100e6)),
+      minimumBytes(parameters.Get("minimum_window", 0.0))
 {
+}
+
+void
+RoceControlDctcp::Numbers::Fit(const RoceSender& sender)
+{
+    minimumRateBps = std::min(minimumRateBps, static_cast<double>(sender.GetLineRateBps()));
+    minimumBytes = minimumBytes > 0.0 ? minimumBytes : 2.0 * sender.GetPayloadBytes();
+}
+
+RoceControlDctcp::RoceControlDctcp(const RoceControlParameters& parameters)
+    : m_numbers(parameters)
+{
+}
+
+void
+RoceControlDctcp::Follow(const RoceCongestionControl& other, RoceSender& sender)
+{
+    m_numbers = static_cast<const RoceControlDctcp&>(other).m_numbers;
+    m_numbers.Fit(sender);
 }
 
 void
 RoceControlDctcp::Start(RoceSender& sender)
 {
     m_lineRateBps = static_cast<double>(sender.GetLineRateBps());
-    m_minimumRateBps = std::min(m_minimumRateBps, m_lineRateBps);
+    m_numbers.Fit(sender);
     m_rateBps = m_lineRateBps;
-    if (!m_byWindow)
+    if (!m_numbers.byWindow)
     {
         return;
     }
     const uint64_t configured = sender.GetWindowBytes();
-    m_minimumBytes = m_minimumBytes > 0.0 ? m_minimumBytes : 2.0 * sender.GetPayloadBytes();
     m_windowBytes = std::max(
-        m_minimumBytes,
+        m_numbers.minimumBytes,
         static_cast<double>(configured > 0 ? configured : sender.GetBandwidthDelayBytes()));
     sender.SetWindowBytes(static_cast<uint64_t>(std::llround(m_windowBytes)));
 }
@@ -53,13 +71,13 @@ RoceControlDctcp::AckReceived(RoceSender& sender, const RoceAck& ack)
     {
         return;
     }
-    if (m_byWindow)
+    if (m_numbers.byWindow)
     {
         Grow(sender, ack);
     }
     else if (windowEnded)
     {
-        m_rateBps = std::min(m_lineRateBps, m_rateBps + m_rateAiBps);
+        m_rateBps = std::min(m_lineRateBps, m_rateBps + m_numbers.rateAiBps);
         sender.SetRateBps(m_rateBps);
     }
 }
@@ -68,13 +86,13 @@ void
 RoceControlDctcp::LossDetected(RoceSender& sender, bool timeout)
 {
     m_isNew = false;
-    if (!m_byWindow)
+    if (!m_numbers.byWindow)
     {
         return;
     }
     if (timeout)
     {
-        m_slowStartBytes = std::max(m_minimumBytes, m_windowBytes / 2.0);
+        m_slowStartBytes = std::max(m_numbers.minimumBytes, m_windowBytes / 2.0);
         Cut(sender, 0.0);
     }
     else if (!m_recovering)
@@ -106,7 +124,7 @@ RoceControlDctcp::EndWindow(const RoceSender& sender, const RoceAck& ack)
     {
         const double share =
             static_cast<double>(m_markedBytes) / static_cast<double>(m_acknowledgedBytes);
-        m_alpha = (1.0 - m_g) * m_alpha + m_g * share;
+        m_alpha = (1.0 - m_numbers.g) * m_alpha + m_numbers.g * share;
     }
     m_acknowledgedBytes = 0;
     m_markedBytes = 0;
@@ -118,13 +136,13 @@ RoceControlDctcp::Cut(RoceSender& sender, double factor)
 {
     m_recovering = true;
     m_recoveryEnd = sender.GetSentBytes();
-    if (m_byWindow)
+    if (m_numbers.byWindow)
     {
-        m_windowBytes = std::max(m_minimumBytes, m_windowBytes * factor);
+        m_windowBytes = std::max(m_numbers.minimumBytes, m_windowBytes * factor);
         sender.SetWindowBytes(static_cast<uint64_t>(std::llround(m_windowBytes)));
         return;
     }
-    m_rateBps = std::max(m_minimumRateBps, m_rateBps * factor);
+    m_rateBps = std::max(m_numbers.minimumRateBps, m_rateBps * factor);
     sender.SetRateBps(m_rateBps);
 }
 

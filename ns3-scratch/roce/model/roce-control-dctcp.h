@@ -24,6 +24,7 @@ class RoceControlDctcp : public RoceCongestionControl
 
     // Inherited
     void Start(RoceSender& sender) override;
+    void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     void LossDetected(RoceSender& sender, bool timeout) override;
     double GetAlpha() const override;
@@ -39,12 +40,22 @@ class RoceControlDctcp : public RoceCongestionControl
     /// acknowledgement
     void Grow(RoceSender& sender, const RoceAck& ack);
 
-    bool m_byWindow;         //!< else by rate
-    double m_g;              //!< weight of the newest window in alpha
-    double m_rateAiBps;      //!< step of the rate
-    double m_minimumRateBps; //!< least rate
-    double m_minimumBytes;   //!< least window
+    /// What a file says.
+    struct Numbers
+    {
+        /// \param parameters as the class takes them
+        explicit Numbers(const RoceControlParameters& parameters);
+        /// Fit them to the path. \param sender the sender
+        void Fit(const RoceSender& sender);
 
+        bool byWindow;         //!< else by rate
+        double g;              //!< weight of the newest window in alpha
+        double rateAiBps;      //!< step of the rate
+        double minimumRateBps; //!< least rate
+        double minimumBytes;   //!< least window
+    };
+
+    Numbers m_numbers;               //!< in force
     double m_alpha{1.0};             //!< share of marked bytes, averaged
     double m_lineRateBps{0.0};       //!< rate of the line
     double m_rateBps{0.0};           //!< the rate

@@ -17,6 +17,13 @@ RoceControlHpccPint::Start(RoceSender& sender)
 }
 
 void
+RoceControlHpccPint::Follow(const RoceCongestionControl& other, RoceSender& sender)
+{
+    m_rule = static_cast<const RoceControlHpccPint&>(other).m_rule;
+    m_rule.SetLine(sender);
+}
+
+void
 RoceControlHpccPint::AckReceived(RoceSender& sender, const RoceAck& ack)
 {
     m_isNew = false;

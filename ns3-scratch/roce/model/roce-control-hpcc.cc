@@ -21,13 +21,28 @@ RoceControlHpcc::RoceControlHpcc(const RoceControlParameters& parameters)
 void
 RoceControlHpcc::Start(RoceSender& sender)
 {
-    m_rule.SetLine(sender);
+    Fit(sender);
     m_rateBps = m_rule.lineRateBps;
     m_single.Begin(m_rateBps);
+}
+
+void
+RoceControlHpcc::Fit(const RoceSender& sender)
+{
+    m_rule.SetLine(sender);
     if (m_baseRttPs <= 0.0)
     {
         m_baseRttPs = static_cast<double>(sender.GetBaseRoundTripPs());
     }
+}
+
+void
+RoceControlHpcc::Follow(const RoceCongestionControl& other, RoceSender& sender)
+{
+    const auto& from = static_cast<const RoceControlHpcc&>(other);
+    m_rule = from.m_rule;
+    m_baseRttPs = from.m_baseRttPs;
+    Fit(sender);
 }
 
 void

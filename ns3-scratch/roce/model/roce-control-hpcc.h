@@ -27,6 +27,7 @@ class RoceControlHpcc : public RoceCongestionControl
 
     // Inherited
     void Start(RoceSender& sender) override;
+    void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     RoceTelemetry GetTelemetry() const override;
     /// \return U, with multiple rates the highest
@@ -34,6 +35,9 @@ class RoceControlHpcc : public RoceCongestionControl
     bool IsLikeNew() const override;
 
   private:
+    /// Fit the numbers to the path. \param sender the sender
+    void Fit(const RoceSender& sender);
+
     /// What is remembered of a switch port of the path.
     struct Hop
     {

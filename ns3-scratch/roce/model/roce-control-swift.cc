@@ -13,39 +13,57 @@ constexpr double PS_PER_S = 1e12;
 constexpr double BITS_PER_BYTE = 8.0;
 } // namespace
 
-RoceControlSwift::RoceControlSwift(const RoceControlParameters& parameters)
-    : m_baseTargetPs(parameters.Get("base_target", 25e6)),
-      m_perHopPs(parameters.Get("per_hop", 1e6)),
-      m_ai(parameters.Get("ai", 1.0)),
-      m_beta(parameters.Get("beta", 0.8)),
-      m_maximumDecrease(parameters.Get("max_mdf", 0.5)),
-      m_scalingRangePs(parameters.Get("fs_range", 100e6)),
-      m_minimumPackets(parameters.Get("min_cwnd", 0.01)),
-      m_maximumPackets(parameters.Get("max_cwnd", 0.0)),
-      m_retransmitReset(static_cast<uint32_t>(parameters.Get("retransmit_reset", 5.0)))
+RoceControlSwift::Numbers::Numbers(const RoceControlParameters& parameters)
+    : baseTargetPs(parameters.Get("base_target", 25e6)),
+      perHopPs(parameters.Get("per_hop", 1e6)),
+      ai(parameters.Get("ai", 1.0)),
+      beta(parameters.Get("beta", 0.8)),
+      maximumDecrease(parameters.Get("max_mdf", 0.5)),
+      scalingRangePs(parameters.Get("fs_range", 100e6)),
+      minimumPackets(parameters.Get("min_cwnd", 0.01)),
+      maximumPackets(parameters.Get("max_cwnd", 0.0)),
+      retransmitReset(static_cast<uint32_t>(parameters.Get("retransmit_reset", 5.0)))
 {
     const double small = 1.0 / std::sqrt(parameters.Get("fs_min_cwnd", 0.1));
     const double large = 1.0 / std::sqrt(parameters.Get("fs_max_cwnd", 100.0));
-    m_scalingFactorPs = m_scalingRangePs / (small - large);
-    m_scalingOffsetPs = -m_scalingFactorPs * large;
+    scalingFactorPs = scalingRangePs / (small - large);
+    scalingOffsetPs = -scalingFactorPs * large;
+}
+
+void
+RoceControlSwift::Numbers::Fit(const RoceSender& sender, double openingPackets)
+{
+    if (maximumPackets <= 0.0)
+    {
+        const double longestPs = baseTargetPs + perHopPs * sender.GetSwitches();
+        const double bits = static_cast<double>(sender.GetLineRateBps()) * longestPs / PS_PER_S;
+        maximumPackets = std::max(openingPackets, bits / BITS_PER_BYTE / sender.GetPacketBytes());
+    }
+}
+
+RoceControlSwift::RoceControlSwift(const RoceControlParameters& parameters)
+    : m_numbers(parameters)
+{
+}
+
+void
+RoceControlSwift::Follow(const RoceCongestionControl& other, RoceSender& sender)
+{
+    m_numbers = static_cast<const RoceControlSwift&>(other).m_numbers;
+    m_numbers.Fit(sender, m_openingPackets);
 }
 
 void
 RoceControlSwift::Start(RoceSender& sender)
 {
     const uint64_t configured = sender.GetWindowBytes();
-    const auto opening =
+    m_openingPackets =
         static_cast<double>(configured > 0 ? configured : sender.GetBandwidthDelayBytes()) /
         sender.GetPayloadBytes();
-    if (m_maximumPackets <= 0.0)
-    {
-        const double longestPs = m_baseTargetPs + m_perHopPs * sender.GetSwitches();
-        const double bits = static_cast<double>(sender.GetLineRateBps()) * longestPs / PS_PER_S;
-        m_maximumPackets = std::max(opening, bits / BITS_PER_BYTE / sender.GetPacketBytes());
-    }
+    m_numbers.Fit(sender, m_openingPackets);
     m_roundTripPs = sender.GetBaseRoundTripPs();
-    m_packets = opening;
-    SetWindow(sender, opening);
+    m_packets = m_openingPackets;
+    SetWindow(sender, m_openingPackets);
 }
 
 void
@@ -60,12 +78,12 @@ RoceControlSwift::AckReceived(RoceSender& sender, const RoceAck& ack)
     if (delayPs < targetPs)
     {
         const double packets = static_cast<double>(ack.newBytes) / sender.GetPayloadBytes();
-        SetWindow(sender, m_packets + m_ai * packets / std::max(1.0, m_packets));
+        SetWindow(sender, m_packets + m_numbers.ai * packets / std::max(1.0, m_packets));
     }
     else if (CanDecrease(sender))
     {
-        const double factor = 1.0 - m_beta * (delayPs - targetPs) / delayPs;
-        SetWindow(sender, m_packets * std::max(factor, 1.0 - m_maximumDecrease));
+        const double factor = 1.0 - m_numbers.beta * (delayPs - targetPs) / delayPs;
+        SetWindow(sender, m_packets * std::max(factor, 1.0 - m_numbers.maximumDecrease));
     }
 }
 
@@ -74,13 +92,13 @@ RoceControlSwift::LossDetected(RoceSender& sender, bool timeout)
 {
     m_isNew = false;
     m_timeouts = timeout ? m_timeouts + 1 : 0;
-    if (timeout && m_timeouts >= m_retransmitReset)
+    if (timeout && m_timeouts >= m_numbers.retransmitReset)
     {
-        SetWindow(sender, m_minimumPackets);
+        SetWindow(sender, m_numbers.minimumPackets);
     }
     else if (CanDecrease(sender))
     {
-        SetWindow(sender, m_packets * (1.0 - m_maximumDecrease));
+        SetWindow(sender, m_packets * (1.0 - m_numbers.maximumDecrease));
     }
 }
 
@@ -93,8 +111,10 @@ RoceControlSwift::GetAlpha() const
 double
 RoceControlSwift::TargetDelay(uint32_t switches) const
 {
-    const double scaling = m_scalingFactorPs / std::sqrt(m_packets) + m_scalingOffsetPs;
-    return m_baseTargetPs + m_perHopPs * switches + std::clamp(scaling, 0.0, m_scalingRangePs);
+    const double scaling =
+        m_numbers.scalingFactorPs / std::sqrt(m_packets) + m_numbers.scalingOffsetPs;
+    return m_numbers.baseTargetPs + m_numbers.perHopPs * switches +
+           std::clamp(scaling, 0.0, m_numbers.scalingRangePs);
 }
 
 bool
@@ -107,7 +127,9 @@ void
 RoceControlSwift::SetWindow(RoceSender& sender, double packets)
 {
     const double before = m_packets;
-    m_packets = std::clamp(packets, m_minimumPackets, std::max(m_minimumPackets, m_maximumPackets));
+    m_packets = std::clamp(packets,
+                           m_numbers.minimumPackets,
+                           std::max(m_numbers.minimumPackets, m_numbers.maximumPackets));
     if (m_packets < before)
     {
         m_lastDecreasePs = sender.GetNowPs();

@@ -26,6 +26,7 @@ class RoceControlSwift : public RoceCongestionControl
 
     // Inherited
     void Start(RoceSender& sender) override;
+    void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     void LossDetected(RoceSender& sender, bool timeout) override;
     /// \return delay over target delay
@@ -40,18 +41,29 @@ class RoceControlSwift : public RoceCongestionControl
     /// \return whether a round trip is over since the last decrease \param sender the sender
     bool CanDecrease(const RoceSender& sender) const;
 
-    double m_baseTargetPs;      //!< least target delay
-    double m_perHopPs;          //!< added for each hop
-    double m_ai;                //!< additive increase in packets a round trip
-    double m_beta;              //!< multiplicative decrease
-    double m_maximumDecrease;   //!< most of the window that goes at once
-    double m_scalingRangePs;    //!< most that a small window adds
-    double m_scalingFactorPs;   //!< alpha of flow scaling
-    double m_scalingOffsetPs;   //!< beta of flow scaling
-    double m_minimumPackets;    //!< least window
-    double m_maximumPackets;    //!< highest window
-    uint32_t m_retransmitReset; //!< timeouts in a row that set the window to the least
+    /// What a file says.
+    struct Numbers
+    {
+        /// \param parameters as the class takes them
+        explicit Numbers(const RoceControlParameters& parameters);
+        /// Fit them to the path. \param sender the sender \param openingPackets its first window
+        void Fit(const RoceSender& sender, double openingPackets);
 
+        double baseTargetPs;      //!< least target delay
+        double perHopPs;          //!< added for each hop
+        double ai;                //!< additive increase in packets a round trip
+        double beta;              //!< multiplicative decrease
+        double maximumDecrease;   //!< most of the window that goes at once
+        double scalingRangePs;    //!< most that a small window adds
+        double scalingFactorPs;   //!< alpha of flow scaling
+        double scalingOffsetPs;   //!< beta of flow scaling
+        double minimumPackets;    //!< least window
+        double maximumPackets;    //!< highest window
+        uint32_t retransmitReset; //!< timeouts in a row that set the window to the least
+    };
+
+    Numbers m_numbers;            //!< in force
+    double m_openingPackets{0.0}; //!< the first window
     double m_packets{0.0};        //!< the window
     double m_delayRatio{0.0};     //!< last delay over its target
     int64_t m_roundTripPs{0};     //!< last round-trip time

@@ -25,6 +25,7 @@ class RoceControlTimely : public RoceCongestionControl
 
     // Inherited
     void Start(RoceSender& sender) override;
+    void Follow(const RoceCongestionControl& other, RoceSender& sender) override;
     void AckReceived(RoceSender& sender, const RoceAck& ack) override;
     /// \return the normalised gradient
     double GetAlpha() const override;
@@ -39,19 +40,29 @@ class RoceControlTimely : public RoceCongestionControl
     /// \return the rate one step up \param counts towards the hyperactive ones
     double RaisedRate(bool counts);
 
-    double m_rateAiBps;      //!< delta
-    double m_rateHaiBps;     //!< N delta
-    double m_ewma;           //!< weight of the newest difference
-    double m_beta;           //!< multiplicative decrement factor
-    double m_lowPs;          //!< T_low
-    double m_highPs;         //!< T_high
-    double m_minimumRttPs;   //!< what the gradient is normalised by
-    uint32_t m_haiAfter;     //!< increases in a row before hyperactive ones
-    uint64_t m_segmentBytes; //!< bytes between updates, 0: once a round trip
-    double m_maxDecrease;    //!< largest share of the rate that one update takes away
-    bool m_haiBelowLow;      //!< increases below T_low count, and can be hyperactive
-    double m_minimumRateBps; //!< least rate
+    /// What a file says.
+    struct Numbers
+    {
+        /// \param parameters as the class takes them
+        explicit Numbers(const RoceControlParameters& parameters);
+        /// Fit them to the path. \param sender the sender
+        void Fit(const RoceSender& sender);
 
+        double rateAiBps;      //!< delta
+        double rateHaiBps;     //!< N delta
+        double ewma;           //!< weight of the newest difference
+        double beta;           //!< multiplicative decrement factor
+        double lowPs;          //!< T_low
+        double highPs;         //!< T_high
+        double minimumRttPs;   //!< what the gradient is normalised by
+        uint32_t haiAfter;     //!< increases in a row before hyperactive ones
+        uint64_t segmentBytes; //!< bytes between updates, 0: once a round trip
+        double maxDecrease;    //!< largest share of the rate that one update takes away
+        bool haiBelowLow;      //!< increases below T_low count, and can be hyperactive
+        double minimumRateBps; //!< least rate
+    };
+
+    Numbers m_numbers;             //!< in force
     double m_lineRateBps{0.0};     //!< rate of the line
     double m_rateBps{0.0};         //!< the rate
     double m_previousRttPs{-1.0};  //!< the last round-trip time, below 0: none

@@ -54,9 +54,9 @@ RoceMessageParts::BytesArrived(uint32_t npu, int64_t bytes)
 }
 
 void
-RoceMessageParts::TransportFailed(uint32_t npu, const char* reason)
+RoceMessageParts::TransportFailed(const CollectiveMessage& part, const char* reason)
 {
-    m_listener.TransportFailed(npu, reason);
+    m_listener.TransportFailed(m_wholes[part.instance].message, reason);
 }
 
 MessageAccountant*

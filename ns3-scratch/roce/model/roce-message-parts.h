@@ -45,7 +45,7 @@ class RoceMessageParts : public MessageListener, public MessageAccountant
 
     void MessageArrived(const CollectiveMessage& part) override;
     void BytesArrived(uint32_t npu, int64_t bytes) override;
-    void TransportFailed(uint32_t npu, const char* reason) override;
+    void TransportFailed(const CollectiveMessage& part, const char* reason) override;
     MessageAccountant* GetAccountant() override;
     void MessageAccounted(const CollectiveMessage& part, const MessageAccount& account) override;
 

@@ -36,7 +36,7 @@ RoceMessageTransport::RoceMessageTransport(RoceContext context,
         m_parts = std::make_unique<RoceMessageParts>(*m_context.listener);
         m_context.listener = m_parts.get();
     }
-    const auto control = m_context.makeControl();
+    const auto control = m_context.controls.make();
     m_context.telemetry = control->GetTelemetry();
     m_context.accountant = m_context.listener->GetAccountant();
     const bool samples = m_context.telemetry == RoceTelemetry::PATH &&
@@ -77,6 +77,24 @@ RoceStatistics
 RoceMessageTransport::GetStatistics() const
 {
     return m_context.GetStatistics();
+}
+
+void
+RoceMessageTransport::ChangeControls(uint32_t firstNpu,
+                                     uint32_t lastNpu,
+                                     const std::shared_ptr<const RoceControls>& controls)
+{
+    for (uint32_t npu = firstNpu; npu <= lastNpu; ++npu)
+    {
+        m_context.changedControls[npu] = controls;
+    }
+    ForEachQueuePair([firstNpu, lastNpu](RoceQueuePair& pair) {
+        const uint32_t npu = pair.GetAddress().senderNpu;
+        if (npu >= firstNpu && npu <= lastNpu && !pair.IsAtRest())
+        {
+            pair.GetSender().ChangeControl();
+        }
+    });
 }
 
 template <class Action>
@@ -402,8 +420,13 @@ RoceMessageTransport::FindPair(uint32_t sender, uint32_t receiver)
 }
 
 RoceQueuePair&
-RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path)
+RoceMessageTransport::OpenQueuePair(const PairName& name,
+                                    uint32_t number,
+                                    const CollectiveMessage& message)
 {
+    const Pair& pair = m_senders[name.sender].pairs[name.number];
+    RoceAddress address = AddressOf(name.sender, pair.receiver, number);
+    address.priority = message.priority;
     RoceQueuePair* queuePair = nullptr;
     if (m_free.empty()) // as ever where queue pairs last, so where several threads come here
     {
@@ -416,16 +439,16 @@ RoceMessageTransport::OpenQueuePair(const RoceAddress& address, const RocePathNu
         queuePair = m_free.back();
         m_free.pop_back();
     }
-    queuePair->Open(address, path);
+    queuePair->Open(address, m_context.ways.Get(pair.way).path);
     return *queuePair;
 }
 
 RoceQueuePair&
-RoceMessageTransport::TakeTurn(const PairName& name, uint32_t channel)
+RoceMessageTransport::TakeTurn(const PairName& name, const CollectiveMessage& message)
 {
-    if (channel > 0)
+    if (message.channel > 0)
     {
-        return TakeTurnOfChannel(name, channel);
+        return TakeTurnOfChannel(name, message);
     }
     Sender& sender = m_senders[name.sender];
     Pair& pair = sender.pairs[name.number];
@@ -435,28 +458,24 @@ RoceMessageTransport::TakeTurn(const PairName& name, uint32_t channel)
     RoceQueuePair*& queuePair = sender.lasting[uint64_t{name.number} * queuePairs + turn];
     if (!queuePair)
     {
-        queuePair = &OpenQueuePair(AddressOf(name.sender, pair.receiver, turn),
-                                   m_context.ways.Get(pair.way).path);
+        queuePair = &OpenQueuePair(name, turn, message);
     }
     return *queuePair;
 }
 
 RoceQueuePair&
-RoceMessageTransport::TakeTurnOfChannel(const PairName& name, uint32_t channel)
+RoceMessageTransport::TakeTurnOfChannel(const PairName& name, const CollectiveMessage& message)
 {
     Sender& sender = m_senders[name.sender];
-    const Pair& pair = sender.pairs[name.number];
     const uint32_t queuePairs = m_context.parameters.queuePairsPerPair;
-    ChannelPair& own = sender.channels[(uint64_t{channel} << 32) | name.number];
+    ChannelPair& own = sender.channels[(uint64_t{message.channel} << 32) | name.number];
     own.queuePairs.resize(queuePairs);
     const uint32_t turn = own.next;
     own.next = turn + 1 < queuePairs ? turn + 1 : 0;
     RoceQueuePair*& queuePair = own.queuePairs[turn];
     if (!queuePair)
     {
-        queuePair =
-            &OpenQueuePair(AddressOf(name.sender, pair.receiver, channel * queuePairs + turn),
-                           m_context.ways.Get(pair.way).path);
+        queuePair = &OpenQueuePair(name, message.channel * queuePairs + turn, message);
     }
     return *queuePair;
 }
@@ -470,7 +489,7 @@ RoceMessageTransport::SendInParts(const PairName& name,
     for (part.row = 0; part.row < cut.parts; ++part.row)
     {
         part.bytes = cut.BytesOf(part.row);
-        TakeTurn(name, message.channel).Post(part);
+        TakeTurn(name, message).Post(part);
     }
 }
 
@@ -490,11 +509,10 @@ RoceMessageTransport::Send(const CollectiveMessage& message)
     if (m_context.parameters.perMessage)
     {
         Pair& pair = m_senders[name.sender].pairs[name.number];
-        const RoceAddress address = AddressOf(name.sender, pair.receiver, pair.next++);
-        OpenQueuePair(address, m_context.ways.Get(pair.way).path).Post(timed);
+        OpenQueuePair(name, pair.next++, message).Post(timed);
         return;
     }
-    TakeTurn(name, message.channel).Post(timed);
+    TakeTurn(name, message).Post(timed);
 }
 
 void

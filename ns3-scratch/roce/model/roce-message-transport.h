@@ -47,6 +47,16 @@ class RoceMessageTransport : public MessageTransport,
     /// before it
     bool MayGiveUp(uint32_t host, int64_t beforePs) const;
 
+    /**
+     * Have the congestion controls of NPUs that send follow other numbers from now on. What queue
+     * pairs have learnt, rates and windows, stays.
+     * \param firstNpu the first NPU
+     * \param lastNpu the last
+     * \param controls makes controls with these numbers
+     */
+    void ChangeControls(uint32_t firstNpu,
+                        uint32_t lastNpu,
+                        const std::shared_ptr<const RoceControls>& controls);
     /// \param observer watches all queue pairs from now on, or none
     void SetObserver(RoceObserver* observer);
     /// \return what all queue pairs have done
@@ -138,13 +148,16 @@ class RoceMessageTransport : public MessageTransport,
     void UpdatePath(const PairName& name, bool isNew);
     /// Find out the ways that a pair's messages may take. \param address of its data
     void UpdateWays(Paths& paths, const RoceAddress& address, uint32_t out) const;
-    /// \return an open queue pair
-    RoceQueuePair& OpenQueuePair(const RoceAddress& address, const RocePathNumbers& path);
-    /// \param name of a pair of NPUs \param channel of the message \return its lasting queue
+    /// \param number among all queue pairs of the pair so far \param message the first that it
+    /// carries, in whose priority it travels \return an open queue pair
+    RoceQueuePair& OpenQueuePair(const PairName& name,
+                                 uint32_t number,
+                                 const CollectiveMessage& message);
+    /// \param name of a pair of NPUs \param message of that pair \return its lasting queue
     /// pair whose turn it is; the next one is another
-    RoceQueuePair& TakeTurn(const PairName& name, uint32_t channel);
+    RoceQueuePair& TakeTurn(const PairName& name, const CollectiveMessage& message);
     /// The same for a channel other than the first, which has queue pairs of its own.
-    RoceQueuePair& TakeTurnOfChannel(const PairName& name, uint32_t channel);
+    RoceQueuePair& TakeTurnOfChannel(const PairName& name, const CollectiveMessage& message);
     /// Send a message over all lasting queue pairs of its pair. \param name of the pair
     void SendInParts(const PairName& name, const CollectiveMessage& message, const RoceCut& cut);
     /// Do something with each queue pair, host by host, in the order in which they were made.

@@ -62,6 +62,13 @@ struct RoceParameters
     double utilisationLogBase{1.05};    //!< path utilisation is rounded to powers of it
     double utilisationProbability{1.0}; //!< of a packet to carry the path utilisation
 
+    /// \param ofData priority of a queue pair's data \return that of its acknowledgements: the
+    /// same, unless acknowledgements have one of their own
+    uint8_t AckPriorityOf(uint8_t ofData) const
+    {
+        return ackPriority == priority ? ofData : static_cast<uint8_t>(ackPriority);
+    }
+
     /**
      * Go back 0.
      * \param begin position of a message's first byte

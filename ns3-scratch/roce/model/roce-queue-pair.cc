@@ -183,9 +183,7 @@ RoceQueuePair::MakeDataFrame(uint64_t position, uint32_t bytes, int64_t startPs)
     const RoceParameters& parameters = m_context.parameters;
     FabricFrame* frame = FabricFramePool::Take();
     m_halves->CountAtSender(1);
-    Address(*frame,
-            bytes + parameters.headerBytes + parameters.telemetryBytes,
-            parameters.priority);
+    Address(*frame, bytes + parameters.headerBytes + parameters.telemetryBytes, GetPriority());
     frame->kind = ROCE_DATA;
     frame->source = m_address.senderHost;
     frame->destination = m_address.receiverHost;
@@ -211,7 +209,9 @@ RoceQueuePair::SendAnswer(FabricFrame* frame)
 {
     const RoceParameters& parameters = m_context.parameters;
     frame->echoSwitches = frame->switches;
-    Address(*frame, parameters.ackBytes + parameters.ackTelemetryBytes, parameters.ackPriority);
+    Address(*frame,
+            parameters.ackBytes + parameters.ackTelemetryBytes,
+            parameters.AckPriorityOf(GetPriority()));
     frame->source = m_address.receiverHost;
     frame->destination = m_address.senderHost;
     // Only the sender's thread knows what it has drawn, but the packet tells.
@@ -416,7 +416,14 @@ RoceQueuePair::GiveUp(uint32_t timeouts)
     text << "from NPU " << m_address.senderNpu << " to NPU " << m_address.receiverNpu
          << " gave up after " << timeouts
          << " timeouts in a row; raise transport.reliability.retries or timeout, or lower the loss";
-    m_context.listener->TransportFailed(m_address.senderNpu, text.str().c_str());
+    CollectiveMessage message;
+    message.sender = m_address.senderNpu;
+    message.receiver = m_address.receiverNpu;
+    if (const RoceMessage* oldest = m_messages.GetFirst())
+    {
+        message.instance = oldest->instance;
+    }
+    m_context.listener->TransportFailed(message, text.str().c_str());
 }
 
 } // namespace ns3

@@ -27,6 +27,7 @@ struct RoceAddress
     RoceNicPort* senderPort{nullptr};  //!< where data leaves
     FabricPort* receiverPort{nullptr}; //!< where answers leave
     uint32_t number{0};                //!< among the lasting queue pairs of these two
+    uint32_t priority{CollectiveMessage::OF_TRANSPORT}; //!< of its data
 };
 
 /**
@@ -120,7 +121,8 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     /// \return priority of its packets
     uint8_t GetPriority() const
     {
-        return static_cast<uint8_t>(m_context.parameters.priority);
+        const bool hasOwn = m_address.priority != CollectiveMessage::OF_TRANSPORT;
+        return static_cast<uint8_t>(hasOwn ? m_address.priority : m_context.parameters.priority);
     }
 
     /// \return whether a packet is not acknowledged

@@ -25,7 +25,7 @@ RoceQueueSender::OpenAccount()
 RoceSenderAccount::Hold
 RoceQueueSender::GetHold() const
 {
-    return {m_readyPs, m_context.parameters.priority, m_port->KeepPauses()};
+    return {m_readyPs, m_pair.GetPriority(), m_port->KeepPauses()};
 }
 
 int64_t

@@ -28,9 +28,6 @@ RoceQueueSender::Open(RoceNicPort& port, const RoceWay& way, const Begin& begin)
     m_way = &way;
     m_current = begin.message;
     m_next = m_highest = m_acknowledged = begin.position;
-    m_rateBps = GetLineBps();
-    m_windowBytes =
-        parameters.windowOfPath ? GetWay().path.bandwidthDelayBytes : parameters.windowBytes;
     m_lastStartPs = begin.lastStartPs;
     m_lastWireBytes = begin.lastWireBytes;
     m_draws = m_pair.MakeDraws(FabricDrawsFor::CONTROL, begin.openedPs);
@@ -40,13 +37,40 @@ RoceQueueSender::Open(RoceNicPort& port, const RoceWay& way, const Begin& begin)
                                                     parameters.payloadBytes);
     }
     OpenAccount();
+    StartControl();
+}
+
+void
+RoceQueueSender::StartControl()
+{
+    const RoceParameters& parameters = m_context.parameters;
+    m_rateBps = GetLineBps();
+    m_windowBytes =
+        parameters.windowOfPath ? GetWay().path.bandwidthDelayBytes : parameters.windowBytes;
     UpdateLimit();
     UpdateReady();
-    m_control = m_context.MakeControl(GetWay().path.lowestRateBps);
+    m_control = m_context.MakeControl(m_pair.GetAddress().senderNpu, GetWay().path.lowestRateBps);
     m_starting = true;
     m_control->Start(*this);
     m_starting = false;
     Report();
+}
+
+void
+RoceQueueSender::ChangeControl()
+{
+    const int64_t nowPs = GetNowPs();
+    m_port->GetPort().Settle(nowPs); // what has left was sent by the numbers before
+    if (m_control->IsLikeNew())
+    {
+        StartControl(); // as one that is at rest will be
+    }
+    else
+    {
+        const uint64_t lowestBps = GetWay().path.lowestRateBps;
+        m_control->Follow(*m_context.MakeControl(m_pair.GetAddress().senderNpu, lowestBps), *this);
+    }
+    Reschedule(nowPs);
 }
 
 bool

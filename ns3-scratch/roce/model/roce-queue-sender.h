@@ -65,6 +65,9 @@ class RoceQueueSender : public RoceSender
     void Open(RoceNicPort& port, const RoceWay& way, const Begin& begin);
     /// \return whether one that is opened behind what it has sent would do the same
     bool MayRest(int64_t nowPs) const;
+    /// The numbers of its NPU's congestion controls have changed: follow them, or begin with them
+    /// if the control has learnt nothing yet.
+    void ChangeControl();
     /// Go on at another port or over another path. \param port where packets leave from now on
     /// \param way the one that they take; the port's rate may have changed, too
     void Move(RoceNicPort& port, const RoceWay& way);
@@ -176,6 +179,8 @@ class RoceQueueSender : public RoceSender
     void GoBack();
     /// Work out the window from its parts.
     void UpdateLimit();
+    /// Make a control and let it begin, at line rate and with the configured window.
+    void StartControl();
     /// Work out when pacing lets the next packet out.
     void UpdateReady();
     /// Take the place among the senders that the present state asks for; departures are settled.

@@ -126,10 +126,10 @@ class RoceBench : public MessageListener, public MessageAccountant
         m_rates = std::move(rates);
         m_context.parameters = parameters;
         m_context.listener = this;
-        if (!m_context.makeControl)
+        if (!m_context.controls.make)
         {
             m_built = false;
-            m_context.makeControl = [this] { return MakeFixedRate(); };
+            m_context.controls.make = [this] { return MakeFixedRate(); };
         }
         std::vector<uint32_t> hostOfNpu(m_hosts);
         for (uint32_t host = 0; host < m_hosts; ++host)
@@ -143,9 +143,9 @@ class RoceBench : public MessageListener, public MessageAccountant
     }
 
     /// \param make makes the congestion controls; before Build
-    void SetControl(RoceContext::ControlFactory make)
+    void SetControl(RoceControls::Factory make)
     {
-        m_context.makeControl = std::move(make);
+        m_context.controls.make = std::move(make);
     }
 
     /// Queue pairs rest whenever they may; before Build.
@@ -200,7 +200,7 @@ class RoceBench : public MessageListener, public MessageAccountant
         m_deliveredBytes += bytes;
     }
 
-    void TransportFailed(uint32_t, const char* reason) override
+    void TransportFailed(const CollectiveMessage&, const char* reason) override
     {
         m_failures.emplace_back(Simulator::Now().GetTimeStep(), reason);
         Simulator::Stop();

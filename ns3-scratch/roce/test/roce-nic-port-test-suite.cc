@@ -250,7 +250,7 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
     {
     }
 
-    void TransportFailed(uint32_t, const char*) override
+    void TransportFailed(const CollectiveMessage&, const char*) override
     {
     }
 
@@ -262,7 +262,7 @@ class PrioritiesGoFirst : public TestCase, public RoceQueuePairOwner, public Mes
         context.parameters.timeoutPs = TIMEOUT_PS;
         context.listener = this;
         context.owner = this;
-        context.makeControl = [] { return std::make_unique<RoceCongestionControl>(); };
+        context.controls.make = [] { return std::make_unique<RoceCongestionControl>(); };
         return context;
     }
 

@@ -71,8 +71,9 @@ TcpConnection::KeepAccounts(FabricNetDevice& from, const FabricNetDevice& to)
 }
 
 void
-TcpConnection::FailToOpen(const std::string& why)
+TcpConnection::FailToOpen(const CollectiveMessage& message, const std::string& why)
 {
+    m_newest = message;
     Fail("could not be opened: " + why);
 }
 
@@ -97,6 +98,7 @@ TcpConnection::Send(const CollectiveMessage& message)
         m_account->Posted(message, begin, m_queuedBytes);
     }
     m_messages.push_back({m_queuedBytes, message});
+    m_newest = message;
     if (m_connected)
     {
         Write(m_sendSocket, m_sendSocket->GetTxAvailable());
@@ -208,7 +210,9 @@ TcpConnection::Fail(const std::string& what)
     }
     const std::string reason = "the TCP connection from NPU " + std::to_string(m_sender) +
                                " to NPU " + std::to_string(m_receiver) + " " + what;
-    m_listener.TransportFailed(m_sender, reason.c_str());
+    // Where all have arrived, their acknowledgements haven't.
+    m_listener.TransportFailed(m_messages.empty() ? m_newest : m_messages.front().message,
+                               reason.c_str());
 }
 
 bool

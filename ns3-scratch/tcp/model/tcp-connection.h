@@ -46,8 +46,9 @@ class TcpConnection
     /// Keep accounts of its messages; before it is opened. \param from NIC of the sender
     /// \param to NIC of the receiver
     void KeepAccounts(FabricNetDevice& from, const FabricNetDevice& to);
-    /// \param why reason for which it can't be opened, which is reported
-    void FailToOpen(const std::string& why);
+    /// \param message what it was to carry \param why reason for which it can't be opened, which
+    /// is reported
+    void FailToOpen(const CollectiveMessage& message, const std::string& why);
     /// \param socket the receiving end, just accepted
     void Accept(Ptr<Socket> socket);
     /// \param message a message to send after all earlier ones
@@ -99,6 +100,7 @@ class TcpConnection
     uint64_t m_writtenBytes{0};            //!< handed to the socket
     uint64_t m_readBytes{0};               //!< read at the receiver
     std::deque<InFlight> m_messages;       //!< not yet arrived, in order
+    CollectiveMessage m_newest;            //!< posted last
     std::unique_ptr<TcpAccount> m_account; //!< where their time goes, if somebody wants that
 };
 

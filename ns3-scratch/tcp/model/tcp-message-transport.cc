@@ -94,7 +94,7 @@ TcpMessageTransport::Accepted(Ptr<Socket> socket, const Address& from)
 TcpConnection&
 TcpMessageTransport::GetConnection(const CollectiveMessage& message)
 {
-    constexpr uint32_t NPU_BITS = 28; // as many NPUs as no memory holds
+    constexpr uint32_t NPU_BITS = 21; // as many NPUs as no memory holds with their hosts
     const uint32_t sender = message.sender;
     const uint32_t receiver = message.receiver;
     const uint64_t pair = (uint64_t{sender} << NPU_BITS) | receiver;
@@ -111,7 +111,7 @@ TcpMessageTransport::GetConnection(const CollectiveMessage& message)
         Ptr<Socket> socket = Socket::CreateSocket(from, TcpSocketFactory::GetTypeId());
         if (socket->Bind(InetSocketAddress(AddressOf(from), 0)) != 0)
         {
-            connection->FailToOpen("its host has no free TCP port left");
+            connection->FailToOpen(message, "its host has no free TCP port left");
             return *connection;
         }
         Address local;

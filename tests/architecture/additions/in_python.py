@@ -794,7 +794,7 @@ assert "Ends of NPUs" in page and '"finish (us)"' in page
 PLACEMENT = Recipe(
     row="placement",
     lines={
-        "astra_ns3/config/scenario/file.py": (('"rack", "rail"]', '"rack", "rail", "reversed"]'),),
+        "astra_ns3/config/scenario/placement.py": (('"rack", "rail"]', '"rack", "rail", "reversed"]'),),
         "astra_ns3/scenario/placement.py": (
             (
                 "PLACEMENTS: Mapping[str",
@@ -809,7 +809,7 @@ PLACEMENTS: Mapping[str''',
         ),
     },
     check="""
-from astra_ns3.config.scenario.file import Placement
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.scenario.placement import Places, place
 
 rule = Placement.model_validate({"place": "reversed", "count": 2})

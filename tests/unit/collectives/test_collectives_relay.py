@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astra_ns3.collectives.proof import ScheduleError, prove
-from astra_ns3.collectives.relay import handed_over, relayed_all_to_all, with_content
+from astra_ns3.collectives.relayed import handed_over, relayed_all_to_all, with_content
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind

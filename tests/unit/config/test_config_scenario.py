@@ -79,7 +79,7 @@ def test_npus_are_numbers_and_ranges_in_their_order(file: Path, given: str, expe
         (EVENT % "{at: 1us, link: [leaf 0], up: off}", 9, "key 'events.1.link': found ['leaf 0'], expected both ends"),
         (EVENT % "{at: 1us, link: 0}", 9, "key 'events.1.link': nothing changes, expected one of up, rate, delay, err"),
         (EVENT % "{at: 1us, switch: 0, rate: 50%}", 9, "key 'events.1.rate': is of a link or a nic, expected up or ecn "
-         "of a switch"),
+         "or buffer or pfc of a switch"),
         (EVENT % "{at: 1us, link: 0, rate: 0%}", 9, "key 'events.1.rate': found '0%', expected more than 0% (or up: f"),
         (EVENT % "{at: 1us, link: 0, rate: 50}", 9, "key 'events.1.rate': 50 has no unit and would be 50 bits per sec"),
         (EVENT % "{at: 1us, link: 0, error_rate: 0.5}", 9, "key 'events.1.error_rate': unknown key; allowed: at, for,"),
@@ -126,6 +126,14 @@ def test_a_share_of_a_rate_is_a_whole_number_of_bits() -> None:
 
 def test_the_schema_has_every_key() -> None:
     schema = json_schema()
-    assert set(schema["properties"]) == {"network", "jobs", "traffic", "events", "failures", "recovery"}
+    assert set(schema["properties"]) == {
+        "network",
+        "jobs",
+        "arrivals",
+        "traffic",
+        "events",
+        "failures",
+        "recovery",
+    }
     assert {"for", "every", "times", "error-rate"} <= set(schema["$defs"]["EventConfig"]["properties"])
     assert {"set", "start", "compute-slowdown"} <= set(schema["$defs"]["JobConfig"]["properties"])

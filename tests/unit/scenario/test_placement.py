@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.config.scenario.file import Placement
+from astra_ns3.config.scenario.placement import Placement
 from astra_ns3.errors import InputError
 from astra_ns3.scenario.placement import place, placed, places_of
 from astra_ns3.scenario.tenant import Tenant

@@ -28,7 +28,7 @@ from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNT_SERVED, ACCOUNTS, C
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.tenant_tables import NetworkTables
+from astra_ns3.scenario.tenant_tables import NetworkTables, TableOwner
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 NPUS = 8
@@ -403,7 +403,7 @@ def _columns(table: RecordedTable, rows: int, **given: list[int]) -> Columns:
 
 def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
     kept, bits = _Kept(), TenantBits(2)
-    tables = NetworkTables(kept, bits, [("a", [0, 1], 0), ("b", [5, 4], 100)])
+    tables = NetworkTables(kept, bits, [TableOwner("a", "a", [0, 1], 0), TableOwner("b", "b", [5, 4], 100)])
     for table in (ACCOUNTS, ACCOUNT_HOPS):
         tables.open(table)
     instances = [bits.of(1, 7), bits.of(0, 8), bits.of(1, 9)]
@@ -425,7 +425,7 @@ def test_hops_find_their_message_s_tenant_whichever_comes_first() -> None:
 
 def test_what_a_message_waited_behind_is_told_in_the_numbers_of_the_job_that_it_is_of() -> None:
     kept, bits = _Kept(), TenantBits(2)
-    tables = NetworkTables(kept, bits, [("a", [0, 1], 0), ("b", [5, 4], 100)])
+    tables = NetworkTables(kept, bits, [TableOwner("a", "a", [0, 1], 0), TableOwner("b", "b", [5, 4], 100)])
     for table in (ACCOUNTS, ACCOUNT_SERVED):
         tables.open(table)
     served = {"message": [0, 0, 0], "source": [5, 1, -1], "destination": [4, 0, -1], "served_ps": [3, 4, 5]}
@@ -447,7 +447,7 @@ def test_what_a_message_waited_behind_is_told_in_the_numbers_of_the_job_that_it_
 
 def test_a_connection_s_rows_go_to_its_ends_tenant_up_to_the_moment_of_its_end() -> None:
     kept = _Kept()
-    tables = NetworkTables(kept, TenantBits(2), [("a", [0, 1], 0), ("b", [5, 4], 100)])
+    tables = NetworkTables(kept, TenantBits(2), [TableOwner("a", "a", [0, 1], 0), TableOwner("b", "b", [5, 4], 100)])
     tables.end_ps = {0: 150, 1: 200}.get
     tables.open(CONNECTIONS)
     rows = {"source": [5, 0, 4, 1], "destination": [4, 1, 5, 0], "time_ps": [200, 150, 201, 151]}

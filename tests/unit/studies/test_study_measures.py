@@ -87,9 +87,13 @@ def test_slowdowns_are_over_messages_with_an_ideal_time(tmp_path: Path) -> None:
     """100 messages of slowdown 1 to 100, and one within a host, which has no ideal time."""
     tmp_path.mkdir(exist_ok=True)
     rows = {"start_ps": [5] * 101, "end_ps": [5 + 10 * k for k in range(1, 101)] + [99], "ideal_ps": [10] * 100 + [0]}
+    rows["bytes"] = [*range(1, 101), 7]
     pq.write_table(pa.table(rows), tmp_path / "flows.parquet")
     found = measured(tmp_path, more_files=["flows.parquet"])
     assert [found[f"slowdown_{name}"] for name in ("p50", "p95", "p99", "max")] == [50, 95, 99, 100]
+    # Thirds of 34, 33 and 33 messages.
+    assert [found[f"slowdown_{name}_p50"] for name in ("short", "middle", "long")] == [17, 51, 84]
+    assert [found[f"slowdown_{name}_p999"] for name in ("short", "middle", "long")] == [34, 67, 100]
 
 
 def test_a_run_without_packets_has_none_of_their_numbers(tmp_path: Path) -> None:

@@ -69,17 +69,25 @@ FabricSharedBuffer::GetCapacity() const
     return m_capacityBytes;
 }
 
-bool
-FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
+uint64_t
+FabricSharedBuffer::CountKept(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
 {
+    uint64_t bytes = 0;
     for (const PfcPort& port : ports)
     {
         for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
         {
             const bool lossless = pfc.losslessPriorities >> priority & 1;
-            m_keptBytes += lossless ? port.headroomBytes + pfc.reserveBytes : 0;
+            bytes += lossless ? port.headroomBytes + pfc.reserveBytes : 0;
         }
     }
+    return bytes;
+}
+
+bool
+FabricSharedBuffer::UsePfc(const FabricPfc& pfc, const std::vector<PfcPort>& ports)
+{
+    m_keptBytes = CountKept(pfc, ports);
     m_pfc = pfc;
     m_pfcPorts = ports;
     m_ingress.resize(m_ports.size() * FABRIC_PRIORITIES);
@@ -132,9 +140,9 @@ FabricSharedBuffer::SharedPart(uint64_t bytes) const
 uint64_t
 FabricSharedBuffer::GetThreshold(uint32_t port, uint64_t usedBytes) const
 {
-    Demand(usedBytes <= m_sharedCapacityBytes, "a memory holds more than it can");
-    return static_cast<uint64_t>(m_pfcPorts.at(port).alpha *
-                                 static_cast<double>(m_sharedCapacityBytes - usedBytes));
+    // One that has become smaller may hold more than it has room for.
+    const uint64_t free = m_sharedCapacityBytes - std::min(usedBytes, m_sharedCapacityBytes);
+    return static_cast<uint64_t>(m_pfcPorts.at(port).alpha * static_cast<double>(free));
 }
 
 // All departures due in this picosecond, by the numbers of the ports. Whether a neighbour may go on
@@ -182,15 +190,51 @@ FabricSharedBuffer::SettlePorts()
     }
 }
 
+// By the new numbers each neighbour is told what it would have been told had they held before.
+void
+FabricSharedBuffer::Change(uint64_t capacityBytes,
+                           const FabricPfc& pfc,
+                           const std::vector<PfcPort>& ports)
+{
+    SettlePorts();
+    const auto part = [this](uint64_t bytes) { return SharedPart(bytes); };
+    m_pfc = pfc;
+    m_pfcPorts = ports;
+    m_capacityBytes = capacityBytes;
+    m_sharedCapacityBytes = capacityBytes - CountKept(pfc, ports);
+    const uint64_t used = m_sharedBytes + SumOfShared(m_ingress, part);
+    for (uint32_t number = 0; number < m_stoppedPriorities.size(); ++number)
+    {
+        uint32_t stopped = 0;
+        for (uint32_t priority = 0; priority < FABRIC_PRIORITIES; ++priority)
+        {
+            const IngressQueue& queue = m_ingress[number * FABRIC_PRIORITIES + priority];
+            const uint64_t held = part(queue.bytes);
+            const uint64_t threshold = GetThreshold(number, used);
+            const bool wasStopped = m_stoppedPriorities[number] >> priority & 1;
+            const uint64_t limit = wasStopped ? held + m_pfc.resumeOffsetBytes : held + 1;
+            const bool over = held > 0 && limit > threshold;
+            stopped |= uint32_t{queue.headroomBytes > 0 || over} << priority;
+        }
+        if (stopped != m_stoppedPriorities[number] && m_ports[number]->IsUp())
+        {
+            m_stoppedPriorities[number] = static_cast<uint8_t>(stopped);
+            m_ports[number]->SendPause(m_stoppedPriorities[number]);
+        }
+    }
+}
+
 bool
 FabricSharedBuffer::FitsLossy(uint64_t bytes, uint64_t queueBytes) const
 {
     const auto part = [this](uint64_t held) { return SharedPart(held); };
     const uint64_t used = m_sharedBytes + SumOfShared(m_ingress, part);
+    if (used + bytes > m_sharedCapacityBytes)
+    {
+        return false;
+    }
     const auto free = static_cast<double>(m_sharedCapacityBytes - used);
-    const bool belowThreshold =
-        m_alpha == 0.0 || static_cast<double>(queueBytes + bytes) <= m_alpha * free;
-    return used + bytes <= m_sharedCapacityBytes && belowThreshold;
+    return m_alpha == 0.0 || static_cast<double>(queueBytes + bytes) <= m_alpha * free;
 }
 
 bool
