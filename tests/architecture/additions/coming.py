@@ -79,8 +79,8 @@ class FabricTrimming : public FabricAdmissionRule
         ),
         "astra_ns3/config/topology/switch.py": (
             (
-                "    pfc: PfcConfig | None = None\n    scheduler",
-                "    pfc: PfcConfig | None = None\n    trims: bool = False\n    scheduler",
+                "    scheduler: SchedulerConfig",
+                "    trims: bool = False\n    scheduler: SchedulerConfig",
             ),
         ),
         "astra_ns3/network/ns3/build.py": (

@@ -253,7 +253,11 @@ def test_what_contradicts_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     ("transport", "switch", "message"),
     [
-        ({}, {"buffer": "32MiB"}, "a switch has no pfc, so packets can be lost, and go-back-n sends all"),
+        (
+            {},
+            {"buffer": "32MiB"},
+            "a switch has no pfc and no credits, so packets can be lost, and go-back-n sends all",
+        ),
         ({"priority": 4}, LOSSLESS, "pfc of a switch holds for priority 3, data have 4"),
         ({"congestion_control": "dcqcn"}, {**LOSSLESS, "ecn": "off"}, "dcqcn waits for ECN marks, but a switch marks"),
         ({"congestion_control": "dctcp"}, {**LOSSLESS, "ecn": False}, "dctcp waits for ECN marks"),
