@@ -39,7 +39,7 @@ def cut_named(name: str, graph: Graph, npus: Sequence[int]) -> Cut:
         for near, far in ((link.a, link.b), (link.b, link.a))
         if levels[near] <= level < levels[far] and part_of[near] in having
     )
-    refuse(not rate_bps, f"no link leads out of {name}, expected another cut")
+    refuse(not rate_bps, f"no link leads out of {name}, expected another cut, or a rate")
     return Cut(name, parts, rate_bps)
 
 

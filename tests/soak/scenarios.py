@@ -48,7 +48,33 @@ def draw_scenario(seed: int, config: NetworkConfig, graph: Graph, budget_bytes: 
         made["arrivals"] = _arrivals(draw, made, config.npus, budget_bytes)
     if draw.chance(0.3):
         _restart(draw, made)
+    if draw.chance(0.3) and graph.switches and graph.hosts > 1:
+        made["traffic"] = [_traffic(draw, budget_bytes)]
+    if backend == "ns3" and draw.chance(0.3) and _has_priorities(config, graph):
+        for entry in (*made["jobs"], *made.get("traffic", ())):
+            entry |= draw.some(0.7, priority=draw.randrange(8))
     return made
+
+
+def _traffic(draw: Draw, budget_bytes: int) -> Drawn:
+    """Flows of others, on the NPUs of all jobs; few enough for the budget."""
+    size, flows = draw.between(100, 100_000), draw.randint(1, 60)
+    size = max(1, min(size, budget_bytes // flows // 4))
+    return {
+        "name": "others",
+        "kind": "poisson",
+        "sizes": f"{size}B",
+        "load": draw.pick(0.05, 0.3, 0.8),
+        "flows": flows,
+        "start": f"{draw.randint(0, 50)}us",
+        "seed": draw.randint(1, 99),
+    }
+
+
+def _has_priorities(config: NetworkConfig, graph: Graph) -> bool:
+    """Whether all transports have them, and no switch's lanes or share of a buffer stands against some."""
+    roce = all(each.kind == "roce" for each in config.transports or (config.transport,))
+    return roce and all(switch.credits is None and switch.alpha is None for switch in graph.switch_configs)
 
 
 def _restart(draw: Draw, made: Drawn) -> None:
@@ -171,7 +197,7 @@ def play_scenario(case: Case, folder: Path, auditor: Auditor) -> tuple[int, dict
     """Play it; return when it finished, and its statistics."""
     job = case.job
     (folder / "system.json").write_text(json.dumps(job["system"]), encoding="utf-8")
-    document = {key: job[key] for key in ("events", "recovery", "failures") if key in job}
+    document = {key: job[key] for key in ("events", "recovery", "failures", "traffic") if key in job}
     document["jobs"] = list(_written(job["jobs"], folder))
     if "arrivals" in job:
         document["arrivals"] = _written_table(job["arrivals"], folder)
