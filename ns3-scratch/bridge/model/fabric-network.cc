@@ -46,8 +46,9 @@ FabricNetwork::AddSwitch(const SwitchParameters& parameters)
          parameters.creditBytes < parameters.creditLargestBytes ||
          parameters.creditBytes > UINT32_MAX / 2))
     {
-        throw std::invalid_argument("a switch that gives credit has no PFC and no cut-through, and "
-                                    "a lane has room for the largest frame, and not for more than 2 GB");
+        throw std::invalid_argument(
+            "a switch that gives credit has no PFC and no cut-through, and "
+            "a lane has room for the largest frame, and not for more than 2 GB");
     }
     Ptr<FabricSharedBuffer> buffer = CreateObject<FabricSharedBuffer>();
     buffer->SetAttribute("Capacity", UintegerValue(parameters.bufferBytes));
@@ -224,10 +225,8 @@ FabricNetwork::GiveCredit(const End& end, uint32_t order)
     FabricNextLanes next{0, 1, 2, 3, 4, 5, 6, 7};
     const auto& lanes = m_switchParameters[node - m_hosts].nextLanes;
     std::copy(lanes.begin(), lanes.end(), next.begin());
-    end.port->SetAdmission(std::make_unique<FabricCreditRule>(*end.port,
-                                                              m_entrances[node - m_hosts],
-                                                              order,
-                                                              next));
+    end.port->SetAdmission(
+        std::make_unique<FabricCreditRule>(*end.port, m_entrances[node - m_hosts], order, next));
 }
 
 void

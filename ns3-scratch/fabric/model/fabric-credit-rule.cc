@@ -70,8 +70,8 @@ FabricCreditRule::GiveBack(const FabricFrame& frame, int64_t leftPs) const
 bool
 FabricCreditRule::NeedsExactDepartures(const FabricSharedBuffer*) const
 {
-    // Whom the credit is for may wait for it. Who is played apart hears of it in a later window, and
-    // what departs in this one is settled by its end.
+    // Whom the credit is for may wait for it. Who is played apart hears of it in a later window,
+    // and what departs in this one is settled by its end.
     return HasNearEntrance();
 }
 

@@ -18,8 +18,8 @@ class FabricPort;
 /// Where frames come into a switch that gives credit.
 struct FabricCreditEntrance
 {
-    FabricPort* here{nullptr};     //!< the switch's port on that link
-    FabricPort* upstream{nullptr}; //!< the far end's, which sends by credit
+    FabricPort* here{nullptr};       //!< the switch's port on that link
+    FabricPort* upstream{nullptr};   //!< the far end's, which sends by credit
     FabricCredits* credits{nullptr}; //!< the far end's
     uint32_t order{0};               //!< of the way in
 };
@@ -63,10 +63,10 @@ class FabricCreditRule : public FabricAdmissionRule
     /// \return whether any frame comes from a node that is played together with the switch
     bool HasNearEntrance() const;
 
-    FabricPort& m_port;     //!< whose rule it is
-    Entrances m_entrances;  //!< of the switch
-    uint32_t m_order;       //!< of the port's link
-    FabricNextLanes m_next; //!< lane after each lane
+    FabricPort& m_port;           //!< whose rule it is
+    Entrances m_entrances;        //!< of the switch
+    uint32_t m_order;             //!< of the port's link
+    FabricNextLanes m_next;       //!< lane after each lane
     mutable bool m_looked{false}; //!< m_near is known
     mutable bool m_near{true};    //!< see HasNearEntrance
 };

@@ -15,10 +15,10 @@ namespace ns3
 /// How the far end of a link gives credit. Sizes are bytes as in a buffer.
 struct FabricCreditLink
 {
-    uint32_t laneBytes{0};    //!< buffer that the far end keeps for each lane of the link
-    uint32_t largestBytes{0}; //!< the largest frame of the network: a lane with less credit stops
-    int64_t updatePs{0};      //!< time from free buffer to the update's first bit
-    uint32_t order{0};        //!< place of this direction in the order of links (FabricCreditRule)
+    uint32_t laneBytes{0};     //!< buffer that the far end keeps for each lane of the link
+    uint32_t largestBytes{0};  //!< the largest frame of the network: a lane with less credit stops
+    int64_t updatePs{0};       //!< time from free buffer to the update's first bit
+    uint32_t order{0};         //!< place of this direction in the order of links (FabricCreditRule)
     bool returnsAtOnce{false}; //!< the far end is a host: it empties its buffer at the line's rate
 };
 
@@ -28,8 +28,8 @@ struct FabricCreditLink
  * A frame takes credit for its bytes when its first bit goes on the line. Credit comes back when
  * the frame has left the far end's buffer, an update time and a propagation delay later. A lane
  * stops when its credit is below the largest frame, so no frame is ever sent without credit. Credit
- * that is on its way back is a list in order of time. While no lane is stopped nobody has to look at
- * it, until a lane runs short; only a lane that is stopped needs an event.
+ * that is on its way back is a list in order of time. While no lane is stopped nobody has to look
+ * at it, until a lane runs short; only a lane that is stopped needs an event.
  *
  * Where one thread sends and another one gives, the giver calls Put; HandOver takes in what was put
  * while neither plays.

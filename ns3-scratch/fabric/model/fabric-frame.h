@@ -85,23 +85,23 @@ class FabricFlow
  */
 struct alignas(64) FabricFrame
 {
-    FabricFrame* next{nullptr}; //!< next in the queue that owns this frame
-    FabricFlow* flow{nullptr};  //!< who gets it; none: it carries an IP packet, or is a pause
-    uint64_t sequence{0};       //!< the flow's: position of the data
-    int64_t sentPs{0};          //!< the flow's: when the first bit left the sender
-    uint32_t bufferBytes{0};    //!< bytes it takes in a buffer
-    uint32_t wireBytes{0};      //!< bytes it takes on the line
-    uint32_t source{0};         //!< index of the host it comes from
-    uint32_t destination{0};    //!< index of the destination host
-    uint32_t flowHash{0};       //!< hash of addresses and ports
+    FabricFrame* next{nullptr};    //!< next in the queue that owns this frame
+    FabricFlow* flow{nullptr};     //!< who gets it; none: it carries an IP packet, or is a pause
+    uint64_t sequence{0};          //!< the flow's: position of the data
+    int64_t sentPs{0};             //!< the flow's: when the first bit left the sender
+    uint32_t bufferBytes{0};       //!< bytes it takes in a buffer
+    uint32_t wireBytes{0};         //!< bytes it takes on the line
+    uint32_t source{0};            //!< index of the host it comes from
+    uint32_t destination{0};       //!< index of the destination host
+    uint32_t flowHash{0};          //!< hash of addresses and ports
     uint32_t ingressPort : 29 {0}; //!< port by which it came into the switch that holds it
     uint32_t ingressLane : 3 {0};  //!< its priority on that link
-    uint32_t payloadBytes{0};   //!< the flow's: bytes of data
-    uint8_t priority : 3 {0};   //!< 0 to 7; 7 is the highest
-    bool pathOnly : 1 {false};  //!< switches write one number in place of entries
-    uint8_t kind : 4 {0};       //!< what the flow sees in it
-    uint8_t switches{0};        //!< switches passed so far
-    uint8_t echoSwitches{0};    //!< the flow's: switches passed by what is answered
+    uint32_t payloadBytes{0};      //!< the flow's: bytes of data
+    uint8_t priority : 3 {0};      //!< 0 to 7; 7 is the highest
+    bool pathOnly : 1 {false};     //!< switches write one number in place of entries
+    uint8_t kind : 4 {0};          //!< what the flow sees in it
+    uint8_t switches{0};           //!< switches passed so far
+    uint8_t echoSwitches{0};       //!< the flow's: switches passed by what is answered
     FabricEcn ecn : 2 {FabricEcn::NOT_CAPABLE}; //!< codepoint, marked by switches
     bool marked : 1 {false};                    //!< a switch on the way marked it
     bool isPause : 1 {false};     //!< a pause frame (IEEE 802.1Qbb), which no switch forwards

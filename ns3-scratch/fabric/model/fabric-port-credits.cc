@@ -66,8 +66,7 @@ FabricPort::SetCreditEvents(int64_t nowPs)
 void
 FabricPort::TakeCredits(int64_t timePs)
 {
-    for (int64_t nextPs = m_credits->GetNextPs(); nextPs <= timePs;
-         nextPs = m_credits->GetNextPs())
+    for (int64_t nextPs = m_credits->GetNextPs(); nextPs <= timePs; nextPs = m_credits->GetNextPs())
     {
         m_credits->TakeUntil(nextPs);
         if (m_credits->GetStopped() != m_queues.GetStopped())

@@ -195,9 +195,8 @@ FabricPort::PlayDepartures(int64_t nowPs)
             continue;
         }
         const uint8_t paused = m_queues.GetStopped();
-        const int64_t startPs = m_source
-                                    ? std::max(m_source->GetNextPs(paused), m_line.GetFreePs())
-                                    : FabricFrameSource::NEVER;
+        const int64_t startPs = m_source ? std::max(m_source->GetNextPs(paused), m_line.GetFreePs())
+                                         : FabricFrameSource::NEVER;
         if (LacksCredit() && WaitForCredit(std::min(startPs, nowPs)))
         {
             continue;

@@ -567,6 +567,7 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     bool IsLost(const FabricFrame& frame);
     /// Count the frame that was drawn for last as lost.
     void CountLoss();
+
     /// \return whether a lane is stopped for lack of credit
     bool LacksCredit() const
     {
@@ -662,13 +663,13 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     uint32_t m_farGroup{0};                      //!< of the far end
     bool m_threads{false};                       //!< the far end may be played at the same time
     bool m_busy{false};                          //!< with threads: it is settled when the turn ends
-    bool m_idle{true};            //!< with threads: when the window began the link was idle
-    bool m_emptied{false};        //!< the wire ran empty in this window
-    bool m_losesFrames{false};    //!< any on the wire may be lost
+    bool m_idle{true};                 //!< with threads: when the window began the link was idle
+    bool m_emptied{false};             //!< the wire ran empty in this window
+    bool m_losesFrames{false};         //!< any on the wire may be lost
     bool m_announcesHeads : 1 {false}; //!< the far end is told of heads
     bool m_hasCredits : 1 {false};     //!< m_credits is there
-    bool m_oldestFirst{false};    //!< at equal times what was scheduled first comes first
-    bool m_observed{false};       //!< m_observers is there
+    bool m_oldestFirst{false};         //!< at equal times what was scheduled first comes first
+    bool m_observed{false};            //!< m_observers is there
 
     // What the arrival of a frame at the far end touches.
     alignas(CACHE_LINE_BYTES) FabricWire m_wire; //!< on the line or on the way

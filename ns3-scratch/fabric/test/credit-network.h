@@ -151,9 +151,10 @@ class CreditNetwork
     /// Watch all ports. \param limitPs stopped for so long is too long
     void Watch(int64_t limitPs)
     {
-        m_watchdog = std::make_unique<ns3::FabricPauseWatchdog>(
-            limitPs,
-            [this](const auto& report) { m_reports.push_back(report); });
+        m_watchdog =
+            std::make_unique<ns3::FabricPauseWatchdog>(limitPs, [this](const auto& report) {
+                m_reports.push_back(report);
+            });
         ForEachPort([this](ns3::FabricPort& port) { m_watchdog->AddPort(&port, port.GetName()); });
     }
 

@@ -159,10 +159,8 @@ Ring(uint32_t switches, bool dateLine)
     for (uint32_t number = 0; number < switches; ++number)
     {
         const uint32_t back = switches - number;
-        ring.links.push_back({number,
-                              (number + 1) % switches,
-                              dateLine ? number + 1 : 1,
-                              dateLine ? back : 1});
+        ring.links.push_back(
+            {number, (number + 1) % switches, dateLine ? number + 1 : 1, dateLine ? back : 1});
     }
     ring.lanes = dateLine ? 2 : switches / 2;
     return ring;

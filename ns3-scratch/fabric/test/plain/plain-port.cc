@@ -3,11 +3,11 @@
  * \file
  * FabricPort the plain way, for the oracle of whole networks: one event when the line is free
  * again, one for each frame that arrives, every pause acted upon at once. It stands in the place of
- * fabric-port.cc, fabric-port-changes.cc and fabric-port-credits.cc; nothing is settled late, and a departure that would
- * lie in the past is an error. It holds what the parts of the port say against what it works out
- * itself. Each frame on a link knows when it arrives and how probably it is
- * lost; an arrival for which no frame is due is one of a frame that was lost before. Credit that
- * comes back is an event of its own, and each frame knows the port and the lane it came by.
+ * fabric-port.cc, fabric-port-changes.cc and fabric-port-credits.cc; nothing is settled late, and a
+ * departure that would lie in the past is an error. It holds what the parts of the port say against
+ * what it works out itself. Each frame on a link knows when it arrives and how probably it is lost;
+ * an arrival for which no frame is due is one of a frame that was lost before. Credit that comes
+ * back is an event of its own, and each frame knows the port and the lane it came by.
  */
 #include "fabric-port.h"
 #include "plain-ties.h"
