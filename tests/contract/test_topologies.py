@@ -30,7 +30,8 @@ from astra_ns3.experiments.result import Result
 from astra_ns3.workload.files.astra_sim import parse_workload
 
 FILES = network_files()
-LARGE = {name for name, data in FILES.items() if parse_network(data).npus > 100}
+SIZES = {name: parse_network(data).npus for name, data in FILES.items()}
+LARGE = {name for name, npus in SIZES.items() if npus > 100}
 TRANSPORTS: dict[str, dict[str, Any]] = {"tcp": {"kind": "tcp"}, "roce": {"kind": "roce"}}
 MESSAGE = ["source", "destination", "collective", "chunk", "phase", "row", "bytes"]
 NPUS = 16
@@ -74,7 +75,12 @@ def test_there_is_a_file_of_every_kind() -> None:
     assert {data["topology"].get("kind", "single-switch") for data in FILES.values()} == set(KINDS) - {"file"}
 
 
-@pytest.mark.parametrize("name", FILES)
+def files() -> list[Any]:
+    """Each network's file; the largest are slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (npus > 300)) for name, npus in SIZES.items()]
+
+
+@pytest.mark.parametrize("name", files())
 def test_the_main_job_runs_on_each_file(name: str, tmp_path: Path) -> None:
     network = parse_network(FILES[name])
     _, flows = main_job(network, tmp_path / "run")
