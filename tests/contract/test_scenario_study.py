@@ -150,7 +150,7 @@ def test_traffic_stands_beside_a_job_and_its_numbers_are_part_of_the_address(bas
     assert [[tenant.name for tenant in request.tenants] for request in requests] == [["first", "second", "web"]] * 2
     assert len({Addresses().of(request)[0] for request in requests}) == 2
     scenario.write_text(json.dumps({"network": "network.yaml"}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"scenario\.yaml: has no job and no traffic, expected one at least"):
+    with pytest.raises(InputError, match=r"scenario\.yaml: has no job, no arrivals and no traffic, expected some"):
         requests_of(base)
 
 
