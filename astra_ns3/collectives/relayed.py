@@ -32,7 +32,7 @@ def with_content(schedule: Schedule, parts: Parts, relay: Relay) -> Schedule:
 
 
 def handed_over(parts: Parts, relay: Relay) -> tuple[_Sizes, _Sizes]:
-    """What each place sends to others, and what it gets from them, all hops counted."""
+    """Return the blocks that each place sends to others, and those that it gets from them; gates count, too."""
     return _Relayed(parts, relay).handed_over()
 
 
@@ -175,7 +175,7 @@ class _Relayed:
         return self._rows(blocks, count, sender=gate, receiver=far, step=0, wait_step=came, wait_count=1, reduces=False)
 
     def _within(self, blocks: int) -> Schedule:
-        """What places of one node have for each other."""
+        """Messages between places of one node."""
         home, other = column(self._ranks)[:, None], column(self._node - 1)[None, :]
         place = (self._place[home] + 1 + other) % self._node
         far = self._at[home] * self._node + place

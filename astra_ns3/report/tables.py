@@ -1,4 +1,4 @@
-"""What reports read of a run, and which recorded tables it has, or how it would have them.
+"""The tables of a run that reports read: which it has, and how it would have the others.
 
 :class:`~astra_ns3.experiments.result.Result` fulfils :class:`Records`; nothing here knows how a run was made.
 """
@@ -143,7 +143,7 @@ def _stops_ports(group: Json) -> bool:
 
 
 def names_of(runs: Sequence[Records]) -> list[str]:
-    """What a person calls each run: its name, its folder's where names are alike, a number before it if both are."""
+    """Return a name for each run: its own, its folder's where names are alike, a number before it if both are."""
     names = [str(run.metadata["run_name"]) for run in runs]
     if len(set(names)) == len(names):
         return names

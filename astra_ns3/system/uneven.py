@@ -32,7 +32,7 @@ class UnevenChunk(NamedTuple):
 
 
 def most_bytes(counts: Parts) -> int:
-    """What the one has, its own share included, who has most: the ``bytes`` of a request with these counts."""
+    """Return the bytes of the place that has most, its own share included: a request's ``bytes`` with these counts."""
     return max((sum(row) for row in counts), default=0)
 
 

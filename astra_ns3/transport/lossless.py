@@ -1,4 +1,4 @@
-"""What PFC keeps of the switches' memory, for the largest frame that any transport of the network sends."""
+"""The memory of switches that PFC keeps, for the largest frame that any transport of the network sends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def largest_wire_bytes(transports: Iterable[Transport]) -> int:
 
 
 def headroom_bytes(rate_bps: int, delay_ps: int, largest_wire_bytes: int) -> int:
-    """What can still arrive at a port after it decided to pause its sender, rounded up.
+    """Return the bytes that can still arrive at a port after it decided to pause its sender, rounded up.
 
     The pause waits for a frame being sent and travels; the sender ends the frame it sends; what is on the line arrives:
     two delays' worth of bits, three frames and the pause frame itself.
@@ -48,7 +48,7 @@ def port_headroom_bytes(pfc: PfcConfig, port: PortOutline, largest_wire_bytes: i
 
 
 def lossless_bytes(switch: SwitchOutline, largest_wire_bytes: int) -> int:
-    """What headroom and reserve of all ports and lossless priorities take of a switch's buffer."""
+    """Return the bytes of a switch's buffer for headroom and reserve of all ports and lossless priorities."""
     pfc = switch.config.pfc
     if pfc is None:
         return 0

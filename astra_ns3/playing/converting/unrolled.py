@@ -45,7 +45,7 @@ def _shape(dimensions: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class UnrolledLoop:
-    """What ``programs`` do. Raises InputError for what no graph can say.
+    """The doings of ``programs``. Raises InputError where no graph can say them.
 
     ``policy``: a system file's, of collectives whose loop names none; it counts only beside some whose loop does.
     """
@@ -162,7 +162,7 @@ class UnrolledLoop:
         return next(tuple(members) for members in grid.cosets(dimensions) if npu in members)
 
     def update_ps(self, request: CollectiveRequest) -> int:
-        """What passes behind a collective before it counts as done; without data or partners nothing does."""
+        """Return the time behind a collective before it counts as done; 0 without data or partners."""
         layer = request.label.layer
         if not request.bytes or not isinstance(layer, int):
             return 0

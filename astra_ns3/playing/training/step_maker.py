@@ -28,7 +28,7 @@ class Computing:
     memory_ps: int = 0
 
     def operation(self, label: Label) -> Compute:
-        """What a program yields."""
+        """Return the operation that a program yields."""
         return Compute(label, self.time_ps, self.times_ps, self.memory_ps)
 
     def then(self, other: Computing) -> Computing:

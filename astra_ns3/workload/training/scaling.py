@@ -14,7 +14,7 @@ _LEAST_UNIT_BYTES = 1000
 
 
 def scaled_plan(plan: TrainingPlan, comm_scale: float) -> TrainingPlan:
-    """What is exchanged, and sent from stage to stage, times ``comm_scale``, truncated, but at least a byte.
+    """Return a plan with the bytes of exchanges and of sends between stages times ``comm_scale``, at least one.
 
     Gradients and weights, whose sizes follow from parameters, are when they are sent.
     """
@@ -66,7 +66,7 @@ def _scaled_item(item: Item, scale: float) -> Item:
 
 
 def _fitted(relay: Relay, counts: Rows, crossing: Rows) -> Rows:
-    """What crosses to a node is no more than what is for its places, which were rounded each by itself."""
+    """Return no more for a node than for all its places, each of which was rounded by itself."""
     homes = tuple(zip(*counts, strict=True)) if relay.gathers else counts
     return tuple(
         tuple(min(size, sum(places[node * relay.node : (node + 1) * relay.node])) for node, size in enumerate(sizes))

@@ -66,7 +66,7 @@ def routed(share: Share, experts: Experts, found: Routed) -> Dispatch:
 
 
 def router_of(share: Share, experts: Experts) -> Router | None:
-    """What routes the layers of a model; None where all experts get as many rows. Raises InputError."""
+    """Return the router of a model's layers; None where all experts get as many rows. Raises InputError."""
     if experts.is_even:
         return None
     per_node = _places_per_node(share, experts)
