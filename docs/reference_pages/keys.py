@@ -17,7 +17,9 @@ from astra_ns3.config.model.file import KINDS as MODELS
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.scenario.file import ScenarioConfig
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.config.transports.roce_control import RoceControl
 from astra_ns3.studies.file import StudyConfig
+from astra_ns3.transport.roce.control_sets import Line, in_force
 from astra_ns3.units import exact_rate, exact_time
 from reference_pages.attributes import words_of
 from reference_pages.markdown import cell, code, plain, table
@@ -143,8 +145,30 @@ def row_of(model: Model, name: str, field: FieldInfo) -> tuple[str, str, str, st
     words = words_of(model).get(name, "")
     if not words and kind_of(model) and name == "kind":
         words = f"The word that chooses this group: {code(kind_of(model))}."
+    number = _of_papers(model).get(key)
+    if number is not None:
+        words = f"{words} With `parameters: paper`: {_in_words(name, field, number)}."
     default = "absent" if field.is_required() and "Absent:" in words else _default(name, field, schema)
     return code(key), _type(name, schema, whole), default, cell(words)
+
+
+@cache
+def _of_papers(model: Model) -> Mapping[str, float]:
+    """Return the numbers that a congestion control has in its paper, by the key; nothing for other groups."""
+    if not issubclass(model, RoceControl) or "parameters" not in model.model_fields or not kind_of(model):
+        return {}
+    control = model.model_validate({"kind": kind_of(model), "parameters": "paper"})
+    return in_force(control, Line(rate_bps=10**11, round_trip_ps=5 * 10**6, payload_bytes=1000)).numbers
+
+
+def _in_words(name: str, field: FieldInfo, number: float) -> str:
+    if name.endswith("_ps"):
+        return exact_time(int(number)) if number else "0"
+    if name.endswith("_bps"):
+        return exact_rate(int(number))
+    if "bool" in str(field.annotation):
+        return "on" if number else "off"
+    return f"{number:g}" if number < 1 else f"{number:,.10g}"
 
 
 @cache

@@ -155,21 +155,21 @@ class Dcqcn(_FromSet):
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
     """The set of numbers that the other keys have where they are absent."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase. `paper`: 40Mbps."""
+    """Step of additive increase."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
-    """Step of hyper increase. `paper`: 200Mbps."""
+    """Step of hyper increase."""
     g: Fraction | None = None
-    """Gain of alpha's average. `paper`: 1/256."""
+    """Gain of alpha's average."""
     alpha_timer_ps: PositiveTimePs | None = Field(alias="alpha_timer", default=None)
     """Without a CNP for so long, alpha falls."""
     decrease_timer_ps: TimePs | None = Field(alias="decrease_timer", default=None)
     """The rate is cut at the beats of this clock if a CNP came in between; 0: at each CNP."""
     increase_timer_ps: PositiveTimePs | None = Field(alias="increase_timer", default=None)
-    """Time between increases of the rate. `paper`: 55us."""
+    """Time between increases of the rate."""
     byte_counter_bytes: Bytes | None = Field(alias="byte_counter", default=None)
     """Bytes sent that count as one increase event; 0: no byte counter."""
     fast_recovery_times: Count | None = None
-    """Steps of fast recovery before additive increase. `paper`: 5."""
+    """Steps of fast recovery before additive increase."""
     clamp_target_rate: OnOff | None = None
     """Whether each cut lowers the target rate too, also during fast recovery."""
     rate_on_first_cnp: Fraction | None = None
@@ -183,17 +183,17 @@ class Timely(_FromSet):
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers that the other keys have where they are absent."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase. `paper`: 10Mbps."""
+    """Step of additive increase."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
-    """Step of hyper increase. `paper`: 50Mbps."""
+    """Step of hyper increase."""
     ewma: Fraction | None = None
-    """Weight of the newest difference of round trips. `paper`: 0.875."""
+    """Weight of the newest difference of round trips."""
     beta: Fraction | None = None
-    """Factor of a decrease. `paper`: 0.8."""
+    """Factor of a decrease."""
     t_low_ps: PositiveTimePs | None = Field(alias="t_low", default=None)
-    """Round trip below which the rate always rises. `paper`: 50us."""
+    """Round trip below which the rate always rises."""
     t_high_ps: PositiveTimePs | None = Field(alias="t_high", default=None)
-    """Round trip above which the rate always falls. `paper`: 500us."""
+    """Round trip above which the rate always falls."""
     minimum_rtt_ps: TimePs | None = Field(alias="minimum_rtt", default=None)
     """The gradient is divided by this; 0: by the path's own."""
     hai_after: Count | None = None
@@ -230,9 +230,9 @@ class Dctcp(_FromSet):
     window: OnOff | None = None
     """Whether it moves the window, as RFC 8257 does, or the rate."""
     g: Fraction | None = None
-    """Gain of alpha's average. `paper`: 1/16."""
+    """Gain of alpha's average."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of increase where the rate is moved. `paper`: 1000Mbps."""
+    """Step of increase where the rate is moved."""
     minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
     """0: two packets."""
 
@@ -261,11 +261,11 @@ class _Utilisation(_FromSet):
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
     """The set of numbers that the other keys have where they are absent."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase. `paper`: 50Mbps."""
+    """Step of additive increase."""
     eta: Fraction | None = None
-    """The utilisation that is aimed at. `paper`: 0.95."""
+    """The utilisation that is aimed at."""
     max_stage: Number | None = None
-    """Additive steps before a multiplicative one. `paper`: 5."""
+    """Additive steps before a multiplicative one."""
     fast_react: OnOff | None = None
     """Whether acknowledgements between two updates of the reference rate change the rate too."""
 
@@ -314,23 +314,23 @@ class Swift(_FromSet):
     parameters: Literal["scaled", "paper"] = "scaled"
     """The set of numbers that the other keys have where they are absent."""
     base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
-    """The target delay without hops. `paper`: 25us."""
+    """The target delay without hops."""
     per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)
-    """Target delay added for each hop. `paper`: 1us."""
+    """Target delay added for each hop."""
     ai: Annotated[float, Gt(0)] | None = None
-    """Packets that the window grows by each round trip. `paper`: 1."""
+    """Packets that the window grows by each round trip."""
     beta: Fraction | None = None
-    """Factor of a decrease. `paper`: 0.8."""
+    """Factor of a decrease."""
     max_mdf: Fraction | None = None
-    """The largest decrease at once. `paper`: 0.5."""
+    """The largest decrease at once."""
     fs_range_ps: TimePs | None = Field(alias="fs_range", default=None)
-    """Range of the target's flow scaling. `paper`: 100us."""
+    """Range of the target's flow scaling."""
     fs_min_cwnd: Annotated[float, Gt(0)] | None = None
-    """Window, in packets, at which flow scaling is largest. `paper`: 0.1."""
+    """Window, in packets, at which flow scaling is largest."""
     fs_max_cwnd: Annotated[float, Gt(0)] | None = None
-    """Window, in packets, from which flow scaling is 0. `paper`: 100."""
+    """Window, in packets, from which flow scaling is 0."""
     min_cwnd: Annotated[float, Gt(0)] | None = None
-    """The least window, in packets. `paper`: 0.01."""
+    """The least window, in packets."""
     max_cwnd: Annotated[float, Ge(0)] | None = None
     """0: what the line sends in the longest target delay of a large window."""
     retransmit_reset: Count | None = None
