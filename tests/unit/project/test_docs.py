@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 from support.fake_backend import FakeBackend
-from support.pages import OWN_PARTS, ROOT, blocks, commands, text_of
+from support.pages import OWN_FILES, OWN_PARTS, ROOT, blocks, commands, text_of
 from support.reference import reference
 from support.small_run import NPUS
 
@@ -195,7 +195,7 @@ def test_the_picture_of_a_report_is_small_and_every_figure_of_it_documented() ->
 def test_every_picture_of_a_report_has_the_command_of_its_run() -> None:
     cases = [picture.name.split("-")[1] for picture in (ROOT / "docs" / "images").glob("case-*-report.png")]
     assert len(cases) == 3
-    for page, name in [("README.md", "why"), *(("docs/cases.md", case) for case in cases)]:
+    for page, name in [(OWN_FILES, "why"), *(("docs/cases.md", case) for case in cases)]:
         words = commands(page, name)[0]
         assert (words[0], words[words.index("-o") + 1]) == ("run", f"results/{name}")
         assert words[-2:] == ["--record", "all"]
@@ -275,46 +275,46 @@ def test_the_errors_shown_are_those_that_come(tmp_path: Path, monkeypatch: pytes
 
 @pytest.fixture
 def own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """README's three files, written out in the working folder."""
+    """The three files of the page on writing them, in the working folder."""
     monkeypatch.chdir(tmp_path)
     names = {"workload": "workload.txt", "system": "system.yaml", "network": "network.yaml"}
     for name in names.values():
-        (block,) = blocks("README.md", f"file: {name}")
+        (block,) = blocks(OWN_FILES, f"file: {name}")
         Path(name).write_text(block, encoding="utf-8")
     return dict(names)
 
 
-def test_readmes_own_files_are_valid_and_give_the_forecast_shown(own_files: dict[str, Any]) -> None:
+def test_the_own_files_are_valid_and_give_the_forecast_shown(own_files: dict[str, Any]) -> None:
     from astra_ns3.experiments.validate import validate
 
     validation = validate(**own_files)
-    (shown,) = blocks("README.md", "output: validate")
+    (shown,) = blocks(OWN_FILES, "output: validate")
     assert validation_text(validation.document()) + "\n" == shown
     assert validation.warnings == ()
 
 
-def test_readmes_mistake_gives_the_line_shown(own_files: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_in_the_own_files_gives_the_line_shown(own_files: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     from astra_ns3.cli.main import main
 
     network = Path(own_files["network"])
     network.write_text(network.read_text(encoding="utf-8").replace("window:", "windov:"), encoding="utf-8")
     with pytest.raises(SystemExit):
         main(["validate", *(f"--{option}={path}" for option, path in own_files.items())])
-    (shown,) = blocks("README.md", "output: mistake")
+    (shown,) = blocks(OWN_FILES, "output: mistake")
     assert capsys.readouterr().err == shown
 
 
-def test_readmes_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> None:
+def test_the_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> None:
     npus = network_file.read_network(own_files["network"]).npus
     result = astra_ns3.run(**own_files, passes=2, backend=FakeBackend(npus), output=tmp_path / "results/mine")
     assert result.complete
     assert npus != NPUS
 
 
-def test_readmes_network_of_roce_is_valid_without_a_warning(tmp_path: Path) -> None:
+def test_the_own_network_of_roce_is_valid_without_a_warning(tmp_path: Path) -> None:
     from astra_ns3.experiments.validate import validate
 
-    (block,) = blocks("README.md", "file: leaf-spine.yaml")
+    (block,) = blocks(OWN_FILES, "file: leaf-spine.yaml")
     file = tmp_path / "leaf-spine.yaml"
     file.write_text(block, encoding="utf-8")
     inputs = ROOT / "inputs"
