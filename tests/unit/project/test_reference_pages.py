@@ -196,3 +196,18 @@ def test_every_page_of_the_reference_has_a_stub_with_its_title_and_a_link() -> N
         assert f"({name}.md)" in index
         assert f"\n{name}\n" in index
     assert {f"reference/{stub.stem}" for stub in (ROOT / "docs" / "reference").glob("*.md")} == set(reference())
+
+
+def test_every_link_within_a_page_of_keys_leads_to_a_section() -> None:
+    for name in SCHEMAS:
+        text = reference()[f"reference/{name}-keys"]
+        headings = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in sections_of(text)}
+        links = re.findall(r"\]\(#([^)]+)\)", text)
+        assert len(links) > 2
+        assert [link for link in links if link not in headings] == []
+
+
+def sections_of(text: str) -> list[str]:
+    """The headings of a page's sections."""
+    found: list[str] = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    return found
