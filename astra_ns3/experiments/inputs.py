@@ -33,6 +33,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
+from astra_ns3.experiments.reduction import with_trees
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
@@ -270,12 +271,16 @@ def _on_servers(
     options: Options,
     beside: Inputs | None,
 ) -> SystemConfig:
-    """Return the system, told its servers where NCCL plays its collectives; ``given`` names both files."""
+    """Return the system, told its servers where NCCL plays its collectives, and trees of switches that reduce.
+
+    ``given`` names both files.
+    """
     of_system, of_network = given
     with _named(of_network, files.network):
         merges = lets_merge(system, network, options.backend_name, None if beside is None else beside.plan)
     with _named(of_system):
-        return with_servers(system, network, tenancy, merges=merges)
+        placed = with_servers(system, network, tenancy, merges=merges)
+        return with_trees(placed, network, tenancy, options.backend_name, None if beside is None else beside.plan)
 
 
 def _place_of_run(

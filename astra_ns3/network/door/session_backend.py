@@ -32,6 +32,7 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.port_rows import PortRows, port_ends
 from astra_ns3.network.door.recording import Recording
+from astra_ns3.network.door.reducers import ReducerPlayers
 from astra_ns3.network.door.session import Session, Statistics, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.flow_player import FlowPlayerSetup
@@ -96,6 +97,7 @@ class SessionBackend:
         """The result of the function that the hook had returned; from :meth:`close` on."""
         self._graph = graph
         self._launches = Launches()
+        self._reducers = ReducerPlayers(graph)
         self._players: list[SessionFlowPlayer] = []
         self._listener: NetworkListener | None = None
         self._timers: dict[int, Callable[[int], None]] = {}
@@ -109,7 +111,8 @@ class SessionBackend:
             self._idle_memory_bytes = _resident_bytes()
             description = Description()
             describe(description)
-            self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
+            options = recorder or RecorderOptions()
+            self._recording = Recording(description, graph, observe, options, self._reducers)
             self._session: Session = description.open(seed, self._native_listener.native)
             self._session.UseCores(cores)
         self._live = True
@@ -159,9 +162,10 @@ class SessionBackend:
 
     def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
         """As :meth:`register_delayed_group`, on connections of its own."""
-        members, own_ps = np.array(npus, dtype=np.uint32), _NO_DELAY if delay_ps is None else delay_ps
+        players = self._reducers.players(npus)
+        members, own_ps = np.array(players, dtype=np.uint32), _NO_DELAY if delay_ps is None else delay_ps
         with _translated():
-            number = int(self._session.RegisterGroup(members, len(npus), own_ps, connections))
+            number = int(self._session.RegisterGroup(members, len(players), own_ps, connections))
         self._launches.group(number, npus)
         return number
 
@@ -250,7 +254,11 @@ class SessionBackend:
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         """Messages that ``npu`` still has to send or receive in ``instance``."""
         found = [self._session.GetPending(index) for index in range(self._session.CountPending(npu, instance))]
-        return [PendingMessage(int(m.sender), int(m.receiver), int(m.bytes), int(m.step), bool(m.sent)) for m in found]
+        name = self._reducers.name
+        return [
+            PendingMessage(name(int(m.sender)), name(int(m.receiver)), int(m.bytes), int(m.step), bool(m.sent))
+            for m in found
+        ]
 
     def statistics(self) -> dict[str, int | float]:
         """Totals of the run so far: events, messages, packets, retransmissions, timeouts, connections, drops.

@@ -426,6 +426,12 @@ CollectiveApplication::SendRow(uint64_t instance,
     message.instance = instance;
     message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
     message.channel = phase.group->connections;
+    if (phase.group->reducers > 0)
+    {
+        // What goes up doesn't wait behind what is to come down: each has connections of its own.
+        const uint32_t lane = phase.schedule->GetReception(send.row).lane;
+        message.channel = 2 * message.channel + lane % 2;
+    }
     message.priority = phase.group->priority;
     if (const ChannelCosts* channel = phase.group->channel.get())
     {
@@ -459,7 +465,7 @@ int64_t
 CollectiveApplication::EndpointDelayPs(const Phase& phase) const
 {
     const int64_t ofGroup = phase.group->delayPs;
-    return ofGroup < 0 ? m_costs.delayPs : ofGroup;
+    return ofGroup < 0 || m_costs.ofReducer ? m_costs.delayPs : ofGroup;
 }
 
 std::vector<CollectiveApplication::Pending>
