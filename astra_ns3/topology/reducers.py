@@ -1,7 +1,7 @@
 """Switches that reduce: each gets a host without an NPU, on a line of its own, which combines what it is sent.
 
 Model's limits: a piece is combined when it has come as a whole from everybody. The copies of a sum share the line's
-rate, which by default is that of all ports of the switch together.
+rate, which by default is twice that of all ports of the switch together.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from astra_ns3.errors import refuse
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.units import LARGEST_INTEGER
 
+_AT_EASE = 2
+"""So many times the rates of all ports: the line of a reducer is then no limit of its own."""
 REDUCTION = "reduction"
 """Class of the links between reducers and their switches."""
 
@@ -71,10 +73,10 @@ def _line(graph: Graph, switch: int, host: int, node: int) -> Link:
     said = graph.switch_configs[switch].reduction
     assert said is not None
     ports = graph.ports[graph.hosts + switch]
-    rate_bps = said.rate_bps or sum(graph.links[port.link].rate_bps for port in ports)
+    rate_bps = said.rate_bps or _AT_EASE * sum(graph.links[port.link].rate_bps for port in ports)
     refuse(
         not 0 < rate_bps <= LARGEST_INTEGER,
-        f"switch.reduction: the ports of switch {switch} have {rate_bps} b/s together, expected 1 to "
+        f"switch.reduction: the ports of switch {switch} ask for {rate_bps} b/s, expected 1 to "
         f"{LARGEST_INTEGER}; give it a rate",
     )
     return Link(host, node, rate_bps, said.latency_ps // 2, kind=REDUCTION)

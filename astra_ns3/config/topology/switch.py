@@ -148,8 +148,8 @@ class ReductionConfig(ConfigModel):
     """
 
     rate_bps: RateBps | None = Field(alias="rate", default=None)
-    """How fast the switch takes in what it reduces, and how fast it sends sums: of all groups together. Absent: the
-    rates of all its ports together."""
+    """How fast the switch takes in what it reduces, and how fast it sends sums: of all groups together. Absent: twice
+    the rates of all its ports together, so that its ports alone limit it."""
     latency_ps: TimePs = Field(alias="latency", default=0)
     """Time that a piece spends there besides, half of it on the way in and half on the way out."""
     groups: Annotated[Count, Le(65_536)] = 64
