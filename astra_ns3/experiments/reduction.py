@@ -15,11 +15,12 @@ from astra_ns3.topology.reduction_trees import GraphTrees
 
 
 def with_trees(
-    system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, backend: str, plan: AnyPlan | None
+    system: SystemConfig, network: AnyNetwork, tenancy: Tenancy, backend: str, plan: AnyPlan | None, *, first_root: int
 ) -> SystemConfig:
     """Return a system told the trees that its algorithms ask for; any other as it is.
 
-    ``plan``: the network's, where it is there already. Raises InputError where no switch can reduce.
+    ``plan``: the network's, where it is there already. ``first_root``: the number of the tenant, so that trees of
+    several begin with different roots. Raises InputError where no switch can reduce.
     """
     asking = sorted(name for name in system.all_algorithms if is_in_network(name))
     if not asking or system.plays_nccl:
@@ -37,4 +38,4 @@ def with_trees(
     refuse(tenancy.berth is not None, "a job that arrives gets its NPUs too late for trees; give it NPUs", name)
     known = None if plan is None else plan.of_packets
     graph = build_graph(network.topology) if known is None else known.graph
-    return system.with_reduction_trees(GraphTrees(graph, tenancy.npus))
+    return system.with_reduction_trees(GraphTrees(graph, tenancy.npus, first_root))

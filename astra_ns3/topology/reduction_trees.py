@@ -28,11 +28,12 @@ _Numbers = npt.NDArray[np.int64]
 
 
 class GraphTrees:
-    """The trees of a graph; ``npus``: the NPU of each rank that asks."""
+    """The trees of a graph; ``npus``: the NPU of each rank that asks; ``first_root``: of its first group."""
 
-    def __init__(self, graph: Graph, npus: Sequence[int]) -> None:
+    def __init__(self, graph: Graph, npus: Sequence[int], first_root: int = 0) -> None:
         self._graph = graph
         self._npus = npus
+        self._first_root = first_root
         self._known: dict[tuple[tuple[int, ...], int, str], Trees] = {}
 
     def joining(self, ranks: Sequence[int], group: int, *, algorithm: str) -> Trees:
@@ -61,7 +62,7 @@ class GraphTrees:
         hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
         roots = self._roots(hosts, algorithm)
         if algorithm == ONE_TREE:
-            roots = [roots[group % len(roots)]]
+            roots = [roots[(self._first_root + group) % len(roots)]]
         paths = [_Upwards(self, root).parents(hosts) for root in roots]
         found = sorted({reducer for tree in paths for reducer in tree if reducer >= 0})
         configs = [self._config(reducer) for reducer in found]

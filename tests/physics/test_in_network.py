@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from oracles.reduction_times import Level, all_reduce_ps
 
@@ -51,7 +51,7 @@ def network(topology: dict[str, Any], **transport: Any) -> NetworkConfig:
     )
 
 
-def star(npus: int, link: dict[str, str], **reduction: Any) -> dict[str, Any]:
+def star(npus: int, link: Mapping[str, object], **reduction: Any) -> dict[str, Any]:
     switch = {"buffer": "64MB", "reduction": reduction}
     return {"kind": "single-switch", "npus": npus, "link": link, "switch": switch}
 

@@ -33,9 +33,7 @@ def two_levels(leaves: int, each: int, pieces: int = 16) -> Trees:
     """Leaves with members, below one root."""
     members = leaves * each
     parents = [members + member // each for member in range(members)]
-    return Trees(
-        tuple(range(leaves + 1)), ((*parents, *[members + leaves] * leaves, NOBODY),), PIECE, pieces * PIECE
-    )
+    return Trees(tuple(range(leaves + 1)), ((*parents, *[members + leaves] * leaves, NOBODY),), PIECE, pieces * PIECE)
 
 
 SHAPES = {

@@ -163,5 +163,9 @@ def test_players_are_numbered_behind_the_networks_last_npu() -> None:
     graph = leaf_spine(REDUCES, REDUCES)
     trees = GraphTrees(graph, [8, 9, 12, 13])  # a tenant on four NPUs
     found = trees.joining([0, 1, 2, 3], 0, algorithm="sharp")
-    assert [graph.switch_names[graph.reducers[reducer]] for reducer in found.reducers] == ["leaf 2", "leaf 3", "spine 0"]
+    assert [graph.switch_names[graph.reducers[reducer]] for reducer in found.reducers] == [
+        "leaf 2",
+        "leaf 3",
+        "spine 0",
+    ]
     assert trees.players([0, 1, 2, 3], found) == (0, 1, 2, 3, 16 + 2, 16 + 3, 16 + 4)
