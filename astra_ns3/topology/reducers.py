@@ -63,6 +63,15 @@ def reducer_groups(graph: Graph) -> list[int]:
     return [config.groups for config in configs if config is not None]
 
 
+def reducer_players(graph: Graph) -> list[int]:
+    """Return the host of each player that is a part of a reducer: one for each group that it may serve, in turn."""
+    return [
+        graph.player_host[len(graph.npu_host) + reducer]
+        for reducer, groups in enumerate(reducer_groups(graph))
+        for _ in range(groups)
+    ]
+
+
 def _moved(node: int, hosts: int, by: int) -> int:
     """Return a node's number when so many hosts come behind the first ``hosts``."""
     return node if node < hosts else node + by

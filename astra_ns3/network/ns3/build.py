@@ -17,7 +17,7 @@ from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.lanes import Orders
-from astra_ns3.topology.reducers import reducer_groups
+from astra_ns3.topology.reducers import reducer_players
 from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables, pinned_choices
 from astra_ns3.transport.credits import next_lanes
@@ -75,15 +75,6 @@ def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, s
     _describe_routing(description, graph, plan.tables, routing, seed, murmur=murmur)
     description.endpoint(plan.endpoint)
     description.add("local", {"rateBps": graph.local.rate_bps, "delayPs": graph.local.delay_ps})
-
-
-def reducer_players(graph: Graph) -> list[int]:
-    """Return the host of each player that is a part of a reducer: one for each group that it may serve, in turn."""
-    return [
-        graph.player_host[len(graph.npu_host) + reducer]
-        for reducer, groups in enumerate(reducer_groups(graph))
-        for _ in range(groups)
-    ]
 
 
 def _numbers(values: object) -> _Numbers:

@@ -165,7 +165,7 @@ def test_the_names_are_known_and_have_no_schedule_without_a_network() -> None:
     assert algorithm_names("oneNvls") == ("oneNvls",)
     assert is_in_network("oneFred")
     assert not is_in_network("ring")
-    with pytest.raises(ValueError, match="found 'sharp3', allowed: ring, .*nvls"):
+    with pytest.raises(ValueError, match=r"found 'sharp3', allowed: ring, .*nvls"):
         algorithm_names("sharp3")
     with pytest.raises(InputError, match="sharp: needs switches that reduce"):
         lookup(KIND.ALL_REDUCE, "sharp", 4)
