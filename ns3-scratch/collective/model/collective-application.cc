@@ -428,9 +428,10 @@ CollectiveApplication::SendRow(uint64_t instance,
     message.channel = phase.group->connections;
     if (phase.group->reducers > 0)
     {
-        // What goes up doesn't wait behind what is to come down: each has connections of its own.
-        const uint32_t lane = phase.schedule->GetReception(send.row).lane;
-        message.channel = 2 * message.channel + lane % 2;
+        // What goes up, what comes down and signals don't wait behind each other: each has
+        // connections of its own.
+        const auto reception = phase.schedule->GetReception(send.row);
+        message.channel = 3 * message.channel + (reception.isSignal ? 2 : reception.lane % 2);
     }
     message.priority = phase.group->priority;
     if (const ChannelCosts* channel = phase.group->channel.get())
