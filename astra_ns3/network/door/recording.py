@@ -61,16 +61,9 @@ class Recording:
     Without a directory nothing is recorded. Rows go to the options' sink, by default to Parquet files there.
     """
 
-    def __init__(
-        self,
-        description: Description,
-        graph: Graph,
-        observe: Observe,
-        options: RecorderOptions,
-        reducers: ReducerPlayers,
-    ) -> None:
+    def __init__(self, description: Description, graph: Graph, observe: Observe, options: RecorderOptions) -> None:
         self._description = description
-        self._reducers = reducers
+        self._reducers = ReducerPlayers(graph)
         self._graph = graph
         self._native = load()
         self._opened: dict[str, RecordedTable] = {}

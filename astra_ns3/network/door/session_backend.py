@@ -97,7 +97,6 @@ class SessionBackend:
         """The result of the function that the hook had returned; from :meth:`close` on."""
         self._graph = graph
         self._launches = Launches()
-        self._reducers = ReducerPlayers(graph)
         self._players: list[SessionFlowPlayer] = []
         self._listener: NetworkListener | None = None
         self._timers: dict[int, Callable[[int], None]] = {}
@@ -111,8 +110,7 @@ class SessionBackend:
             self._idle_memory_bytes = _resident_bytes()
             description = Description()
             describe(description)
-            options = recorder or RecorderOptions()
-            self._recording = Recording(description, graph, observe, options, self._reducers)
+            self._recording = Recording(description, graph, observe, recorder or RecorderOptions())
             self._session: Session = description.open(seed, self._native_listener.native)
             self._session.UseCores(cores)
         self._live = True
@@ -331,6 +329,10 @@ class SessionBackend:
         if not self.counts_packets:
             numbers, names = numbers[:, [names.index(name) for name in _SENT]], list(_SENT)
         return PortRows(self._graph.hosts, self._port_ends, names, numbers)
+
+    @cached_property
+    def _reducers(self) -> ReducerPlayers:
+        return ReducerPlayers(self._graph)
 
     @cached_property
     def _port_ends(self) -> _Numbers:
