@@ -138,9 +138,9 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     uint32_t m_npus{0};                                                      //!< no reducers
     /// Members that have begun, by phase and group; of groups with reducers.
     std::map<std::pair<uint64_t, uint32_t>, std::size_t> m_begun;
-    std::vector<Due> m_dues;                                                 //!< not told yet
-    std::vector<Due> m_told;                                                 //!< told last
-    std::vector<int64_t> m_deliveredBytes;                                   //!< by NPU
+    std::vector<Due> m_dues;               //!< not told yet
+    std::vector<Due> m_told;               //!< told last
+    std::vector<int64_t> m_deliveredBytes; //!< by NPU
 };
 
 } // namespace astra_ns3

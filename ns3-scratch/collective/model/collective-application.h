@@ -86,7 +86,7 @@ struct EndpointCosts
 {
     int64_t delayPs{0}; //!< before the first sends and after each reception
     uint64_t reductionBytesPerNs{
-        500'000}; //!< speed of its memory; a reduction moves three times the message
+        500'000};          //!< speed of its memory; a reduction moves three times the message
     bool ofReducer{false}; //!< of a part of a switch, which heeds no delay of a group
 };
 

@@ -112,7 +112,7 @@ struct RoceContext
 {
     static const uint32_t FEW_AWAKE; //!< usual number of queue pairs that keep their halves
 
-    RoceParameters parameters;          //!< their parameters
+    RoceParameters parameters; //!< their parameters
     /// Players from this number on are reducers, whose switch sends no queue pair's packets faster
     /// than the slowest line of its path: no NIC is between.
     uint32_t npus{std::numeric_limits<uint32_t>::max()};
