@@ -20,7 +20,7 @@ from astra_ns3.whole_file import check_free
     short_help="Print who is where and when what happens in a scenario; draw it.",
     examples=(
         "astra-ns3 show scenario inputs/scenarios/flaps.yaml",
-        "astra-ns3 show scenario inputs/scenarios/neighbours.yaml -o neighbours.png --set scenario.jobs.second.start=1ms",
+        "astra-ns3 show scenario inputs/scenarios/neighbours.yaml -o pair.png --set scenario.jobs.second.start=1ms",
     ),
 )
 @click.argument("file", shell_complete=files(*SCENARIO_ENDINGS))
