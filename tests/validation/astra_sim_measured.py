@@ -16,8 +16,8 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from validation.comparison import Comparison, Found, Group, recorded, root, worst
 
-SOURCE_1 = "measured: ASTRA-sim branch 1.0 (07d5d19), analytical (d27635b)"
-SOURCE_2 = "measured: ASTRA-sim 2 (518bd51)"
+SOURCE_1 = "1.0, measured"
+SOURCE_2 = "2, measured"
 TEST = "tests/regression/test_astra_sim_analytical.py"
 WITHIN_US = 0.0011
 VERSION_1 = rows(OWN / "astra_sim_1_analytical.csv")
@@ -102,7 +102,7 @@ def _times_2(model: str) -> str:
 _CUT = "it cuts each delay to whole ns"
 GROUPS = [
     Group(
-        "ASTRA-sim's programs, analytical networks: finish times",
+        "ASTRA-sim 1.0 (07d5d19, analytical d27635b) and 2 (518bd51), analytical networks: finish times",
         [
             Comparison(
                 "astra-sim-1-collectives",
