@@ -5,9 +5,9 @@
     python benchmarks/flow_error.py --case NAME ...                 some
     python benchmarks/flow_error.py --summary FILE                  the tables of docs/flow.md, from such a file
 
-``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets were
-lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by their
-size. ``CPU``: of the whole process of either, in seconds.
+``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
+were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
+their size. ``CPU``: of the whole process of either, in seconds.
 """
 
 from __future__ import annotations

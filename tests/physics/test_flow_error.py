@@ -1,4 +1,4 @@
-"""Flows beside packets: the quick cases lie within their targets, and docs/flow.md says what the file of all cases has."""
+"""Flows beside packets: quick cases lie within their targets, and docs/flow.md has what the file of all cases says."""
 
 from __future__ import annotations
 
