@@ -47,10 +47,12 @@ def main() -> int:
 
 
 def table() -> str:
-    """The rows as a table of Markdown's."""
+    """The files that are read without a word, and a table of Markdown's of all others."""
+    found = list(rows())
+    silent = ", ".join(f"`{row.name}`" for row in found if not row.said)
     lines = ["| File | Read as | Said |", "|---|---|---|"]
-    lines += [f"| `{row.name}` | {row.what} | {row.said} |" for row in rows()]
-    return "\n".join(lines) + "\n"
+    lines += [f"| `{row.name}` | {row.what} | {row.said} |" for row in found if row.said]
+    return f"Read without a word: {silent}.\n\n" + "\n".join(lines) + "\n"
 
 
 def rows() -> Iterator[Row]:

@@ -58,10 +58,15 @@ class Peak(ConfigModel):
     """Operations per second of products of matrices, dense, for each datatype that the device has."""
 
     float32: Flops | None = None
+    """Peak in FLOPS with float32."""
     tfloat32: Flops | None = None
+    """Peak in FLOPS with tfloat32."""
     bfloat16: Flops | None = None
+    """Peak in FLOPS with bfloat16."""
     float16: Flops | None = None
+    """Peak in FLOPS with float16."""
     float8: Flops | None = None
+    """Peak in FLOPS with float8."""
 
     @model_validator(mode="after")
     @checked
@@ -79,12 +84,15 @@ class Device(ConfigModel):
     """A device that computes."""
 
     name: Annotated[str, MinLen(1)]
+    """The device's name."""
     peak: Peak
+    """The peak by datatype."""
     vector: Flops | None = None
     """Of operations that are no products of matrices; None: not known, and these take what their memory takes."""
     memory_bandwidth: ByteRate
     """Bytes per second."""
     memory_bytes: PositiveBytes = Field(alias="memory")
+    """The device's memory."""
     launch_overhead_ps: TimePs = Field(alias="launch_overhead", default=0)
     """Time that every operation takes besides."""
     scale_up_efficiency: Share = 1.0

@@ -20,6 +20,7 @@ class DlrmShape(ConfigModel):
     """The model itself. ``bottom``, ``top``: widths of the layers of each network, the last included."""
 
     tables: Count
+    """Tables of embeddings."""
     rows: Count = 1_000_000
     """Of each table."""
     embedding: Count
@@ -27,8 +28,11 @@ class DlrmShape(ConfigModel):
     pooling: Count
     """Rows that are summed, of each table for each sample."""
     dense_features: Count
+    """Numbers of a sample beside the tables' keys."""
     bottom: _Widths
+    """Widths of the layers for dense features."""
     top: _Widths
+    """Widths of the layers at the end."""
     interaction: Literal["concatenation", "dot"] = "concatenation"
     """Of all vectors: one behind the other, or the products of all pairs behind the dense one."""
     placement: Literal["table", "row", "column"] = "table"
@@ -75,4 +79,6 @@ class DlrmFile(ModelBase):
 
     kind: Literal["dlrm"]
     model: DlrmShape
+    """The model's sizes."""
     training: Training = Training()
+    """What an iteration trains on."""

@@ -23,14 +23,17 @@ class Training(ConfigModel):
     """The size of one iteration; ``micro_batch`` is the number of samples that go through the model at a time."""
 
     micro_batch: Count = 1
+    """Samples of a micro-batch."""
     micro_batches: Count | None = None
     """Of an iteration, on each copy of the model."""
     global_batch: Count | None = None
     """Instead: samples of an iteration, over all copies."""
     datatype: Datatype = "bfloat16"
+    """The datatype of products."""
     gradients: Datatype | None = None
     """As they are kept and sent; the datatype of the rest if it isn't said."""
     optimizer: Optimizer = "adam"
+    """The optimizer, which says what is kept for each weight."""
 
     @model_validator(mode="after")
     @checked
@@ -62,5 +65,6 @@ class SequenceTraining(Training):
     """Training of a model of sequences: a sample is one of ``sequence`` tokens."""
 
     sequence: Count
+    """Tokens of a sample."""
     recompute: Literal["none", "selective", "full"] = "none"
     """``full``: of each layer only the input is kept; ``selective``: what attention makes of queries and keys isn't."""

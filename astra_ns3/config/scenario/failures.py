@@ -52,6 +52,7 @@ class Repair(ConfigModel):
     """A time until repair that is drawn, exponentially distributed."""
 
     mean_ps: PositiveTimePs = Field(alias="mean")
+    """The mean time of a repair."""
 
 
 class DeviceFailures(ConfigModel):
@@ -90,14 +91,19 @@ class FailuresConfig(ConfigModel):
     seed: Seed | None = None
     """None: made of the run's seed."""
     from_ps: TimePs = Field(alias="from", default=0)
+    """No failure happens before this time."""
     until_ps: PositiveTimePs = Field(alias="until")
     """No failure begins then or later; one that has begun goes on."""
     repair: TimePs | Repair | None = None
     """How long failures of the published set last; None: for ever."""
     link: DeviceFailures | None = None
+    """Failures of links."""
     switch: DeviceFailures | None = None
+    """Failures of switches."""
     nic: DeviceFailures | None = None
+    """Failures of NICs."""
     npu: DeviceFailures | None = None
+    """Failures of NPUs."""
 
     @property
     def given(self) -> dict[str, DeviceFailures]:

@@ -63,6 +63,7 @@ class OwnPolicy(ConfigModel):
         AfterValidator(_own_kind),
         WithJsonSchema({"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$", "examples": [FORM]}),
     ]
+    """`FILE.py:name`, a function that answers."""
     parameters: Annotated[dict[str, Plain | tuple[Plain, ...]], BeforeValidator(plain_values)] = Field(
         default_factory=dict
     )
@@ -87,7 +88,9 @@ class Hello(ConfigModel):
 
     kind: Literal["hello"]
     interval_ps: PositiveTimePs = Field(alias="interval")
+    """Time between two hellos."""
     multiplier: Count = 3
+    """Hellos that have to be missing."""
     seed: Seed | None = None
     """Draws when within the interval each link says hello; None: made of the run's seed."""
 
@@ -103,6 +106,7 @@ class Converge(ConfigModel):
 
     kind: Literal["converge"]
     after_ps: TimePs = Field(alias="after")
+    """Time from when a failure is noticed until all routes have followed."""
     local_repair_ps: TimePs | None = Field(alias="local-repair", default=None)
     """When the ends themselves leave the link out where they have equal ports; None: with all others."""
 

@@ -37,8 +37,11 @@ class LinkChange(ConfigModel):
     """A link in terms of another one: what is absent is as there."""
 
     rate_bps: RateBps | None = Field(alias="rate", default=None)
+    """Another rate of each direction."""
     delay_ps: TimePs | None = Field(alias="delay", default=None)
+    """Another propagation delay, one way."""
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = None
+    """Another probability that a frame is lost."""
 
     def of(self, link: LinkConfig, rate_bps: int | None = None) -> LinkConfig:
         """``link`` with the changes; ``rate_bps`` is the rate unless the file gives one."""
@@ -61,6 +64,7 @@ class Forwarding(ConfigModel):
     """
 
     by: Literal["hosts"]
+    """Who forwards. `forwarding: hosts` is short for it."""
     switch: SwitchConfig | None = None
     """In each host; absent: as the topology's ``switch``."""
     injection: LinkChange = LinkChange()
@@ -71,9 +75,11 @@ class TopologyBase(ConfigModel):
     """Keys of every topology."""
 
     routing: RoutingConfig = RoutingConfig()
+    """How switches choose among equally short ways."""
     dimensions: Dimensions | None = None
     """NPUs along each logical dimension, the innermost first; absent: as the topology is built."""
     nic: NicConfig = NicConfig()
+    """The network card of each host."""
     forwarding: Annotated[Forwarding, BeforeValidator(_by)] | None = None
     """Absent: hosts forward nothing."""
 

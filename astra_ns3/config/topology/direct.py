@@ -57,6 +57,7 @@ class Ring(RouterTopology):
 
     kind: Literal["ring"]
     npus: Npus
+    """How many NPUs there are, each with a router of its own."""
 
     def grid(self) -> tuple[int, ...]:
         """One axis."""
@@ -101,7 +102,9 @@ class FullMesh(TopologyBase):
 
     kind: Literal["full-mesh"]
     npus: Annotated[int, Strict(), Ge(2), Le(_MOST_IN_FULL_MESH)]
+    """How many NPUs there are."""
     link: LinkConfig
+    """The link between each two NPUs."""
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""
@@ -120,8 +123,11 @@ class Dragonfly(OnOneLink):
 
     kind: Literal["dragonfly"]
     a: Annotated[int, Strict(), Ge(1), Le(256)]
+    """Routers of a group."""
     p: Annotated[int, Strict(), Ge(1), Le(256)]
+    """Hosts of a router."""
     h: Annotated[int, Strict(), Ge(1), Le(256)]
+    """Links from a router to other groups."""
     link: LinkConfig
     """Between an NPU and its router."""
     group_link: LinkChange = LinkChange()
@@ -129,6 +135,7 @@ class Dragonfly(OnOneLink):
     global_link: LinkChange = LinkChange()
     """Between groups; what is absent is as in ``link``."""
     switch: SwitchConfig
+    """The routers."""
 
     @property
     def groups(self) -> int:

@@ -30,6 +30,7 @@ class ScaleUp(ConfigModel):
     """The network inside a node."""
 
     kind: Literal["switch", "ring", "full-mesh"] = "switch"
+    """The network inside a node: NPUs on switches, on a ring of routers, or each joined to each."""
     planes: Annotated[Count, Le(64)] = 1
     """Switches of a node, each joined to each of its NPUs; only with kind switch."""
     link: LinkConfig
@@ -69,8 +70,11 @@ class ScaleUp(ConfigModel):
 
 class _Nodes(TopologyBase):
     nodes: Some
+    """How many nodes there are. NPU r is in node r div npus_per_node."""
     npus_per_node: Annotated[Count, Le(1024)]
+    """NPUs of a node."""
     scale_up: ScaleUp
+    """The network inside each node."""
 
     def npu_count(self) -> int:
         """NPUs of all nodes; NPU r is in node ``r // npus_per_node``."""
@@ -132,6 +136,8 @@ class Hierarchical(_Nodes):
     """How NPUs share NICs: NICs are on the node's scale-up switches, or each is on a PCIe switch of its own, which
     joins it to the NPUs next to it at the NIC's rate."""
     scale_out: Annotated[FlatTopology, Field(discriminator="kind")]
+    """The network between nodes: a topology with nodes x nics_per_node ends. `npus` may be left out inside; `routing`,
+    `dimensions` and `nic` belong beside it."""
 
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
@@ -207,7 +213,9 @@ class RailOptimised(_Nodes):
     oversubscription: Ratio | None = None
     """Instead of ``uplink.rate``: rates of a leaf's NICs together over those of its uplinks together."""
     switch: SwitchConfig
+    """The leaves."""
     spine_switch: SwitchConfig | None = None
+    """The spines. Absent: as `switch`."""
 
     @model_validator(mode="after")
     @checked

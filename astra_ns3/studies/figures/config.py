@@ -24,7 +24,9 @@ class FigureConfig(ConfigModel):
     """A figure of a part: what stands on its axes. Names are those of the part's columns."""
 
     kind: str
+    """Which picture: `bars`, `stacked`, `lines`, `heatmap`, `layers` or `table`."""
     title: str = ""
+    """Its title. Absent: the part's."""
     x: str | None = None
     """A column of coordinates; absent: the first axis."""
     y: Names = ()
@@ -36,3 +38,4 @@ class FigureConfig(ConfigModel):
     relative_to: dict[str, Any] | None = None  # labels of the study's own columns
     """Each number over that of the row with these coordinates and else the same ones."""
     log: OnOff = False
+    """Whether the scale is logarithmic. Bars get one only where the largest is ten times the least or more."""
