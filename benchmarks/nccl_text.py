@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import yaml
-from nccl_beside import Table, size_text
+from nccl_beside import Row, Table, size_text
 from nccl_tables import CLUSTER, POLARIS
 
 from astra_ns3.experiments.nccl.bench import BenchRow
@@ -74,9 +74,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """The tables of each picture, with their titles."""
 TITLES = {name: title for titles in GROUPS.values() for name, title in titles.items()}
 
-_CLUSTER_TITLE = " H100 (cluster)"
-_CLUSTER_SETTING = "H100 80GB HBM3; NCCL 2.29.2; network not stated in the logs, nccl_N(servers)_G(GPUs)"
-
 _MIB, _GIB = 1 << 20, 1 << 30
 _BOUND_LARGE, _BOUND_SMALL, _OF_BASELINE = 0.07, 0.40, 0.75
 """What was asked for: from 128 MiB 7% or a quarter better than the formulas; below, with nothing fitted, 40%."""
@@ -84,9 +81,7 @@ _BOUND_LARGE, _BOUND_SMALL, _OF_BASELINE = 0.07, 0.40, 0.75
 
 def block_texts(tables: Mapping[str, Table], folder: Path) -> dict[str, str]:
     """Return the text of each block by its name."""
-    texts = {group: _group([tables[name] for name in titles]) for group, titles in GROUPS.items()}
-    return texts | {
-        "sources": _sources(tables),
+    return {
         "summary": _summary(list(tables.values())),
         "plateaus": _plateaus(tables),
         "peers": _peers(tables),
@@ -112,26 +107,30 @@ def _percent(value: float | None, bound: float = float("inf")) -> str:
     return f"**{value:.1%}**" if value > bound else f"{value:.1%}"
 
 
-def _group(tables: Sequence[Table]) -> str:
-    head = (
-        *("table", "sizes", "below 128 MiB", "formulas", "from 128 MiB", "formulas"),
-        *("at the largest size", "GB/s measured / ours"),
-    )
-    return table_lines(head, [_of(table) for table in tables])
+COLUMNS = (
+    *("picture", "table", "sizes", "error below 128 MiB", "formulas below 128 MiB", "error from 128 MiB"),
+    *("formulas from 128 MiB", "at the largest size", "GB/s measured / ours", "in the middle", "at the end"),
+    *("setting", "rules", "source"),
+)
+
+
+def file_rows(tables: Mapping[str, Table]) -> list[list[str]]:
+    """Return the rows of the file of all tables, headings first."""
+    rows = [[group, *_of(tables[name])] for group, titles in GROUPS.items() for name in titles]
+    return [list(COLUMNS), *rows]
 
 
 def _of(table: Table) -> list[str]:
     last = table.rows[-1]
     binds = last.binds if last.binds == "latency" else f"{last.binds} {last.share:.0%}"
+    setting = _PRIVATE.sub("", table.setting).replace("1 nodes", "1 node")
     return [
         TITLES[table.name],
         f"{size_text(table.rows[0].bytes)} to {size_text(last.bytes)}",
-        _percent(table.error(large=False), _BOUND_SMALL),
-        _percent(table.error(large=False, of="baseline")),
-        _percent(table.error(large=True), _large_bound(table)),
-        _percent(table.error(large=True, of="baseline")),
+        *(_percent(table.error(large=large, of=of)) for large in (False, True) for of in ("ours", "baseline")),
         f"{last.algorithm} {last.protocol}, {last.channels} ch; {binds}",
-        f"{last.measured:.3g} / {last.ours:.3g}",
+        *(f"{size_text(row.bytes)}: {row.measured:.3g} / {row.ours:.3g}" for row in _three(table.rows)),
+        *(setting, table.version, _public(table.source)),
     ]
 
 
@@ -140,19 +139,17 @@ def _large_bound(table: Table) -> float:
     return max(_BOUND_LARGE, _OF_BASELINE * formulas) if formulas is not None else _BOUND_LARGE
 
 
-def _sources(tables: Mapping[str, Table]) -> str:
-    """One row for each setting; logs of one run of the cluster share theirs."""
-    cut = re.compile(r" \(see [^)]*\)|\?|; time and algbw DERIVED[^;]*|; sizes are powers[^;]*|; source.*")
-    rows: dict[str, list[str]] = {}
-    for name, title in TITLES.items():
-        table = tables[name]
-        setting, source = cut.sub("", table.setting).replace("1 nodes", "1 node"), _public(table.source)
-        run, logs, _ = source.partition("/logs/")
-        if logs:
-            setting, source = _CLUSTER_SETTING, f"{run}/logs {source[source.rindex('(') :]}"
-        row = rows.setdefault(source + setting, ["", setting, table.version, source])
-        row[0] = f"{row[0].removesuffix(_CLUSTER_TITLE)}; {title}".removeprefix("; ")
-    return table_lines(("table", "setting", "rules", "source"), list(rows.values()))
+def _three(rows: Sequence[Row]) -> Iterator[Row]:
+    """Return the rows of 1 MiB, 64 MiB and the largest size; of tables of large sizes first, middle and last."""
+    if rows[0].bytes > _MIB:
+        yield from (rows[0], rows[len(rows) // 2], rows[-1])
+        return
+    for size in (_MIB, 64 * _MIB):
+        yield min(rows, key=lambda row, size=size: abs(row.bytes - size))
+    yield rows[-1]
+
+
+_PRIVATE = re.compile(r" \(see [^)]*\)|\?|; time and algbw DERIVED[^;]*|; sizes are powers[^;]*|; source.*")
 
 
 def _public(source: str) -> str:
