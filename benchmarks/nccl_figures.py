@@ -5,8 +5,8 @@
 FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All
 tables are played, docs/figures/nccl-*.svg are drawn, docs/tables/nccl-tests.csv gets a row for each, and what stands
 between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` in docs/hardware.md and docs/nccl.md is written anew. Takes
-some ten minutes of one core. ``--keep`` writes what was played to a file and reads it from there the next time; ``--png`` draws PNG copies into a
-folder. Needs matplotlib, which the extra ``plots`` installs.
+some ten minutes of one core. ``--keep`` writes what was played to a file and reads it from there the next time;
+``--png`` draws PNG copies into a folder. Needs matplotlib, which the extra ``plots`` installs.
 """
 
 from __future__ import annotations
