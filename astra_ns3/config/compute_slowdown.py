@@ -52,7 +52,7 @@ class Straggler(ConfigModel):
     npus: _Npus | None = None
     """None: all of them."""
     factor: Annotated[float, Ge(0.001), Le(1e6)]
-    """What they compute takes so many times as long. Below 1 they are faster, and model FLOP utilisation may exceed
+    """Their computations take so many times as long. Below 1 they are faster, and model FLOP utilisation may exceed
     100%."""
     from_ps: TimePs = Field(alias="from", default=0)
     """From when on, in simulated time."""
@@ -88,9 +88,9 @@ class CommunicationShares(ConfigModel):
     """The shares of an NPU that collectives take while a chunk of theirs runs there."""
 
     processors: _Share = 0.0
-    """Of what computations have that the processors limit, or of which nobody knows."""
+    """The share that is taken from computations that the processors limit, or of which nobody knows."""
     memory_bandwidth: _Share = 0.0
-    """Of what computations have that memory limits."""
+    """The share that is taken from computations that memory limits."""
 
     @model_validator(mode="after")
     @checked

@@ -202,7 +202,7 @@ class SystemConfig(ConfigModel):
     """The same for every all-to-all."""
 
     _before_cuts: SystemConfig | None = PrivateAttr(default=None)
-    """What was given, where a workload's groups cut dimensions of the network."""
+    """The system as it was given, where a workload's groups cut dimensions of the network."""
     _dimensions_before_cuts: int = PrivateAttr(default=0)
 
     @model_validator(mode="after")

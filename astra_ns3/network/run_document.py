@@ -19,7 +19,7 @@ class StopDocument(TypedDict):
     kind: str
     """The kind of the error."""
     message: str
-    """What happened."""
+    """The error's message."""
     exit_status: int
     """The exit status."""
 
@@ -30,17 +30,17 @@ class FloorDocument(TypedDict):
     time_ps: int
     """The least time that the run can take."""
     kind: str
-    """What needs it: `lines` for their bytes, or a `chain` of computations."""
+    """The reason: `lines` for their bytes, or a `chain` of computations."""
     where: str
     """Which lines, or which chain."""
     lines_ps: int
-    """What the lines need, whatever the kind of the floor."""
+    """Time that the lines need, whatever the kind of the floor."""
     chain_ps: int
     """The longest chain of computations; 0: there is none."""
     bytes: int
     """Bytes that cross these lines."""
     bytes_per_ns: float
-    """What these lines carry."""
+    """The rate of these lines."""
     share: float | None
     """The finish over the floor. Below 1 the result is one that no network with these lines reaches."""
 
@@ -91,7 +91,7 @@ class TenantDocument(TypedDict, total=False):
     passes_done: int
     """Passes that it has done."""
     ended_by: str | None
-    """What ended it, as in jobs.csv; null: nothing did."""
+    """The reason of its end, as in jobs.csv; null: nothing did."""
     complete: bool
     """Whether it came to its end, or to the end that was asked for."""
     finish_ps: int
@@ -280,9 +280,9 @@ class MemoryDocument(TypedDict):
     """Memory of a model's training."""
 
     capacity_bytes: int | None
-    """What an NPU has."""
+    """Memory of an NPU."""
     peak_bytes: int
-    """What the fullest NPU needs."""
+    """Memory that the fullest NPU needs."""
     fits: bool | None
     """Whether that fits; null: not known."""
     stages: Sequence[StageDocument]
@@ -310,7 +310,7 @@ class ThroughputDocument(TypedDict):
     """Samples, tokens and operations of a model in a second."""
 
     sample: str
-    """What a sample is."""
+    """The meaning of a sample, in a word."""
     samples_per_iteration: int
     """Samples of an iteration over all copies."""
     iteration_ps: int
@@ -337,8 +337,8 @@ class ForeseenDocument(TypedDict, total=False):
     experts: ExpertsDocument
     """Load of a model's experts, if they aren't chosen alike."""
     device_losses: Mapping[str, float]
-    """What a model's device loses: `launch_overhead_ps` of each operation, `scale_up_efficiency` of lines inside nodes,
-    and `overlap_slowdown` of computing beside collectives."""
+    """The losses of a model's device: `launch_overhead_ps` of each operation, `scale_up_efficiency` of lines inside
+    nodes, and `overlap_slowdown` of computing beside collectives."""
     scale_up_efficiency_left_to_nccl: float
     """The device's share of the lines inside nodes where NCCL plays the collectives: the lines keep their rate, and
     NCCL's channels lose the rest."""
@@ -352,7 +352,7 @@ class RunDocument(ForeseenDocument, total=False):
     """All of run.json; which keys there are depends on the workload, the backend and how the run ended."""
 
     format: str
-    """What this file is."""
+    """The kind of the file."""
     format_version: int
     """The version of that form."""
     run_name: str
@@ -376,7 +376,7 @@ class RunDocument(ForeseenDocument, total=False):
     scenario: str | None
     """The scenario's file; null: there is none. With several jobs alone."""
     events: Sequence[EventDocument]
-    """What each event does to each part. With several jobs alone."""
+    """The effect of each event on each part. With several jobs alone."""
     recovery: FileDocument
     """The policies of recovery in force, with all their keys. With several jobs alone."""
     npus: int
@@ -417,7 +417,7 @@ class RunDocument(ForeseenDocument, total=False):
     seed: int
     """The option `--seed`."""
     passes: int
-    """The option `--passes`. Of a job that plays for ever, how many it has done, at least 1."""
+    """The option `--passes`. For a job that plays for ever, the passes that it has done, at least 1."""
     report_npu: int
     """The option `--report-npu`."""
     comm_scale: float
@@ -431,7 +431,7 @@ class RunDocument(ForeseenDocument, total=False):
     compute_slowdown: FileDocument | None
     """The file of `--compute-slowdown`, with what collectives take on a model's device; null: nothing is slowed."""
     hook_result: Any  # what a user's hook returned
-    """What the function returned that the hook had returned, if it is JSON."""
+    """The answer of the hook's end function, if it is JSON."""
     workload: FileDocument
     """The workload as it was run, after scaling."""
     system: FileDocument

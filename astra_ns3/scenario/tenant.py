@@ -63,13 +63,13 @@ class Tenant:
     report_npu: int = 0
     """The rank whose layers tables tell of."""
     compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
-    """What makes its ranks compute slower."""
+    """The file of slowdowns, by its ranks."""
     changes: Mapping[str, Json] | None = None
     """Other values of keys of its two files."""
     where: str = ""
     """The place in a scenario's file that names it; empty: none does."""
     after: After | None = None
-    """What it waits for."""
+    """The job that it waits for."""
     end_ps: int | None = None
     """When it is stopped. None: it isn't."""
     traffic: Traffic | None = None

@@ -153,7 +153,7 @@ class PartConfig(ConfigModel):
     base: Changes = Field(default_factory=dict)
     """Changes of all points of this part, after the study's."""
     axes: Axes = Field(default_factory=dict)
-    """What is varied: values of a key, labels with changes, or a list of changes."""
+    """The things that are varied: values of a key, labels with changes, or a list of changes."""
     combine: Combine = "product"
     """`product`: every value with every other. `one-at-a-time`: the first value of every axis, and points that differ
     from it in one axis. `together`: the k-th values of all axes."""
@@ -168,7 +168,7 @@ class PartConfig(ConfigModel):
 
 
 class PresetPart(ConfigModel):
-    """What a preset changes of a part; an axis that it names has its values instead of the part's."""
+    """The changes of a part by a preset; an axis that it names has its values instead of the part's."""
 
     skip: OnOff = False
     """Whether the part is left out."""
@@ -264,7 +264,7 @@ class Study:
     document: Document
     folder: Path
     text: str = ""
-    """Of its file; empty: it was given as data."""
+    """The text of its file; empty: it was given as data."""
 
     @property
     def name(self) -> str:

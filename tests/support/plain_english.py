@@ -1,6 +1,7 @@
 """Sentences of pages and of docstrings: those that are too long, and those that begin with what hides the subject.
 
-``python -m support.plain_english``, with ``PYTHONPATH=tests``, prints each of them; ``--counts`` how many each file has.
+``PYTHONPATH=tests python -m support.plain_english [WORD...]`` prints them, for files whose names contain a word; with
+``--counts`` how many each file has, as the test's list of what is left has them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from support.pages import ROOT
 MOST_WORDS = 32
 HIDING = ("Of", "Those", "These", "Such", "What")
 """Words that no sentence begins with, but a question may with the last one."""
-_WORD = re.compile(r"[\w'’`][\w'’`.,/:<>=()+*^%-]*")
-_END = re.compile(r"(?<=[.!?:])[)\"]?\s+(?=[A-Z(\"“*`])")
+_WORD = re.compile(r"[\w'`][\w'`.,/:<>=()+*^%-]*")
+_END = re.compile(r"(?<=[.!?:])[)\"]?\s+(?=[A-Z(\"*`])")
 _ITEM = re.compile(r"\s*(?:[*+-]|\d+\.|:)\s+(.*)")
 _CODE = re.compile(r"``[^`]+``|`[^`]+`")
 
@@ -87,7 +88,7 @@ def main(words: list[str]) -> None:
         found = found_in(path)
         if not found or (names and not any(word in name for word in names)):
             continue
-        sys.stdout.write(f"{name} {len(found)}\n")
+        sys.stdout.write(f"{len(found)} {name}\n")
         if "--counts" not in words:
             sys.stdout.writelines(f"    {sentence}\n" for sentence in found)
 

@@ -1,7 +1,7 @@
 """Keys of the HPCC simulator's config.txt: how each is written, and which of them say nothing here.
 
 The list is that of astra-network-ns3's reader, and of SimAI's, whose SimAI.conf has keys of its own for what it writes
-down. Units are theirs: times are microseconds, thresholds thousands of bytes, the buffer MiB. Those readers skip what
+down. Units are theirs: times are microseconds, thresholds thousands of bytes, the buffer MiB. Its readers skip what
 they don't know; here that is an error with the nearest key.
 """
 

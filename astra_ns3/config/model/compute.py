@@ -78,7 +78,7 @@ class Losses(NamedTuple):
     """How far programs stay behind what a device and its lines could do."""
 
     launch_overhead_ps: int = 0
-    """What every operation takes besides."""
+    """Time that every operation takes besides."""
     scale_up_efficiency: float = 1.0
     """The share of the lines inside a node that transfers reach."""
     overlap_slowdown: float = 1.0
@@ -96,7 +96,7 @@ class RooflineKeys(ConfigModel):
     """Share of the memory's bandwidth that operations reach which memory limits: one number for all, or a group by
     kind."""
     launch_overhead_ps: TimePs | None = Field(alias="launch_overhead", default=None)
-    """What every operation takes besides; None: the device's, as in what follows."""
+    """Time that every operation takes besides; None: the device's, as in what follows."""
     scale_up_efficiency: Share | None = None
     """The share of the lines inside a node that transfers reach."""
     overlap_slowdown: Slowdown | None = None
@@ -155,7 +155,7 @@ class Systolic(RooflineKeys):
     frequency: Frequency
     """Cycles per second."""
     dataflow: Literal["output_stationary", "weight_stationary", "input_stationary"] = "weight_stationary"
-    """What stays in the array."""
+    """The operand that stays in the array."""
     method: Literal["auto", "closed_form", "scalesim"] = "auto"
     """``auto``: scalesim where it is installed, for products that it can do in seconds; a closed form for others."""
     outputs_drain: OnOff = False

@@ -23,7 +23,7 @@ class Residual(ConfigModel):
     """
 
     blocks: Annotated[tuple[Listed, ...], MinLen(1)]
-    """Of each stage."""
+    """Blocks of each stage."""
     width: Count = 64
     """Channels of the first stage's inner convolutions."""
     bottleneck: OnOff = True
@@ -80,4 +80,4 @@ class ConvolutionFile(ModelBase):
     model: ConvolutionShape
     """The model's layers."""
     training: Training = Training()
-    """What an iteration trains on."""
+    """The data and the optimizer of an iteration."""

@@ -22,7 +22,7 @@ class DlrmShape(ConfigModel):
     tables: Count
     """Tables of embeddings."""
     rows: Count = 1_000_000
-    """Of each table."""
+    """A number of each table."""
     embedding: Count
     """Numbers in a row."""
     pooling: Count
@@ -34,9 +34,9 @@ class DlrmShape(ConfigModel):
     top: _Widths
     """Widths of the layers at the end."""
     interaction: Literal["concatenation", "dot"] = "concatenation"
-    """Of all vectors: one behind the other, or the products of all pairs behind the dense one."""
+    """The interaction of all vectors: one behind the other, or the products of all pairs behind the dense one."""
     placement: Literal["table", "row", "column"] = "table"
-    """What an NPU has of the tables: whole ones, some rows of all, or some columns of all."""
+    """The share of the tables that an NPU has: whole ones, some rows of all, or some columns of all."""
     tables_of_npus: RelativePath | None = None
     """With ``placement: table``: a CSV file with columns ``table`` and ``npu``; else they are dealt out in turn."""
     sends_indices: OnOff = False
@@ -81,4 +81,4 @@ class DlrmFile(ModelBase):
     model: DlrmShape
     """The model's sizes."""
     training: Training = Training()
-    """What an iteration trains on."""
+    """The data and the optimizer of an iteration."""

@@ -27,4 +27,4 @@ class GemmsFile(ModelBase):
     model: GemmsShape
     """The table of products."""
     training: Training = Training()
-    """What an iteration trains on."""
+    """The data and the optimizer of an iteration."""

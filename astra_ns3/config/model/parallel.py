@@ -51,7 +51,7 @@ class Parallel(ConfigModel):
     layers_per_part: Annotated[tuple[Number, ...], MinLen(1)] | None = None
     """Layers of each part of the model, in its order; else evenly."""
     zero: Annotated[int, Strict(), Ge(0), Le(3)] = 0
-    """What copies share, 0 to 3."""
+    """How much copies share, 0 to 3."""
     bucket_bytes: PositiveBytes | None = Field(alias="bucket", default=None)
     """Gradients are sent when so many bytes have come together, as `25MB`. Absent: layer by layer."""
     overlap: OnOff = True

@@ -22,7 +22,7 @@ class RecurrentShape(ConfigModel):
     encoder_layers: Listed
     """Layers of the encoder."""
     bidirectional_layers: Number = 1
-    """Of the encoder, the first ones."""
+    """Bidirectional layers of the encoder, the first ones."""
     decoder_layers: Listed
     """Layers of the decoder."""
     source_length: Count
@@ -49,4 +49,4 @@ class RecurrentFile(ModelBase):
     model: RecurrentShape
     """The model's sizes."""
     training: Training = Training()
-    """What an iteration trains on."""
+    """The data and the optimizer of an iteration."""

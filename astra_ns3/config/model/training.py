@@ -13,7 +13,8 @@ Datatype = Literal["float32", "tfloat32", "bfloat16", "float16", "float8"]
 Optimizer = Literal["adam", "momentum", "sgd"]
 
 VALUE_BYTES: Mapping[str, int] = {"float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 2}
-"""Of an activation or weight; with float8 only products of matrices have 8 bits, what is kept and sent has 16."""
+"""The datatype of an activation or weight; with float8 only products of matrices have 8 bits, what is kept and sent has
+16."""
 _SINGLE_BYTES = 4
 # Numbers, in single precision, that an optimizer keeps for each parameter.
 _STATES: Mapping[str, int] = {"adam": 2, "momentum": 1, "sgd": 0}
@@ -25,7 +26,7 @@ class Training(ConfigModel):
     micro_batch: Count = 1
     """Samples of a micro-batch."""
     micro_batches: Count | None = None
-    """Of an iteration, on each copy of the model."""
+    """Micro-batches of an iteration, on each copy of the model."""
     global_batch: Count | None = None
     """Instead: samples of an iteration, over all copies."""
     datatype: Datatype = "bfloat16"

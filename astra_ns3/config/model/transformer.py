@@ -13,7 +13,7 @@ from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
 
 QUERY_KEY_VALUE = "query_key_value"
-"""Of ``biases``: only of the products that make queries, keys and values."""
+"""A value of ``biases``: only the products that make queries, keys and values."""
 
 
 class Experts(Routing):
@@ -30,7 +30,7 @@ class Experts(Routing):
     first_dense: Number = 0
     """Layers at the beginning that have an ordinary feed-forward network."""
     every: Count = 1
-    """Of the others each so many-th has experts, the last of them."""
+    """Distance of layers with experts among the others: each so many-th has them."""
     router_biases: OnOff = False
     """Whether the router has a number for each expert besides."""
     shared_gate: OnOff = False
@@ -55,11 +55,11 @@ class LatentAttention(ConfigModel):
     """Attention whose queries, keys and values are made of short vectors: DeepSeek-V2's."""
 
     query_rank: Number = 0
-    """Of the vector that queries are made of; 0: of the input itself."""
+    """Length of the vector that queries are made of; 0: they are made of the input itself."""
     key_value_rank: Count
     """Length of the vector that keys and values are made of."""
     plain_size: Count
-    """Of a head's query and key, the part without a position."""
+    """Numbers of a head's query and key without a position."""
     rotary_size: Count
     """The part with one; of the key it is the same for all heads."""
     value_size: Count
@@ -96,7 +96,7 @@ class TransformerShape(ConfigModel):
     tied_embeddings: OnOff = False
     """Whether logits are made with the embedding's weights."""
     biases: OnOff | Literal["query_key_value"] = False
-    """Of all products in layers, or only of those that make queries, keys and values."""
+    """Whether all products in layers have biases, or only the products that make queries, keys and values."""
     query_key_norm: OnOff = False
     """Whether each head's query and key are normalised."""
     norm: Literal["rms", "layer"] = "rms"
@@ -213,7 +213,7 @@ class TransformerFile(ModelBase):
     model: TransformerShape
     """The model's sizes."""
     training: SequenceTraining
-    """What an iteration trains on."""
+    """The data and the optimizer of an iteration."""
 
     @model_validator(mode="after")
     @checked

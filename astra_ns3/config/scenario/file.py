@@ -230,7 +230,7 @@ class ScenarioConfig(ConfigModel):
     traffic: Annotated[tuple[TrafficConfig, ...], MaxLen(MOST_ENTRIES)] = ()
     """Flows of others beside the jobs, or alone."""
     events: tuple[EventConfig, ...] = ()
-    """What happens to the network and its NPUs, and when."""
+    """Events of the network and its NPUs."""
     failures: FailuresConfig | None = None
     """Failures at random, by rates. Absent: nothing fails."""
     recovery: RecoveryConfig = RecoveryConfig()

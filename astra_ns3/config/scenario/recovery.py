@@ -1,6 +1,6 @@
 """Keys of a scenario that say how a network finds out that a link is down, and what it does then.
 
-What the policies do stands in :mod:`astra_ns3.scenario.recovery`, a file each.
+The policies themselves stand in :mod:`astra_ns3.scenario.recovery`, a file each.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from astra_ns3.units import format_rate
 MOST_NPUS = 1_000_000
 """A typing error such as 16e9 must not fill the memory before it is seen."""
 MOST_OF_ANYTHING = 65_536
-"""Of one count in a description: leaves, spines, ports of a switch."""
+"""The bound of one count in a description: leaves, spines, ports of a switch."""
 
 Some = Annotated[Count, Le(MOST_OF_ANYTHING)]
 Npus = Annotated[Count, Le(MOST_NPUS)]

@@ -20,7 +20,7 @@ from astra_ns3.config.topology.switched import Clos, Dumbbell, FatTree, LeafSpin
 FlatTopology = (
     SingleSwitch | LeafSpine | FatTree | Clos | Dumbbell | Ring | Torus | Mesh | FullMesh | Dragonfly | FileTopology
 )
-"""What may join nodes."""
+"""The topologies that may join nodes."""
 
 _OWN_KEYS = ("routing", "dimensions", "nic", "forwarding")
 _SIZED_BY_NPUS = ("single-switch", "fat-tree", "ring", "full-mesh")

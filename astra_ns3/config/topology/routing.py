@@ -42,11 +42,12 @@ class RoutingConfig(ConfigModel):
     """
 
     kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"
-    """How a switch chooses: `ecmp` by a hash of the flow; `spray` packet by packet; `adaptive` packet by packet the
+    """How a switch chooses: `ecmp` by a hash of the flow. `spray` packet by packet; `adaptive` packet by packet the
     port with least to send; `flowlet` the port with least to send, anew after each pause of the flow; `pinned` by
     `pins`."""
     seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] | None = None
-    """Of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's seed's."""
+    """The seed of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's
+    seed's."""
     spray: Literal["round-robin", "random"] | None = None
     """Absent: in turn."""
     flowlet_gap_ps: PositiveTimePs | None = Field(alias="flowlet_gap", default=None)

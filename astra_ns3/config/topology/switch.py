@@ -161,7 +161,7 @@ class SchedulerConfig(ConfigModel):
     kind: Literal["strict", "dwrr"] = "strict"
     """Which priority a port serves: `strict`, the highest (7) first, or `dwrr`, deficit weighted round robin."""
     weights: Annotated[tuple[Count, ...], Field(min_length=PRIORITIES, max_length=PRIORITIES)] | None = None
-    """Of priorities 0 to 7; only and always with dwrr."""
+    """Weights of priorities 0 to 7; only and always with dwrr."""
 
     @model_validator(mode="after")
     @checked

@@ -1,10 +1,10 @@
 """RoCE keys of a network file: packets, queue pairs, reliability, windows; congestion controls are in roce_control.
 
-The defaults are RoCEv2 on Ethernet (InfiniBand Architecture, Annex A17; IEEE 802.3): 14 bytes of Ethernet header, 20
-of IP, 8 of UDP, 12 of BTH, 4 of ICRC and 4 of FCS make 62 around the payload; an ACK adds an AETH of 4, a CNP 16
-reserved bytes; 8 of preamble and 12 of gap are on the line only. Seven retries are the most that a queue pair of a
-real NIC can be set to: a path on which so many timeouts follow each other without progress is taken for dead, and a run
-that says so is worth more than one that never ends.
+The defaults are RoCEv2 on Ethernet (InfiniBand Architecture, Annex A17; IEEE 802.3): 14 bytes of Ethernet header, 20 of
+IP, 8 of UDP, 12 of BTH, 4 of ICRC and 4 of FCS make 62 around the payload. An ACK adds an AETH of 4, a CNP 16 reserved
+bytes. 8 of preamble and 12 of gap are on the line only. Seven retries are the most that a queue pair of a real NIC can
+be set to. A path on which so many timeouts follow each other without progress is taken for dead, and a run that says so
+is worth more than one that never ends.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Reliability(ConfigModel):
     """How lost and reordered packets are recovered."""
 
     kind: Literal["go-back-n", "go-back-0", "selective-repeat"] = "go-back-n"
-    """What is sent again: all from the gap on, a piece from its start, or the lost packets alone (IRN)."""
+    """The part that is sent again: all from the gap on, a piece from its start, or the lost packets alone (IRN)."""
     timeout_ps: PositiveTimePs | None = Field(alias="timeout", default=None)
     """So long without progress, and everything that is not acknowledged is sent again; absent: 16.777 ms (4.096 us x
     2**12, a setting of real NICs), with selective-repeat 1 ms."""

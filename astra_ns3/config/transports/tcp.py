@@ -1,10 +1,10 @@
 """TCP keys of a network file. The defaults are for a data centre and are never ns-3's (1 s minimum RTO, 536-byte
 segments, 200 ms delayed ACK, 3 s connection timeout).
 
-Why these numbers: the window is that of the HotI 2020 case study; the initial window is RFC 6928's; a minimum RTO of
-10 ms is above the time in which 127 such windows leave a 100 Gb/s port (5.4 ms), so that a long queue is not taken
-for a loss; the clock granularity must be below it, since it is a floor under the RTO as well (RFC 6298, 2.3); the
-delayed ACK waits for two segments (RFC 5681, 4.2) but far less than the minimum RTO.
+Why these numbers: the window is that of the HotI 2020 case study; the initial window is RFC 6928's. A minimum RTO of 10
+ms is above the time in which 127 such windows leave a 100 Gb/s port (5.4 ms), so that a long queue is not taken for a
+loss. The clock granularity must be below it, since it is a floor under the RTO as well (RFC 6298, 2.3). The delayed ACK
+waits for two segments (RFC 5681, 4.2) but far less than the minimum RTO.
 """
 
 from __future__ import annotations

@@ -267,9 +267,7 @@ def test_the_own_files_are_valid_and_give_the_forecast_shown(own_files: dict[str
     assert validation.warnings == ()
 
 
-def test_a_mistake_in_the_own_files_gives_the_line_shown(
-    own_files: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_own_mistake_gives_the_line_shown(own_files: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     from astra_ns3.cli.main import main
 
     network = Path(own_files["network"])

@@ -82,7 +82,7 @@ class LinkDefaults(ConfigModel):
     delay_ps: TimePs | None = Field(alias="delay", default=None)
     """The delay of links that have none."""
     cost: Annotated[int, Strict(), Gt(0), Le(1_000_000)] | None = None
-    """What a shortest path counts for the link; absent: 1."""
+    """The length of the link for shortest paths; absent: 1."""
     distance: OnOff = False
     """Delay by the distance between nodes that have a latitude and longitude, 5 us a kilometre of great circle."""
 
