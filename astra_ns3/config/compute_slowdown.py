@@ -57,7 +57,7 @@ class Straggler(ConfigModel):
     from_ps: TimePs = Field(alias="from", default=0)
     """From when on, in simulated time."""
     until_ps: TimePs | None = Field(alias="until", default=None)
-    """None: to the end of the run."""
+    """Until when, in simulated time. Absent: to the end of the run."""
 
     @model_validator(mode="after")
     @checked
@@ -78,7 +78,7 @@ class Jitter(ConfigModel):
     spread: Annotated[float, Gt(0), Lt(1)]
     """How far factors spread."""
     seed: Annotated[int, Strict(), Ge(0), Le(2**32 - 1)] | None = None
-    """None: the run's."""
+    """The seed of the factors. Absent: the run's."""
 
 
 _Share = Annotated[float, Ge(0), Lt(1)]

@@ -47,11 +47,11 @@ class HostOverhead(ConfigModel):
     """Microseconds by protocol."""
 
     ll_us: _Overhead = Field(alias="LL", default=0.0)
-    """With LL."""
+    """Microseconds of each message with LL."""
     ll128_us: _Overhead = Field(alias="LL128", default=0.0)
-    """With LL128."""
+    """Microseconds of each message with LL128."""
     simple_us: _Overhead = Field(alias="Simple", default=0.0)
-    """With Simple, and so of NVLS and large messages of send/recv."""
+    """Microseconds of each message with Simple, and so of NVLS and large messages of send/recv."""
 
     def of(self, protocol: str) -> float:
         """Return the overhead of a protocol."""

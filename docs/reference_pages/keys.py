@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, get_args
 
@@ -25,6 +26,7 @@ from reference_pages.attributes import words_of
 from reference_pages.markdown import cell, code, plain, table
 
 Model = type[BaseModel]
+_SEVERAL = 2
 
 
 class File(NamedTuple):
@@ -60,17 +62,22 @@ def keys_page(name: str) -> str:
     places = list(places_of(file))
     parts = [f"# {file.title}\n", f"Made from the code. [What they mean together](../{file.explained}.md).\n"]
     parts += ["`any.key` stands in the group `any`. `[]` is an entry of a list, and `NAME` a name of your choice.\n"]
-    seen: dict[Model, str] = {}
-    for place in places:
-        if place.model in seen:
-            continue
-        heading = _heading(place)
-        if heading in seen.values():
-            heading += f" {_apart(place)}"
-        seen[place.model] = heading
-        others = [each.path for each in places if each.model is place.model and each.path != place.path]
-        parts.append(f"## {heading}\n\n{_section(place, others)}")
+    headings = _headings(places)
+    first = {place.model: place for place in reversed(places)}
+    for model, heading in headings.items():
+        others = [each.path for each in places if each.model is model and each.path != first[model].path]
+        parts.append(f"## {heading}\n\n{_section(model, others, headings)}")
     return "\n".join(parts)
+
+
+def _headings(places: Sequence[Place]) -> Mapping[Model, str]:
+    """Return a heading of its own for each group of keys, in the order of the page."""
+    found: dict[Model, str] = {}
+    for place in places:
+        if place.model not in found:
+            heading = _heading(place)
+            found[place.model] = f"{heading} {_apart(place)}" if heading in found.values() else heading
+    return found
 
 
 def places_of(file: File) -> Iterator[Place]:
@@ -129,12 +136,24 @@ def _apart(place: Place) -> str:
     return f"in a file of kind {code(kind)}" if kind else f"with {code(field.alias or first)}"
 
 
-def _section(place: Place, others: list[str]) -> str:
-    lines = [plain(place.model.__doc__ or "") + "\n"]
+def _section(model: Model, others: list[str], headings: Mapping[Model, str]) -> str:
+    lines = [plain(model.__doc__ or "") + "\n"]
     if others:
         lines.append(f"Also at {', '.join(code(path) for path in dict.fromkeys(others))}.\n")
-    rows = [row_of(place.model, name, field) for name, field in place.model.model_fields.items()]
+    rows = []
+    for name, field in model.model_fields.items():
+        key, value, *others_of_row = row_of(model, name, field)
+        rows.append((key, value.replace("group", _links(field, headings), 1), *others_of_row))
     return "\n".join(lines) + ("\n" + table(("Key", "Value", "Default", "Meaning"), rows) if rows else "")
+
+
+def _links(field: FieldInfo, headings: Mapping[Model, str]) -> str:
+    """Return links to the groups that a key may have; the bare word if it has none of its own."""
+    models = dict.fromkeys(model for _, model in _inside(field.annotation))
+    links = {model: f"(#{re.sub(r'[^a-z0-9_ -]', '', headings[model].lower()).replace(' ', '-')})" for model in models}
+    if len(models) < _SEVERAL:
+        return "".join(f"[group]{link}" for link in links.values()) or "group"
+    return "group: " + ", ".join(f"[{kind_of(model) or 'another'}]{link}" for model, link in links.items())
 
 
 def row_of(model: Model, name: str, field: FieldInfo) -> tuple[str, str, str, str]:

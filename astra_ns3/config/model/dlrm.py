@@ -22,7 +22,7 @@ class DlrmShape(ConfigModel):
     tables: Count
     """Tables of embeddings."""
     rows: Count = 1_000_000
-    """A number of each table."""
+    """Rows of each table."""
     embedding: Count
     """Numbers in a row."""
     pooling: Count

@@ -41,7 +41,7 @@ class Parallel(ConfigModel):
     pipeline: Count = 1
     """Stages of the pipeline."""
     data: Literal["auto"] | Count = "auto"
-    """``auto``: as many as the network's NPUs leave."""
+    """Copies of the model. `auto`: as many as the network's NPUs leave."""
     expert: Count = 1
     """Neighbours of context times data that share the experts."""
     schedule: Annotated[str, AfterValidator(_known)] = "1f1b"

@@ -28,11 +28,11 @@ class Training(ConfigModel):
     micro_batches: Count | None = None
     """Micro-batches of an iteration, on each copy of the model."""
     global_batch: Count | None = None
-    """Instead: samples of an iteration, over all copies."""
+    """Samples of an iteration over all copies, instead of `micro_batches`."""
     datatype: Datatype = "bfloat16"
     """The datatype of products."""
     gradients: Datatype | None = None
-    """As they are kept and sent; the datatype of the rest if it isn't said."""
+    """The datatype of gradients as they are kept and sent. Absent: that of the rest."""
     optimizer: Optimizer = "adam"
     """The optimizer, which says what is kept for each weight."""
 

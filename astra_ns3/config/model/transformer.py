@@ -78,7 +78,7 @@ class TransformerShape(ConfigModel):
     kv_heads: Count | None = None
     """Heads of keys and values; as many as of queries if it isn't said."""
     head_size: Count | None = None
-    """``hidden`` over ``heads`` if it isn't said."""
+    """Numbers of a head. Absent: `hidden` over `heads`."""
     latent: LatentAttention | None = None
     """Latent attention, instead of `kv_heads` and `head_size`. Absent: none."""
     feed_forward: Count | None = None

@@ -111,8 +111,8 @@ class NetworkConfig(ConfigModel):
     transport: TransportConfig = TcpTransport()
     """How messages travel: TCP or RoCE. With `transports` this is the transport of the outermost dimension."""
     transports: Annotated[tuple[TransportConfig, ...], Field(min_length=1)] | None = None
-    """Instead: one for each dimension, the innermost first. A message goes over that of the highest dimension in which
-    its two NPUs differ."""
+    """Transports by dimension, the innermost first, instead of `transport`. A message goes over the transport of the
+    highest dimension in which its two NPUs differ."""
     observe: Observe = Observe()
     """Ports and values that are recorded while the run goes on."""
 

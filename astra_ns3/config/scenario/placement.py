@@ -22,7 +22,7 @@ class Placement(ConfigModel):
     count: Listed
     """How many NPUs."""
     seed: Seed | None = None
-    """None: made of the run's seed and the job's name."""
+    """The seed of the draw; equal seeds give equal places. Absent: made of the run's seed and the job's name."""
 
     @model_validator(mode="after")
     @checked

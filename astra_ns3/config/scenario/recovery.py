@@ -92,7 +92,7 @@ class Hello(ConfigModel):
     multiplier: Count = 3
     """Hellos that have to be missing."""
     seed: Seed | None = None
-    """Draws when within the interval each link says hello; None: made of the run's seed."""
+    """The seed that draws when within the interval each link says hello. Absent: made of the run's seed."""
 
 
 class AtOnce(ConfigModel):
@@ -108,7 +108,8 @@ class Converge(ConfigModel):
     after_ps: TimePs = Field(alias="after")
     """Time from when a failure is noticed until all routes have followed."""
     local_repair_ps: TimePs | None = Field(alias="local-repair", default=None)
-    """When the ends themselves leave the link out where they have equal ports; None: with all others."""
+    """Time from when the ends notice until they leave the link out where they have equal ports. Absent: with all
+    others."""
 
     @model_validator(mode="after")
     @checked

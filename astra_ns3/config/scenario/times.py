@@ -24,7 +24,7 @@ class AfterConfig(ConfigModel):
     after: Annotated[str, MinLen(1)]
     """The job whose end, or passes, are waited for."""
     passes: Count | None = None
-    """None: all of them."""
+    """Passes of that job that have to be done. Absent: all of them."""
     delay_ps: TimePs = Field(alias="delay", default=0)
     """Time between that and the start."""
 

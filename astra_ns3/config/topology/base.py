@@ -68,7 +68,7 @@ class Forwarding(ConfigModel):
     switch: SwitchConfig | None = None
     """In each host; absent: as the topology's ``switch``."""
     injection: LinkChange = LinkChange()
-    """Between a host and its switch; absent: the rates of its links together, no delay."""
+    """The link between a host and its switch. Absent: as fast as the host's links together, without delay."""
 
 
 class TopologyBase(ConfigModel):
@@ -81,7 +81,7 @@ class TopologyBase(ConfigModel):
     nic: NicConfig = NicConfig()
     """The network card of each host."""
     forwarding: Annotated[Forwarding, BeforeValidator(_by)] | None = None
-    """Absent: hosts forward nothing."""
+    """Who passes on what isn't for it. Absent: hosts forward nothing."""
 
     @model_validator(mode="after")
     @checked

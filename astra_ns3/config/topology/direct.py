@@ -20,9 +20,9 @@ class RouterTopology(TopologyBase):
     """Hosts forward nothing: each NPU has a router beside it, a switch, and a link to it."""
 
     link: LinkConfig
-    """Between routers."""
+    """The links between routers."""
     injection: LinkChange = LinkChange()
-    """Between an NPU and its router; absent: the rates of the router's other links together, no delay."""
+    """The link between an NPU and its router. Absent: as fast as the router's other links together, without delay."""
     switch: SwitchConfig
     """The routers."""
 
@@ -129,11 +129,11 @@ class Dragonfly(OnOneLink):
     h: Annotated[int, Strict(), Ge(1), Le(256)]
     """Links from a router to other groups."""
     link: LinkConfig
-    """Between an NPU and its router."""
+    """The links between NPUs and their routers."""
     group_link: LinkChange = LinkChange()
-    """Between routers of one group; what is absent is as in ``link``."""
+    """The links between routers of one group. Absent, or a part that is absent: as `link`."""
     global_link: LinkChange = LinkChange()
-    """Between groups; what is absent is as in ``link``."""
+    """The links between groups. Absent, or a part that is absent: as `link`."""
     switch: SwitchConfig
     """The routers."""
 

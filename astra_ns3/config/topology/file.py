@@ -100,7 +100,7 @@ class FileTopology(TopologyBase):
     path: str
     """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
     format: _Format | None = None
-    """Absent: told by what is in it, or else by the ending."""
+    """The format of the graph. Absent: told by the content, or else by the ending."""
     switch: SwitchConfig
     """Every switch, unless its entry in the file has a buffer of its own."""
     scale_up_switch: SwitchConfig | None = None

@@ -131,7 +131,7 @@ class Hierarchical(_Nodes):
 
     kind: Literal["hierarchical"]
     nics_per_node: Count | None = None
-    """Absent: one for each NPU. Fewer are shared."""
+    """NICs of a node, a divisor of `npus_per_node`. Absent: one for each NPU. Fewer are shared."""
     shared_nics: Literal["scale-up", "pcie"] = "scale-up"
     """How NPUs share NICs: NICs are on the node's scale-up switches, or each is on a PCIe switch of its own, which
     joins it to the NPUs next to it at the NIC's rate."""
@@ -203,15 +203,15 @@ class RailOptimised(_Nodes):
 
     kind: Literal["rail-optimised"]
     nodes_per_leaf: Some | None = None
-    """Absent: all, one leaf a rail."""
+    """Nodes on each leaf of a rail, a divisor of `nodes`. Absent: all, one leaf a rail."""
     spines: Annotated[int, Strict(), Ge(0), Le(MOST_OF_ANYTHING)]
-    """None: rails alone, over which NPUs reach each other only if they forward."""
+    """Spine switches. 0: rails alone, over which NPUs reach each other only if they forward."""
     link: LinkConfig
     """NIC to leaf."""
     uplink: LinkChange = LinkChange()
     """Leaf to spine; what is absent is as in ``link``."""
     oversubscription: Ratio | None = None
-    """Instead of ``uplink.rate``: rates of a leaf's NICs together over those of its uplinks together."""
+    """The rates of a leaf's NICs together over those of its uplinks together, instead of `uplink.rate`."""
     switch: SwitchConfig
     """The leaves."""
     spine_switch: SwitchConfig | None = None

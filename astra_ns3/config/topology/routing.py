@@ -42,9 +42,8 @@ class RoutingConfig(ConfigModel):
     """
 
     kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"
-    """How a switch chooses: `ecmp` by a hash of the flow. `spray` packet by packet; `adaptive` packet by packet the
-    port with least to send; `flowlet` the port with least to send, anew after each pause of the flow; `pinned` by
-    `pins`."""
+    """How a switch chooses: `ecmp` by a hash of the flow. `spray` and `adaptive` choose packet by packet, `adaptive`
+    the port with least to send. `flowlet` does so anew after each pause of the flow, and `pinned` goes by `pins`."""
     seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] | None = None
     """The seed of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's
     seed's."""

@@ -79,15 +79,15 @@ class LeafSpine(OnOneLink):
     link: LinkConfig
     """The links of hosts."""
     uplink: LinkChange = LinkChange()
-    """Between leaf and spine; what is absent is as in ``link``."""
+    """The links between leaf and spine. Absent, or a part that is absent: as `link`."""
     links_per_spine: Some = 1
     """Parallel links between a leaf and a spine."""
     oversubscription: Ratio | None = None
-    """Instead of ``uplink.rate``: rates of a leaf's hosts together over those of its uplinks together."""
+    """The rates of a leaf's hosts together over those of its uplinks together, instead of `uplink.rate`."""
     switch: SwitchConfig
     """The leaves."""
     spine_switch: SwitchConfig | None = None
-    """Absent: as ``switch``."""
+    """The spines. Absent: as `switch`."""
 
     @model_validator(mode="after")
     @checked
@@ -111,7 +111,7 @@ class FatTree(OnOneLink):
     k: Annotated[int, Strict(), Ge(2), Le(_MOST_PORTS)]
     """Ports of each switch: an even number."""
     npus: Npus
-    """Absent: k^3/4. Fewer fill pod after pod; the switches stay."""
+    """NPUs. Absent: k^3/4. Fewer fill pod after pod; the switches stay."""
     link: LinkConfig
     """The links of hosts."""
     uplink: LinkChange = LinkChange()
@@ -119,7 +119,7 @@ class FatTree(OnOneLink):
     core: LinkChange = LinkChange()
     """Aggregation to core; what is absent is as for ``uplink``."""
     oversubscription: Ratio | None = None
-    """Instead of ``uplink.rate``: rate of a host's link over that of an uplink."""
+    """The rate of a host's link over that of an uplink, instead of `uplink.rate`."""
     switch: SwitchConfig
     """The edge switches."""
     aggregation_switch: SwitchConfig | None = None
@@ -164,7 +164,7 @@ class ClosLevel(ConfigModel):
     links: Some = 1
     """Parallel links between one switch and one of its children."""
     link: LinkConfig
-    """Between this level and the one below."""
+    """The links between this level and the one below."""
     switch: SwitchConfig
     """The switches of this level."""
 
@@ -197,7 +197,7 @@ class Dumbbell(OnOneLink):
     link: LinkConfig
     """The links of hosts."""
     bottleneck: LinkChange = LinkChange()
-    """Between the switches; what is absent is as in ``link``."""
+    """The link between the switches. Absent, or a part that is absent: as `link`."""
     switch: SwitchConfig
     """The two switches."""
 

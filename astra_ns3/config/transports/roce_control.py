@@ -234,7 +234,7 @@ class Dctcp(_FromSet):
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
     """Step of increase where the rate is moved."""
     minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
-    """0: two packets."""
+    """The least window; 0: two packets."""
 
     def moves_rate(self, numbers: Mapping[str, float]) -> bool:
         """Unless it moves the window."""
@@ -281,7 +281,7 @@ class Hpcc(_Utilisation):
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
     base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
-    """0: the path's own."""
+    """The base round trip; 0: the path's own."""
 
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """Unless ``base_rtt`` stands in for it."""
@@ -332,7 +332,7 @@ class Swift(_FromSet):
     min_cwnd: Annotated[float, Gt(0)] | None = None
     """The least window, in packets."""
     max_cwnd: Annotated[float, Ge(0)] | None = None
-    """0: what the line sends in the longest target delay of a large window."""
+    """The largest window, in packets; 0: what the line sends in the longest target delay of a large window."""
     retransmit_reset: Count | None = None
     """Timeouts in a row after which the window is the least one."""
 

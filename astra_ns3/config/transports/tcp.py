@@ -86,7 +86,7 @@ class TcpTransport(TransportKeys):
     delayed_ack_timeout_ps: PositiveTimePs = Field(alias="delayed_ack_timeout", default=40 * PS_PER_US)
     """How long an acknowledgement may wait."""
     ecn: OnOff | None = None
-    """Absent: on for DCTCP, else off."""
+    """Whether ECN is used. Absent: on for DCTCP, else off."""
     sack: OnOff = True
     """Whether selective acknowledgements are used (RFC 2018)."""
     timestamps: OnOff = False

@@ -20,7 +20,6 @@ import astra_ns3
 from astra_ns3.config import system as system_config
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import PRESETS, Compatibility
-from astra_ns3.config.formats.hpcc_keys import KEYS
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network import packet_network as network_file
 from astra_ns3.config.scenario.traffic import TrafficConfig
@@ -183,10 +182,6 @@ def test_every_congestion_control_of_roce_is_documented() -> None:
 
 def test_every_key_of_astra_sim_without_effect_is_documented() -> None:
     assert mentions("docs/system-file.md", system_config._ONLY_WITHOUT_EFFECT) == []
-
-
-def test_every_key_of_a_config_txt_is_documented() -> None:
-    assert mentions("docs/network-file.md", KEYS) == []
 
 
 def test_every_server_and_variable_of_nccl_is_documented() -> None:

@@ -18,6 +18,7 @@ from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
 from astra_ns3.config import compute_slowdown
+from astra_ns3.config.formats.hpcc_keys import BECOMES, KEYS, WITHOUT_EFFECT
 from astra_ns3.config.model import file as model_file
 from astra_ns3.config.network import packet_network
 from astra_ns3.config.scenario import file as scenario_file
@@ -69,6 +70,12 @@ def test_every_group_of_keys_has_a_section_with_all_its_keys(name: str) -> None:
 def test_every_key_has_a_type_and_a_meaning(name: str) -> None:
     found = [row for section in sections(f"reference/{name}-keys").values() for row in rows(section)]
     assert [key for key, kind, default, words in found if not (kind and default and words)] == []
+
+
+def test_every_key_of_a_config_txt_is_documented() -> None:
+    found = rows(reference()["reference/config-txt"])
+    assert {key for key, _ in found} == {*KEYS} == {*BECOMES, *WITHOUT_EFFECT}
+    assert not BECOMES.keys() & WITHOUT_EFFECT.keys()
 
 
 def test_a_key_has_its_unit_default_and_bounds() -> None:
@@ -189,3 +196,18 @@ def test_every_page_of_the_reference_has_a_stub_with_its_title_and_a_link() -> N
         assert f"({name}.md)" in index
         assert f"\n{name}\n" in index
     assert {f"reference/{stub.stem}" for stub in (ROOT / "docs" / "reference").glob("*.md")} == set(reference())
+
+
+def test_every_link_within_a_page_of_keys_leads_to_a_section() -> None:
+    for name in SCHEMAS:
+        text = reference()[f"reference/{name}-keys"]
+        headings = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in sections_of(text)}
+        links = re.findall(r"\]\(#([^)]+)\)", text)
+        assert len(links) > 2
+        assert [link for link in links if link not in headings] == []
+
+
+def sections_of(text: str) -> list[str]:
+    """The headings of a page's sections."""
+    found: list[str] = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    return found
