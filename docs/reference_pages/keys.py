@@ -153,7 +153,12 @@ def _links(field: FieldInfo, headings: Mapping[Model, str]) -> str:
     links = {model: f"(#{re.sub(r'[^a-z0-9_ -]', '', headings[model].lower()).replace(' ', '-')})" for model in models}
     if len(models) < _SEVERAL:
         return "".join(f"[group]{link}" for link in links.values()) or "group"
-    return "group: " + ", ".join(f"[{kind_of(model) or 'another'}]{link}" for model, link in links.items())
+    return "group: " + ", ".join(f"[{_label(model, headings)}]{link}" for model, link in links.items())
+
+
+def _label(model: Model, headings: Mapping[Model, str]) -> str:
+    own = "your own" if model.__name__.startswith("Own") else headings[model].replace("`", "")
+    return kind_of(model) or own
 
 
 def row_of(model: Model, name: str, field: FieldInfo) -> tuple[str, str, str, str]:
