@@ -160,12 +160,7 @@ def test_a_switch_that_dies_is_named_as_one(tmp_path: Path) -> None:
     network = {**NETWORK, "transport": {**NETWORK["transport"], "reliability": {"timeout": "20us", "retries": 1}}}
     gone = {"at": "1us", "switch": "spine 0", "up": False}
     with pytest.raises(BackendError, match="from NPU 0 to the reducer of switch 4 gave up"):
-        played(
-            tmp_path / "dead",
-            job("a", [0, 4]),
-            network=network,
-            events=[{"at": "1us", "switch": "spine 0", "up": False}],
-        )
+        played(tmp_path / "dead", job("a", [0, 4]), network=network, events=[gone])
 
 
 def test_counts_of_a_network_and_what_fails_by_chance_leave_reducers_out() -> None:
