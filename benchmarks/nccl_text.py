@@ -171,8 +171,8 @@ def _summary(tables: Sequence[Table]) -> str:
         for table in sorted(named, key=lambda table: -(table.error(large=True) or 0.0))
     ]
     words = (
-        f"{len(reached)} of {len(tables)} tables are within their bound from 128 MiB on, "
-        f"{len(near)} of {len(small)} within 40% below. The others, largest error first:"
+        f"{len(reached)} of {len(tables)} tables are within their bound from 128 MiB on. Below 128 MiB, "
+        f"{len(near)} of {len(small)} are within 40%. The others, largest error first:"
     )
     return f"{words}\n\n" + table_lines(("table", "below 128 MiB", "from 128 MiB", "formulas"), rows)
 
