@@ -30,7 +30,7 @@ def _light(kind: type | None = None, /, *, frozen: bool = False, eq: bool = True
 
 
 def _init(kind: type) -> object:
-    """Return what sets the fields; those that are no arguments have a default."""
+    """Return the ``__init__`` of a class. A field that is no argument keeps its default."""
     known: dict[str, object] = {"_put": object.__setattr__, "_absent": MISSING}
     by_place, by_name, lines = ["self"], ["*"], ["pass"]
     for one in fields(kind):

@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run:run_command", "Run a workload on a system and a network, or several that share one."),
     "study": ("study:study_command", "Play the many runs of a study's file, and draw its figures."),
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
-    "generate": ("generate:generate_group", "Make a workload: flows by chance, or what a model file comes to."),
+    "generate": ("generate:generate_group", "Make a workload: random flows, or the training of a model file."),
     "convert": ("convert:convert_command", "Write the workload IN in another format."),
     "show": ("show:show_group", "Look at what a run is made of."),
     "example": (

@@ -118,7 +118,7 @@ _OF_FLOWS = {
 )
 @click.pass_context
 def generate_group(context: click.Context) -> None:
-    """Make a workload: flows by chance, or what a model file comes to.
+    """Make a workload: random flows, or the training of a model file.
 
     The same words and seed make the same file.
     """

@@ -53,7 +53,7 @@ def _print_versions(context: click.Context, _parameter: click.Parameter, wanted:
     expose_value=False,
     is_eager=True,
     callback=_print_versions,
-    help="Print the versions of this program, of ns-3 and of what else it stands on.",
+    help="Print the versions of this program, of ns-3 and of the packages that it uses.",
 )
 @click.pass_context
 def cli(context: click.Context) -> None:

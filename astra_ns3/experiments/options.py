@@ -88,7 +88,7 @@ class Options:
     num_queues_per_dimension: int | None = option(
         None,
         "queues of each dimension that phases take in turn; None: the system file's, or 1.",
-        Flag("--num-queues-per-dim", help="Queues of each dimension that phases take in turns."),
+        Flag("--num-queues-per-dim", help="Number of queues of each dimension; phases use them in turn."),
         group=RULES,
     )
     injection_scale: float = option(
@@ -109,7 +109,7 @@ class Options:
         Flag(
             "--scheduling-policy",
             suggested=_names("system.policies", "USUAL_POLICIES"),
-            help="Instead of the system file's: LIFO, FIFO, EXPLICIT or FILE.py:name.",
+            help="Which collective goes first: LIFO, FIFO, EXPLICIT or FILE.py:name. Replaces the system file's.",
         ),
         group=RULES,
     )
@@ -141,7 +141,7 @@ class Options:
             "--congestion-control",
             metavar="NAME",
             suggested=_names("config.transports.roce_control", "KINDS"),
-            help="RoCE's, instead of the file's; or FILE.hpp:Class.",
+            help="RoCE's control, or FILE.hpp:Class. Replaces the network file's.",
         ),
         group=RULES,
     )
@@ -205,8 +205,8 @@ class Options:
     )
     report_npu: int = option(
         0,
-        "the NPU that EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.",
-        Flag("--report-npu", metavar="N", help="Whose times EndToEnd.csv and detailed.csv tell of."),
+        "the NPU whose times are in EndToEnd.csv, detailed.csv and the other tables of one NPU.",
+        Flag("--report-npu", metavar="N", help="The NPU whose times are in EndToEnd.csv and detailed.csv."),
         group=OUTPUT,
     )
 

@@ -16,7 +16,7 @@ from astra_ns3.units import exact_time
 
 @dataclass(frozen=True)
 class _Stretch:
-    """A time in which the controls of an NPU, or of all (None), have other ``numbers``."""
+    """A span of time in which the controls of one NPU (None: of all) have other ``numbers``."""
 
     start_ps: int
     end_ps: int | None

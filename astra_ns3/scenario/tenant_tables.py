@@ -109,7 +109,7 @@ class SplitTables(_Renamed):
         self._tenants = tenants
 
     def close(self) -> None:
-        """No more rows will come."""
+        """Close the tables: no more rows will come."""
         for sink in (*self._tenants.values(), self._network):
             sink.close()
 
@@ -198,7 +198,7 @@ class NetworkTables:
         self._sink.failed(file, reason)
 
     def close(self) -> None:
-        """No more rows will come."""
+        """Close the tables: no more rows will come."""
         self._sink.close()
 
     def _write_pairs(self, name: str, columns: Columns) -> None:
@@ -320,7 +320,7 @@ class _Messages:
         self._numbers = np.concatenate([self._numbers, numbers])
 
     def taken(self, messages: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the tenant of each of some messages, ascending, and its row there."""
+        """Return, for each of ``messages`` (ascending), its tenant and its row in that tenant's table."""
         rows = messages - self._first
         found = self._tenants[rows], self._numbers[rows]
         gone = int(rows[-1])

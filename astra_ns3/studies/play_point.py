@@ -158,7 +158,7 @@ def _raise_if_cut_off(error: Exception, server: WarmServer, pool: ServerPool, st
 
 
 def _is_of_the_store(error: BaseException | None, store: Store) -> bool:
-    """Whether ``error`` comes of a file of the study's that could not be made or written: the disk is full, say."""
+    """Return whether ``error`` is about a file of the study that could not be written, as on a full disk."""
     while error is not None:
         if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
             return Path(error.filename).is_relative_to(store.folder)

@@ -104,7 +104,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From ``time_ps`` on ``target`` is as ``state`` says, until another change of the same."""
+    """A change of ``target`` to ``state`` at ``time_ps``. It holds until the next change of the same target."""
 
     time_ps: int
     target: Target
@@ -116,7 +116,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Severed:
-    """``pairs``: ordered pairs of hosts with NPUs between which there is no way; ``first``: some of them."""
+    """The number of ordered ``pairs`` of hosts with NPUs that no path joins, and the ``first`` few of them."""
 
     pairs: int
     first: tuple[tuple[int, int], ...]

@@ -37,7 +37,7 @@ class HpccLink(NamedTuple):
 
 @dataclass(frozen=True)
 class HpccTopology:
-    """``switch_ids`` has all switches, those of ``nvswitch_ids`` first; the last three fields are SimAI's."""
+    """A topology file. ``switch_ids`` begins with ``nvswitch_ids``, which, as the two fields after it, are SimAI's."""
 
     source: str
     nodes: int

@@ -24,7 +24,7 @@ _ENDS = 2
 
 
 def _beside(path: str, info: ValidationInfo) -> str:
-    """As seen from the file's folder; it has to be there, so that a slip is told with its line."""
+    """Return ``path`` as seen from the file's folder. A missing file is an error here, where its line is known."""
     folder = (info.context or {}).get(FOLDER)
     found = path if folder is None else os.path.normpath(Path(folder) / path)
     if not Path(found).exists():

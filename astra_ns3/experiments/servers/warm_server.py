@@ -53,7 +53,7 @@ class WarmServer:
 
     @property
     def lives(self) -> bool:
-        """Whether it can be asked for a child."""
+        """Whether the server can still be asked for a child."""
         return self.process.runs and not (self._ready and has_news(self._connection))
 
     @property

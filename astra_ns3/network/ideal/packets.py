@@ -95,7 +95,7 @@ Ways = tuple[Way, ...]
 
 
 def _with_answer(ways: Ways, frames: Frames, answer_bytes: int, rounding_ps: int) -> Numbers:
-    """Return the time of frames, and of the answer that completes their message (0 bytes: none is waited for)."""
+    """Return the time of a message's frames plus that of the answer that completes it (0 bytes: no answer)."""
     times = _fastest_ps(ways, frames, rounding_ps)
     if not answer_bytes:
         return times

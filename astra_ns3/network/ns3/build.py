@@ -1,4 +1,4 @@
-"""Turns the plan of a network into what a native session is made from."""
+"""Turns the plan of a network into the arguments of a native session."""
 
 from __future__ import annotations
 

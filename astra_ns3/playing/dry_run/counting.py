@@ -79,7 +79,7 @@ _SECOND, _THIRD = 1, 2
 
 
 def stops_in_each_pass(programs: RolePrograms) -> bool:
-    """Return whether every role computes or waits in each pass: else it would play passes for ever at one moment."""
+    """Return whether every role computes or waits in each pass. Otherwise passes would go on for ever in no time."""
     return all(_stops_in_second_pass(programs, role) for role in programs.roles)
 
 

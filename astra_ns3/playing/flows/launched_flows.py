@@ -42,7 +42,7 @@ class LaunchedFlows:
         self._wait_for_next(self._network.now_ps())
 
     def stop(self) -> None:
-        """Start no more flows; whoever stops them is deaf to what still comes."""
+        """Start no more flows. The caller ignores deliveries that still come."""
         self._next = len(self._order)
 
     @property

@@ -86,7 +86,7 @@ class RolePrograms(ABC):
 
     @cached_property
     def grid(self) -> Grid:
-        """The NPUs, after a cut."""
+        """The grid of NPUs with the dimensions of the cut."""
         return Grid(self.cut.dimensions)
 
     @property

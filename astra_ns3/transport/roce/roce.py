@@ -144,7 +144,7 @@ class Roce(Transport):
         return {**numbers, "posting_ps": posting_ps, **ways._asdict()}
 
     def changed_control(self, given: Mapping[str, JsonValue]) -> Mapping[str, float]:
-        """Return numbers of its congestion control as a file's keys give them."""
+        """Return the numbers of the congestion control that ``given`` sets; its keys are those of a network file."""
         control = self.keys.congestion_control
         refuse(
             self.keys.own_control is not None,

@@ -34,7 +34,7 @@ def core(share: Share) -> Piece:
 
 
 def _alone(share: Share, heads: int, queries: int, keys: int) -> Piece:
-    """``heads`` on this NPU, each of so many rows of scores of so many columns."""
+    """Return the attention of ``heads`` on this NPU; each has a matrix of scores, ``queries`` x ``keys``."""
     forward, backward = _computed(share, heads, queries, keys)
     return Piece(
         forward, backward, kept_bytes=_kept_bytes(share, heads, queries, keys), cheap=not share.shape.fused_attention
@@ -42,7 +42,7 @@ def _alone(share: Share, heads: int, queries: int, keys: int) -> Piece:
 
 
 def _gathered(share: Share) -> Piece:
-    """All keys and values for the queries of this NPU's tokens; back, once more, and gradients of parts are summed."""
+    """Gather all keys and values for this NPU's queries. The backward pass gathers again, and sums the gradients."""
     inner = _alone(share, share.heads, share.sequence, share.file.training.sequence)
     part = _keys_values_bytes(share)
     before = share.exchange(CollectiveKind.ALL_GATHER, Group.CONTEXT, part)
