@@ -39,9 +39,9 @@ _TWO = 2
 @click.option("-w", "--workload", metavar="FILE", help="With --backends: a workload.")
 @click.option("-s", "--system", metavar="FILE", help="With --backends: a system.")
 @click.option("-n", "--network", metavar="FILE", help="With --backends: a network.")
-@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="With --backends: as of run.")
-@click.option("--scale", metavar="FACTOR", help="With --backends: as of run.")
-@click.option("--groups", metavar="FILE", help="With --backends: as of run.")
+@click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="With --backends: as for the command run.")
+@click.option("--scale", metavar="FACTOR", help="With --backends: as for the command run.")
+@click.option("--groups", metavar="FILE", help="With --backends: as for the command run.")
 @click.option("--json", "as_json", is_flag=True, help="Print all that differs as JSON.")
 def compare_command(
     runs: tuple[str, ...],

@@ -72,7 +72,7 @@ def generate_workload(
     overwrite: bool,
     as_json: bool,
 ) -> None:
-    """Write what MODEL comes to on so many NPUs: a model file, or a config.json of Hugging Face."""
+    """Write the training of MODEL on a number of NPUs. MODEL is a model file, or a Hugging Face config.json."""
     read = read_as_model(model)
     workload = read_workload(model) if read is None else read.workload
     workload = of_type(workload, ModelWorkload, "isn't a model file; astra-ns3 convert writes other workloads", model)

@@ -69,7 +69,7 @@ _WHAT_IF = click.option("--what-if", is_flag=True, help="Play NCCL's other choic
 def nccl_group(context: click.Context) -> None:
     """Measure collectives as nccl-tests does, on simulated servers.
 
-    `compare` sets a log beside what is played, and `fit` finds what logs tell of a machine.
+    `compare` sets a log beside the simulation, and `fit` finds host overheads and NIC efficiency from logs.
     """
     help_alone(context)
 

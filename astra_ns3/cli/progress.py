@@ -50,7 +50,7 @@ class LiveLine:
             self._drawn_at = None
 
     def _draw(self, lines: list[str]) -> None:
-        """Put lines in the place of those before, in one write; the cursor stays in the first."""
+        """Replace the lines drawn before, in one write. The cursor stays in the first line."""
         columns = columns_of(self._stream)
         count = max(len(lines), self._lines)
         shown = [line[: columns - 1] for line in lines] + [""] * (count - len(lines))

@@ -37,7 +37,7 @@ from astra_ns3.whole_file import check_free
     "changes",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Another value, as of run: scenario.jobs.NAME.KEY, network.KEY and others.",
+    help="Another value, as for the command run: scenario.jobs.NAME.KEY, network.KEY and others.",
 )
 @click.option(
     "--backend",

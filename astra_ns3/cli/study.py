@@ -48,9 +48,7 @@ from astra_ns3.studies.workers.cluster import Security, tls_files
 @click.option(
     "--scheduler", metavar="ADDRESS", help="A Dask scheduler, tls://host:port, whose workers play the points."
 )
-@click.option(
-    "--tls-ca-file", metavar="FILE", help="Certificate, PEM, by which those of scheduler and workers are signed."
-)
+@click.option("--tls-ca-file", metavar="FILE", help="PEM certificate that signed those of scheduler and workers.")
 @click.option("--tls-cert", metavar="FILE", help="Certificate that the scheduler knows you by, PEM.")
 @click.option("--tls-key", metavar="FILE", help="Private key of --tls-cert, PEM.")
 @click.option("--only", multiple=True, metavar="AXIS=VALUE", help="Points with this value; may be repeated.")

@@ -41,7 +41,7 @@ class FlowProcess(Protocol):
 
 @dataclass(frozen=True)
 class FlowStream:
-    """Flows that a ``process`` makes by a ``seed``; ``source``: named so in messages. Scales multiply as a list's.
+    """Flows that a ``process`` makes from a ``seed``. ``source`` names them in messages; scales act as on a list.
 
     ``per_second``: how many begin in a second, on average.
     """
@@ -70,7 +70,7 @@ class FlowStream:
             yield found.scaled(self.comm_scale, self.compute_scale)
 
     def scaled(self, comm_scale: float, compute_scale: float) -> FlowStream:
-        """Sizes by the one, starts by the other."""
+        """Return the same flows with sizes multiplied by ``comm_scale`` and starts by ``compute_scale``."""
         return replace(self, comm_scale=self.comm_scale * comm_scale, compute_scale=self.compute_scale * compute_scale)
 
 

@@ -205,7 +205,7 @@ def expected_plays(
 def _channel(
     channel: Channel | None, groups: Sequence[tuple[int, ...]], servers: Sequence[int]
 ) -> ExpectedChannel | None:
-    """Return a channel with the servers of its groups; ``servers``: of each NPU."""
+    """Return a channel with the servers of its groups; ``servers`` has the server of each NPU."""
     if channel is None:
         return None
     return ExpectedChannel(channel.costs, np.array(servers, dtype=np.int64)[np.array(groups, dtype=np.int64)])

@@ -377,7 +377,7 @@ def _network_file(network: FilePath | AnyNetwork) -> NetworkFile:
 
 
 def _observed(network: AnyNetwork, options: Options) -> tuple[AnyNetwork, list[str]]:
-    """The network that is played, and what to warn of: without packets one of packets has little to observe."""
+    """Return the network that is played, and warnings: a backend without packets can observe little."""
     abilities = abilities_of(options.backend)
     if abilities.packets or not isinstance(network, NetworkConfig):
         return network, []

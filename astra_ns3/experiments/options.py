@@ -119,7 +119,7 @@ class Options:
         Flag(
             "--intra-dimension-scheduling",
             suggested=_names("system.intra_dimension", "INTRA_DIMENSION"),
-            help="Instead of the system file's; or FILE.py:name.",
+            help="Order of chunks in a dimension's queue, or FILE.py:name. Replaces the system file's.",
         ),
         group=RULES,
     )
@@ -129,7 +129,7 @@ class Options:
         Flag(
             "--inter-dimension-scheduling",
             suggested=_names("system.inter_dimension", "INTER_DIMENSION"),
-            help="Instead of the system file's; or FILE.py:name.",
+            help="Order of a chunk's dimensions, or FILE.py:name. Replaces the system file's.",
         ),
         group=RULES,
     )

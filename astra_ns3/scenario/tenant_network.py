@@ -60,7 +60,7 @@ class _FlowsOfRanks:
 
     @property
     def curve(self) -> Sequence[Point]:
-        """How much the measured ranks had got."""
+        """How much the measured ranks had received, over time."""
         return self._player.curve
 
 

@@ -107,7 +107,7 @@ class PhasePlanner:
         return (*down, *turn, *back)
 
     def _half(self, dimension: int, kind: CollectiveKind, bytes: int) -> Phase:
-        """A reduce-scatter or all-gather of an all-reduce."""
+        """Return a phase of an all-reduce's first half (a reduce-scatter) or second half (an all-gather)."""
         own = self._compatibility.all_reduce_uses_own_algorithms
         algorithms = self.algorithms(CollectiveKind.ALL_REDUCE if own else kind)
         refuse(

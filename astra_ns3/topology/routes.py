@@ -69,7 +69,7 @@ class NodeRoutes:
 
 @dataclass(frozen=True, eq=False)
 class RouteTables:
-    """``group_of_host``, shape ``(hosts,)``; a host with one port has no table of its own (None)."""
+    """The routes of all nodes. ``group_of_host`` has shape ``(hosts,)``; a host with one port has no table (None)."""
 
     group_of_host: _Numbers
     groups: int

@@ -18,7 +18,7 @@ _OF_TRANSPORT = 2**32 - 1
 
 
 class SessionFlowPlayer:
-    """Flows of a session; fulfils :class:`~astra_ns3.network.flow_player.FlowPlayer`. ``token``: of its timer."""
+    """A :class:`~astra_ns3.network.flow_player.FlowPlayer` on a session; ``token`` names its timer."""
 
     def __init__(self, session: Session, setup: FlowPlayerSetup, token: int) -> None:
         measured = np.array([*setup.measured, 0], dtype=np.uint32)  # the bridge takes no empty array

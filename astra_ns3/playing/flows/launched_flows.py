@@ -51,7 +51,7 @@ class LaunchedFlows:
         return len(self._done)
 
     def delivered_from(self, place: int) -> Numbers:
-        """Return those delivered, but for the first so many."""
+        """Return the delivered flows without the first ``place``."""
         return np.array(self._done[place:], dtype=np.int64)
 
     @property

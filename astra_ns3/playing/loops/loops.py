@@ -53,7 +53,7 @@ class Loop:
 def micro(steps: Steps, role: Role) -> Program:
     """Issue layer 0's weight-gradient collective once per pass, all at time 0; no compute.
 
-    Without an end of the passes each follows the one before.
+    If passes never end, each waits for the one before.
     """
     for number in steps.passes:
         yield from steps.issue(number, 0, WEIGHT_GRADIENT)

@@ -153,12 +153,12 @@ class StageRun:
         yield from wait(self._ahead.popleft())
 
     def _gather_weights(self, gather: Exchange, label: Label) -> Posted:
-        """They are gathered in the order in which they are needed, before all that are asked for later."""
+        """Ask for a gather of weights. It goes before all gathers that are asked for later."""
         self._next_weights -= 1
         return (yield from post(self._request(gather, label, self._next_weights)))
 
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
-        """Gradients of full buckets go, at once or at the end."""
+        """Send the gradients of full buckets, at once or after the last micro-batch."""
         for bucket in block.buckets:
             if self._script.sharding.overlap:
                 yield from self._hand_in(Label(number, block.layer, GRADIENT, batch), bucket)
@@ -166,7 +166,7 @@ class StageRun:
                 self._late.append((block.layer, bucket))
 
     def _hand_in(self, label: Label, bucket: Bucket) -> Program:
-        """The gradients of a bucket go."""
+        """Send the gradients of a bucket."""
         assert bucket.reduce is not None
         self._reducing.append((yield from post(self._request(bucket.reduce, label))))
 
@@ -190,7 +190,7 @@ class StageRun:
                 yield from self._hand_out(number, block)
 
     def _hand_out(self, number: int, block: BlockScript) -> Program:
-        """The weights that an NPU has updated go to the others."""
+        """Send the weights that this NPU has updated to the others."""
         for bucket in block.buckets:
             if bucket.gather is not None:
                 label = Label(number, block.layer, WEIGHTS)

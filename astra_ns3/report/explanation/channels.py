@@ -60,7 +60,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Handled:
-    """A message that was handled at ``time_ps``; of several of one step the last.
+    """A message that was handled at ``time_ps``. If a step has several messages, this is the last.
 
     ``begin_ps`` to ``copied_ps``: when it was copied. ``after``: what was copied before it and kept the kernel busy
     until ``begin_ps``; ``turn``: what was handled before and let its step begin, if that was at ``time_ps`` only.

@@ -131,8 +131,8 @@ class Whiskers(Series):
 class Words(Series):
     """Words at a point, in a file.
 
-    ``y`` None: on the x-axis; ``across`` and ``up``: which side of the words is at the point, as "left" and "bottom";
-    ``raised``: so many points above it.
+    ``y`` None: on the x-axis. ``across`` and ``up``: the side of the words that touches the point, "left" and "bottom".
+    ``raised``: how many points the words stand above it.
     """
 
     x: float

@@ -28,7 +28,7 @@ class Key:
 
     @property
     def differs(self) -> bool:
-        """Between runs."""
+        """Whether the runs have different values."""
         return any(value != self.values[0] for value in self.values)
 
 

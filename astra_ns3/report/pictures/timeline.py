@@ -170,7 +170,7 @@ def _drawable(tracks: Tracks, finish_ps: int, parts: int) -> Tracks:
 def _one_of_each(
     kinds: Mapping[str | int, tuple[Numbers, Numbers]], edges: Real
 ) -> dict[str | int, tuple[Numbers, Numbers]]:
-    """Return one kind, or none, for each part of the time: that of which most is owed since the beginning."""
+    """Return one kind, or none, for each part of the time: the kind that lags most behind its share so far."""
     amounts = np.array([covered(*spans, edges) for spans in kinds.values()])
     amounts = np.vstack([amounts, 1 - amounts.sum(axis=0)])
     owed, chosen = np.zeros(len(amounts)), np.zeros(len(edges) - 1, dtype=np.int64)

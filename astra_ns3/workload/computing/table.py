@@ -60,7 +60,7 @@ class MeasuredGrid:
         return min(max(found, min(each for _, each in corners)), max(each for _, each in corners))
 
     def _measured(self, at: Sizes, corner: Sizes) -> float:
-        """The logarithm of the time at a place that was measured."""
+        """Return the logarithm of the time that was measured at ``corner``."""
         found = self.measured.times_ps.get(corner)
         if found is None:
             columns = self.measured.columns
