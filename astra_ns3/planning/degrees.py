@@ -30,7 +30,7 @@ _RECOMPUTE = "training.recompute"
 _ALONE = "1f1b"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shape:
     """Degrees inside a stage, and what an NPU does with a micro-batch: all that layers depend on.
 
@@ -47,7 +47,7 @@ class Shape:
         return training.recompute if isinstance(training, SequenceTraining) else "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cell:
     """A shape on a number of stages: ``data`` and the number of micro-batches follow."""
 
@@ -56,7 +56,7 @@ class Cell:
     micro_batches: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Choice:
     """A cell with the order of its pipeline, virtual stages and ZeRO's stage: one way to train the model."""
 
