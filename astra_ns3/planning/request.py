@@ -33,9 +33,9 @@ class PlanRequest:
     """A plan that is asked for.
 
     ``system`` None: rings in each dimension, all-to-alls directly, one chunk, dimensions by what each carries.
-    ``changes``: options of a run and keys of its files, as a study's base has them. ``cpu_seconds``: of all choices that
-    are played, None: no limit. ``jobs``: at once, None: one for each core. ``packets``: so many of the best are played
-    with packets, too.
+    ``changes``: options of a run and keys of its files, as a study's base has them. ``samples``: of an iteration, None:
+    as the model's file has them. ``cpu_seconds``: of all choices that are played, None: no limit. ``jobs``: at once,
+    None: one for each core.
     """
 
     model: Given
@@ -43,6 +43,7 @@ class PlanRequest:
     system: Given | None = None
     output: Given | None = None
     changes: Mapping[str, Json] = field(default_factory=dict)
+    samples: int | None = None
     cpu_seconds: float | None = USUAL_CPU_SECONDS
     jobs: int | None = None
 
@@ -87,7 +88,7 @@ class PlanRequest:
     def _expand(self, plans: Mapping[str, JsonObject]) -> Expansion:
         data: dict[str, Json] = {
             "title": f"Plans of {Path(self.model).stem} on {Path(self.network).stem}",
-            "base": {**self._files(), **self.changes},
+            "base": {**self._files(), **self._of_samples(), **self.changes},
             "parts": {_PART: {"axes": {_AXIS: dict(plans)}}},
         }
         document = Document("plan", data)
@@ -97,6 +98,11 @@ class PlanRequest:
         network = os.fspath(self.network)
         system: Json = self._usual_system() if self.system is None else os.fspath(self.system)
         return {"workload": os.fspath(self.model), "system": system, "network": network, "backend": self._backend}
+
+    def _of_samples(self) -> dict[str, Json]:
+        if self.samples is None:
+            return {}
+        return {"workload.training.micro_batches": None, "workload.training.global_batch": self.samples}
 
     @cached_property
     def _network(self):
