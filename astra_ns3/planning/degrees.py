@@ -1,4 +1,4 @@
-"""All ways in which a model can be cut over so many NPUs: degrees, schedules, ZeRO's stages, micro-batches, recomputing.
+"""All ways to cut a model over so many NPUs: degrees, schedules, stages of ZeRO, micro-batches, recomputing.
 
 What a model's file refuses, and what its planning refuses, is asked there, not repeated here. Model limits: other keys
 of ``parallel`` stay as the file has them, such as ``context_by``, ``bucket`` and ``overlap``; virtual stages cut the
@@ -193,7 +193,7 @@ def space_of(workload: ModelWorkload, npus: int) -> Space:
     file, source = workload.file, workload.source
     refuse(
         file.parallel.servers > 0,
-        f"key 'parallel.servers': found {file.parallel.servers}, expected 0: degrees of parameter servers aren't planned",
+        f"key 'parallel.servers': found {file.parallel.servers}, expected 0: plans have no parameter servers",
         source,
     )
     try:

@@ -21,12 +21,22 @@ def frontier_figure(plan: Plan, rows: Sequence[Row]) -> Figure:
     best_memory, best_times, best_notes = _points(frontier(known), size, factor)
     series = [
         Curve(memory, times, name="played", colour=GREY, dash=None, mark=0, notes=notes),
-        Curve(best_memory, best_times, name="none is faster with less memory", colour=BLUE, mark=1, size=4, notes=best_notes),
+        Curve(
+            best_memory,
+            best_times,
+            name="none is faster with less memory",
+            colour=BLUE,
+            mark=1,
+            size=4,
+            notes=best_notes,
+        ),
     ]
     if plan.found.open:
         memory = [each.memory_bytes / size for each in plan.found.open]
         times = [each.time_ps / factor for each in plan.found.open]
-        series.insert(0, Curve(memory, times, name="bounds of what was not played", colour=VERMILION, dash=None, mark=2, size=2))
+        series.insert(
+            0, Curve(memory, times, name="bounds of what was not played", colour=VERMILION, dash=None, mark=2, size=2)
+        )
     x, y = Axis("memory of the fullest NPU", size_name, grid=True), Axis("time of an iteration", unit, grid=True)
     return Figure([Panel(x, y, series)], legend=(2, 3))
 

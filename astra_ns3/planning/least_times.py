@@ -13,9 +13,7 @@ another of its group does. Model limits: of a collective library's channels only
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +29,7 @@ from astra_ns3.network.backends import Ideal, abilities_of
 from astra_ns3.network.floor.cuts import widest_rates
 from astra_ns3.network.records import Label
 from astra_ns3.planning.chains import least_chain
-from astra_ns3.system.collective_planner import Chunk, CollectivePlanner, system_and_grid_of
+from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
 from astra_ns3.system.launches import schedule_of
@@ -83,7 +81,9 @@ class LeastTimes:
         self._delay_ps = inputs.plan.endpoint.delay_ps if rules.group_endpoint_delay_ns is None else 0
         self._rates = widest_rates(inputs.plan, self._platform.dimensions)
         self.dimensions = len(self._platform.dimensions)
-        self._active = self._platform.system.active_chunks_per_dimension * self._platform.system.num_queues_per_dimension
+        self._active = (
+            self._platform.system.active_chunks_per_dimension * self._platform.system.num_queues_per_dimension
+        )
         self._way = cache(self._way_of)
         self._chain = cache(least_chain)
         self._fastest = cache(self._fastest_pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 from astra_ns3.config.training_plan import Block, Degrees, Exchange, Item, Operation, Ring, Uneven
@@ -33,7 +34,7 @@ def added(one: Lines, other: Lines, times: int = 1) -> Lines:
 class PassTimes:
     """Least times of blocks. ``slow``: what a computation takes at least, of what the clock says."""
 
-    def __init__(self, least: LeastTimes, clock: Clock, slow: float) -> None:
+    def __init__(self, least: LeastTimes, clock: Clock, slow: float | Fraction) -> None:
         self._least = least
         self._clock = clock
         self._slow = slow

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
+from astra_ns3.config.network.analytical_network import AnalyticalNetwork
+from astra_ns3.config.network.file import AnyNetwork, read_network_file
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field
-from astra_ns3.network.backends import abilities_of
 from astra_ns3.planning.degrees import Choice
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import Study, StudyConfig
@@ -105,15 +106,11 @@ class PlanRequest:
         return {"workload.training.micro_batches": None, "workload.training.global_batch": self.samples}
 
     @cached_property
-    def _network(self):
-        from astra_ns3.config.network.file import read_network_file
-
+    def _network(self) -> AnyNetwork:
         return read_network_file(self.network).network
 
     @cached_property
     def _backend(self) -> str:
-        from astra_ns3.config.network.analytical_network import AnalyticalNetwork
-
         return "analytical-queues" if isinstance(self._network, AnalyticalNetwork) else "flow"
 
     def _usual_system(self) -> dict[str, Json]:

@@ -28,7 +28,7 @@ COLUMNS = ("plan", "time_us", "bound_us", *_MEASURES, "cpu_seconds", "address")
 
 @dataclass(frozen=True)
 class Loss:
-    """What a choice loses to the best one: by how much its NPU 0 computes longer, or waits longer for a group; in ps."""
+    """A loss against the best choice: by how much NPU 0 computes longer, or waits longer for a group."""
 
     what: str
     more_ps: int
@@ -73,7 +73,7 @@ def losses(plan: Plan) -> list[Loss]:
     What it gains stands behind with a negative time.
     """
     ranked = plan.found.ranked
-    if len(ranked) < 2:  # noqa: PLR2004
+    if len(ranked) < 2:
         return []
     best, second = (_times(run_of(plan, choice)) for choice in ranked[:2])
     changes = {what: second.get(what, 0) - best.get(what, 0) for what in {**best, **second}}

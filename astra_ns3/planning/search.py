@@ -12,6 +12,7 @@ from astra_ns3.units import format_bytes
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 
+
 @dataclass(frozen=True)
 class Played:
     """How a choice did. ``time_ps`` None: its run failed; ``cpu_seconds``: that it took."""

@@ -54,7 +54,9 @@ def _second(plan: Plan) -> str:
     """Say by how much the second is slower, and what it loses by."""
     first, second = plan.found.ranked[:2]
     best_ps, time_ps = (plan.found.played[choice].time_ps or 0 for choice in (first, second))
-    changes = [f"{each.what} {'+' if each.more_ps > 0 else '-'}{format_time(abs(each.more_ps))}" for each in losses(plan)]
+    changes = [
+        f"{each.what} {'+' if each.more_ps > 0 else '-'}{format_time(abs(each.more_ps))}" for each in losses(plan)
+    ]
     shown = changes if len(changes) <= _MOST_LOSSES else [*changes[: _MOST_LOSSES - 1], changes[-1]]
     why = f"; on NPU 0 {', '.join(shown)}" if shown else ""
     return f"{second.name}: {percent(time_ps - best_ps, best_ps)} slower{why}"

@@ -54,13 +54,13 @@ def play_tasks(
     """Play ``tasks``; how each ended, by address, in the order of ``tasks``, then of those that came later.
 
     What the store has is taken from there; if that is all, no worker is started. ``more``: called with each outcome,
-    those of the store included, for tasks that follow from it; none of them has been seen before. ``jobs``: workers on this
-    machine, by default as many as there are processors. ``scheduler``: address of a Dask scheduler, whose workers play
-    instead, with ``security`` as ``distributed.Client`` takes it. A point that failed is played again if
-    ``retry_failed``, or with wider limits than it had. A point that no worker could play, or whose code changed
-    meanwhile, is told as failed but not stored. Raises InputError if the store or the workers can't be used,
-    BackendError if nothing can be played at all, ResultsNotSaved if the store can't be written meanwhile, and
-    Interrupted after Ctrl-C: what is finished by then is in the store.
+    those of the store included, for the tasks that follow from it. ``jobs``: workers on this machine, by default as
+    many as there are processors. ``scheduler``: address of a Dask scheduler, whose workers play instead, with
+    ``security`` as ``distributed.Client`` takes it. A point that failed is played again if ``retry_failed``, or with
+    wider limits than it had. A point that no worker could play, or whose code changed meanwhile, is told as failed but
+    not stored. Raises InputError if the store or the workers can't be used, BackendError if nothing can be played at
+    all, ResultsNotSaved if the store can't be written meanwhile, and Interrupted after Ctrl-C: what is finished by then
+    is in the store.
     """
     _check(jobs, scheduler)
     try:
