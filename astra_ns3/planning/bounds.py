@@ -34,11 +34,15 @@ _EACH_MICRO_BATCH, _GATHERED = 2, 3
 
 @dataclass(frozen=True)
 class Bound:
-    """No run of the choice takes less time, and none of its NPUs less memory."""
+    """No run of the choice takes less time, and none of its NPUs less memory.
+
+    ``cpu_seconds``: what playing it takes about.
+    """
 
     choice: Choice
     time_ps: int
     memory_bytes: int
+    cpu_seconds: float = 0.0
 
 
 class Bounds:
@@ -71,7 +75,8 @@ class Bounds:
             if key not in orders:
                 orders[key] = _Order(work, *key)
             order = orders[key]
-            yield Bound(choice, order.time_ps(choice.zero), order.memory_bytes(choice.zero))
+            zero = choice.zero
+            yield Bound(choice, order.time_ps(zero), order.memory_bytes(zero), order.cpu_seconds(zero))
 
     def ending(self, degrees: Degrees, zero: int, spans: tuple[range, ...], blocks: Sequence[Block]) -> Ending:
         """Return the ending of a stage with these blocks of the model; parameters hang on degrees alone."""
@@ -125,6 +130,7 @@ class _CellWork:
             WorkKind.WEIGHT: _sums(each.weight_ps for each in times),
         }
         self._lines = [_sums(column) for column in zip(*(each.lines_ps for each in times), strict=True)]
+        self.cpu_ns = sum(each.cpu_ns for each in times)
         self._kept = _sums(map(attrgetter("activation_bytes"), self.blocks))
         self._summed = _sums(map(attrgetter("summed_parameters"), self.blocks))
         names = ("parameters", "expert_parameters", "table_parameters")
@@ -184,6 +190,7 @@ class _Order:
             for stage, own in zip(asked, facts, strict=True)
         ]
         # When the first stage has done its last pass: all others wait for nothing behind their last one for it.
+        self._work, self._hops = work, 2 * stages * virtual if stages > 1 else 0
         self._first_ps = max(
             each.passed_ps - each.behind_ps + drain[stage] for stage, each in zip(asked, self._stages, strict=True)
         )
@@ -193,6 +200,13 @@ class _Order:
         first, *others = self._stages
         ends_ps = [first.end_ps(zero, max(first.passed_ps, self._first_ps))]
         return max(ends_ps + [each.end_ps(zero, each.passed_ps) for each in others])
+
+    def cpu_seconds(self, zero: int) -> float:
+        """Return about what playing an iteration takes: each NPU of a stage plays what one of them does."""
+        work, degrees = self._work, self._work.cell.degrees
+        passes_ns = work.cpu_ns + self._hops * work.bounds.least.message_cpu_ns
+        ends_ns = max(each.end_cpu_ns(zero) for each in self._stages) * degrees.pipeline
+        return degrees.stage_npus * (work.cell.micro_batches * passes_ns + ends_ns) / 1e9
 
     def memory_bytes(self, zero: int) -> int:
         """Return the least memory of the fullest of some stages, the first and the last among them."""
@@ -234,6 +248,13 @@ class _Stage:
         reduced_ps = max(passed_ps + ending.last_ps, begun_ps + times * max(ending.gradients_ps))
         summed_ps = self._bounds.endings.summed_ps(self._degrees, zero, self._summed)
         return max(reduced_ps + summed_ps + ending.after_ps, self._sent_ps(zero, ending, times))
+
+    def end_cpu_ns(self, zero: int) -> int:
+        """Return about what playing gradients and weights takes, for one of its NPUs."""
+        ending = self._bounds.ending(self._degrees, zero, self._spans, self._work.blocks)
+        batches = self._work.cell.micro_batches
+        gradients = ending.gradients_cpu_ns * (batches if zero >= _EACH_MICRO_BATCH else 1)
+        return gradients + 2 * batches * ending.weights_cpu_ns
 
     def _sent_ps(self, zero: int, ending: Ending, times: int) -> int:
         """Return what the lines of an NPU need for all that it sends."""

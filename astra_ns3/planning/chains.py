@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from astra_ns3.collectives.schedule import Int32Column, Schedule
+from astra_ns3.collectives.schedule import Schedule
 
 # Of a schedule whose ranks don't all do the same, each rank is tried.
 _MOST_RANKS = 64
@@ -18,8 +18,6 @@ def least_chain(schedule: Schedule) -> int:
     """Return how many messages follow each other at least, after the last rank has begun; 1 where nobody knows."""
     if not schedule.messages:
         return 0
-    if schedule.lanes > 1:
-        return 1
     if schedule.rotation is not None:
         return _chain_from(schedule, 0)
     if schedule.ranks > _MOST_RANKS:
@@ -29,31 +27,19 @@ def least_chain(schedule: Schedule) -> int:
 
 def _chain_from(schedule: Schedule, rank: int) -> int:
     """Return the longest chain of messages behind one rank's begin, all others having begun long before."""
-    steps, step_of = int(schedule.step.max()) + 1, schedule.step
+    steps, step_of, lanes = int(schedule.step.max()) + 1, schedule.step, schedule.lanes
     received = np.zeros((steps, schedule.ranks), dtype=np.int64)
     np.add.at(received, (step_of, schedule.receiver), 1)
-    # How long the chain is when a rank has handled all of a step; row 0: before the first.
-    handled = np.full((steps + 1, schedule.ranks), _NEVER, dtype=np.int64)
+    # How long the chain is when a rank has handled all of a step, behind as many rows as there are lanes: those before
+    # the first steps. A lane's step before this one is as many rows above.
+    handled = np.full((steps + lanes, schedule.ranks), _NEVER, dtype=np.int64)
     for step in range(steps):
         rows = np.flatnonzero(step_of == step)
-        sender = schedule.sender[rows]
-        ready = _ready(handled, received, sender, schedule.wait_step[rows], schedule.wait_count[rows])
+        sender, waits = schedule.sender[rows], schedule.wait_step[rows]
+        whole = schedule.wait_count[rows] >= received[waits.clip(0), sender]
+        ready = np.where(waits >= 0, handled[waits.clip(0) + np.where(whole, lanes, 0), sender], _NEVER)
         ready = np.where(sender == rank, np.maximum(ready, 0), ready)
         now = handled[step].copy()
         np.maximum.at(now, schedule.receiver[rows], ready + 1)
-        handled[step + 1] = now
+        handled[step + lanes] = now
     return max(1, int(handled.max()))
-
-
-def _ready(
-    handled: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    received: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    sender: Int32Column,
-    wait_step: Int32Column,
-    wait_count: Int32Column,
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return the chain behind each row when it may be sent; a row that waits for some of a step, as if for none."""
-    waits = wait_step >= 0
-    step = np.where(waits, wait_step, 0)
-    whole = wait_count >= received[step, sender]
-    return np.where(waits, handled[step + whole, sender], _NEVER)

@@ -21,13 +21,16 @@ class Ending(NamedTuple):
     """The end of a stage's iteration. ``last_ps``: the gradients that can't go before the last pass is done.
 
     ``gradients_ps``: lines of all gradients that go together; ``after_ps``: what comes when all of them are there;
-    ``weights_ps``: lines of weights that are gathered for each use.
+    ``weights_ps``: lines of weights that are gathered for each use. ``gradients_cpu_ns`` and ``weights_cpu_ns``: what
+    playing these takes about, for each NPU.
     """
 
     last_ps: int
     gradients_ps: Lines
     after_ps: int
     weights_ps: Lines
+    gradients_cpu_ns: int
+    weights_cpu_ns: int
 
 
 class Endings:
@@ -45,21 +48,23 @@ class Endings:
         shards = self.shards(degrees, zero)
         lines = weights = (0,) * len(self._dimensions)
         after: list[Exchange] = []
-        last_ps = 0
+        last_ps = cpu_ns = weights_cpu_ns = 0
         for number, blocks in enumerate(parts):
             for bucket in shards.buckets(blocks):
                 assert bucket.reduce is not None
                 least = self._least.exchange(bucket.reduce, degrees)
-                lines = added(lines, least.lines_ps)
+                lines, cpu_ns = added(lines, least.lines_ps), cpu_ns + least.cpu_ns
                 if self._is_last(number, bucket):
                     last_ps = max(last_ps, least.time_ps)
                 after += [] if bucket.gather is None else [bucket.gather]
             for block in blocks:
                 for gather in shards.gathers(block):
-                    weights = added(weights, self._least.exchange(gather, degrees).lines_ps)
+                    least = self._least.exchange(gather, degrees)
+                    weights, weights_cpu_ns = added(weights, least.lines_ps), weights_cpu_ns + least.cpu_ns
         update = shards.update([block for blocks in parts for block in blocks])
         update_ps = self._clock.time_ps(update) if update.bytes else 0
-        return Ending(last_ps, lines, update_ps + self._together_ps(after, degrees), weights)
+        after_ps = update_ps + self._together_ps(after, degrees)
+        return Ending(last_ps, lines, after_ps, weights, cpu_ns, weights_cpu_ns)
 
     def summed_ps(self, degrees: Degrees, zero: int, parameters: int) -> int:
         """Return what tensor groups take to add up gradients of so many parameters."""

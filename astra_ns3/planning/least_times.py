@@ -42,13 +42,18 @@ from astra_ns3.workload.grids.training_grid import TrainingGrid
 Numbers = npt.NDArray[np.int64]
 # Sizes by which pairs of NPUs are compared: by latency, and by rate.
 _SMALL, _LARGE = 1, 1 << 40
+_NS = 10**9
 
 
 class Least(NamedTuple):
-    """The least time of an exchange, and of its bytes on the lines of each dimension of the network; in ps."""
+    """The least time of an exchange, and of its bytes on the lines of each dimension of the network; in ps.
+
+    ``cpu_ns``: CPU time that playing it takes about, for each NPU.
+    """
 
     time_ps: int
     lines_ps: tuple[int, ...]
+    cpu_ns: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,7 @@ class LeastTimes:
         self.npus = len(inputs.tenancy.npus)
         self._places = np.array(inputs.tenancy.npus, dtype=np.int32)
         self._alone = _alone(inputs)
+        self._costs = abilities_of(inputs.backend).costs
         rules = inputs.compatibility
         # Another simulator's rules may charge groups another delay.
         self._delay_ps = inputs.plan.endpoint.delay_ps if rules.group_endpoint_delay_ns is None else 0
@@ -119,20 +125,30 @@ class LeastTimes:
         chunks = way.planner.chunks(request, time_ps=0)
         chains: Counter[int] = Counter()
         lines = [0.0] * self.dimensions
-        longest_ps = 0
+        longest_ps, cpu_seconds = 0, 0.0
         for chunk, times in Counter(map(tuple, chunks)).items():
             chain_ps = 0
             for phase in chunk:
                 schedule = schedule_of(phase, way.grid.ranks_in(phase.dimensions))
                 phase_ps = self._phase_ps(way, phase, schedule)
                 chain_ps += phase_ps
+                cpu_seconds += times * self._cpu_seconds(schedule.messages / schedule.ranks)
                 chains[phase.dimensions[0]] += times * phase_ps
                 dimension = max(way.network[number] for number in phase.dimensions)
                 lines[dimension] += times * float(_least_share(schedule)) * phase.bytes / self._rates[dimension]
             longest_ps = max(longest_ps, chain_ps)
         lines_ps = tuple(int(time_ns * PS_PER_NS * (1 - 1e-9)) for time_ns in lines)
         queued_ps = max(chains.values(), default=0) // self._active
-        return Least(max(longest_ps, queued_ps, *lines_ps), lines_ps)
+        return Least(max(longest_ps, queued_ps, *lines_ps), lines_ps, int(cpu_seconds * _NS))
+
+    @property
+    def message_cpu_ns(self) -> int:
+        """Return the CPU time that a message between stages takes about, for each NPU that sends it."""
+        return int(2 * self._cpu_seconds(0.5) * _NS)
+
+    def _cpu_seconds(self, messages: float) -> float:
+        """Return what a launch with so many messages takes."""
+        return self._costs.seconds_per_launch + messages * self._costs.seconds_per_message
 
     def _phase_ps(self, way: _Way, phase: Phase, schedule: Schedule) -> int:
         """Return the time of the chain of a phase; 0 where a library's channels play it."""

@@ -16,7 +16,7 @@ Lines = tuple[int, ...]
 class BlockTimes(NamedTuple):
     """The least times of a block's passes, in ps; ``backward``: of both gradients, where they aren't parted.
 
-    ``lines_ps``: those of all passes of a micro-batch together.
+    ``lines_ps`` and ``cpu_ns`` (of playing its exchanges): those of all passes of a micro-batch together.
     """
 
     forward_ps: int
@@ -24,6 +24,15 @@ class BlockTimes(NamedTuple):
     input_ps: int
     weight_ps: int
     lines_ps: Lines
+    cpu_ns: int
+
+
+class _Spent(NamedTuple):
+    """The least time of some items, on their lines, and what playing them costs."""
+
+    time_ps: int
+    lines_ps: Lines
+    cpu_ns: int
 
 
 def added(one: Lines, other: Lines, times: int = 1) -> Lines:
@@ -41,33 +50,34 @@ class PassTimes:
 
     def of_block(self, block: Block, degrees: Degrees) -> BlockTimes:
         """Return the times of a block; raises InputError for an exchange that the system can't do."""
-        again_ps, of_again = self._of(block.again, degrees)
-        forward_ps, of_forward = self._of(block.forward, degrees)
-        input_ps, of_input = self._of(block.input_gradient, degrees)
-        weight_ps, of_weight = self._of(block.weight_gradient, degrees)
-        both_ps, _ = self._of((*block.input_gradient, *block.weight_gradient), degrees)
-        lines = added(added(of_again, of_forward), added(of_input, of_weight))
-        return BlockTimes(forward_ps, again_ps + both_ps, again_ps + input_ps, weight_ps, lines)
+        again, forward = self._of(block.again, degrees), self._of(block.forward, degrees)
+        inputs, weights = self._of(block.input_gradient, degrees), self._of(block.weight_gradient, degrees)
+        both = self._of((*block.input_gradient, *block.weight_gradient), degrees)
+        lines = added(added(again.lines_ps, forward.lines_ps), both.lines_ps)
+        cpu_ns = again.cpu_ns + forward.cpu_ns + both.cpu_ns
+        back_ps = again.time_ps + both.time_ps, again.time_ps + inputs.time_ps, weights.time_ps
+        return BlockTimes(forward.time_ps, *back_ps, lines, cpu_ns)
 
-    def _of(self, items: tuple[Item, ...], degrees: Degrees) -> tuple[int, Lines]:
+    def _of(self, items: tuple[Item, ...], degrees: Degrees) -> _Spent:
         """Return the time of items one after the other; what isn't waited for ends before the pass does."""
-        time_ps = behind_ps = 0
+        time_ps = behind_ps = cpu_ns = 0
         lines: Lines = (0,) * self._least.dimensions
         for item in items:
             if isinstance(item, Exchange):
                 if degrees.size(item.group) == 1 or not item.bytes:
                     continue
                 least = self._least.exchange(item, degrees)
-                lines = added(lines, least.lines_ps)
+                lines, cpu_ns = added(lines, least.lines_ps), cpu_ns + least.cpu_ns
                 if item.waited:
                     time_ps += least.time_ps
                 else:
                     behind_ps = max(behind_ps, time_ps + least.time_ps)
             elif isinstance(item, Ring):
                 time_ps += self._ring_ps(item, degrees)
+                cpu_ns += (degrees.size(item.group) - bool(not item.home_bytes)) * self._least.message_cpu_ns
             else:
                 time_ps += self._computed_ps(item)
-        return max(time_ps, behind_ps), lines
+        return _Spent(max(time_ps, behind_ps), lines, cpu_ns)
 
     def _computed_ps(self, item: Operation | Uneven) -> int:
         operations = (item,) if isinstance(item, Operation) else item.operations

@@ -12,6 +12,9 @@ from astra_ns3.units import format_bytes
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 
+# Of the least bound: so much more is nearly as little.
+_NEARLY, _MOST_NEAR = 1.1, 1000
+
 
 @dataclass(frozen=True)
 class Played:
@@ -69,8 +72,9 @@ class Found:
 class Search:
     """A search over ``bounds`` of a space: says which choices to play, and hears how each did.
 
-    ``together``: how many are played at once; ``cpu_seconds``: none is begun when all that were played have taken as
-    much, or would with it (None: no limit).
+    ``together``: how many are played at once. ``cpu_seconds``: none is begun that would take the CPU time of all that
+    were played beyond it, by what playing is expected to take (None: no limit). With a limit the search begins with
+    the cheapest of those whose bounds are nearly the least: they prune as well, and say what playing takes here.
     """
 
     def __init__(
@@ -82,19 +86,20 @@ class Search:
         cpu_seconds: float | None = None,
     ) -> None:
         self._space, self._capacity, self._together, self._limit = space, capacity_bytes, together, cpu_seconds
-        small = [each for each in bounds if capacity_bytes is None or each.memory_bytes <= capacity_bytes]
-        self._line = sorted(small, key=lambda each: (each.time_ps, each.memory_bytes, each.choice.name))
         self._bounds = bounds
-        self._memory: dict[Choice, int] = {}
-        self._begun: list[Choice] = []
-        self._played: dict[Choice, Played] = {}
-        self._best_ps: int | None = None
-        self._next = 0
+        small = [each for each in bounds if capacity_bytes is None or each.memory_bytes <= capacity_bytes]
         self._too_large = len(bounds) - len(small)
+        self._waiting = sorted(small, key=lambda each: (each.time_ps, each.memory_bytes, each.choice.name))
+        self._begun: dict[Choice, Bound] = {}
+        self._played: dict[Choice, Played] = {}
+        self._memory: dict[Choice, int] = {}
+        self._best_ps: int | None = None
 
     def begin(self) -> list[Choice]:
         """Return the choices to begin with; raises InputError if none fits the memory of an NPU."""
-        found = self._following()
+        found = self._cheapest() if self._limit is not None else []
+        if len(found) < self._together:
+            found += self._following()
         if not found:
             raise self._fits_nowhere()
         return found
@@ -108,42 +113,66 @@ class Search:
 
     def found(self) -> Found:
         """Return what was found so far."""
-        left = self._line[self._next :]
+        left = self._waiting
         reached = [each for each in left if self._best_ps is None or each.time_ps < self._best_ps]
-        known = {each.choice: each for each in self._line[: self._next]}
         played = {choice: self._played[choice] for choice in self._begun if choice in self._played}
         return Found(
             len(self._bounds),
             self._too_large,
             played,
-            {choice: known[choice] for choice in played},
+            {choice: self._begun[choice] for choice in played},
             {choice: self._memory[choice] for choice in played},
             tuple(reached),
             len(left) - len(reached),
         )
 
-    def _following(self) -> list[Choice]:
-        """Return the choices of least bounds that fit, no more than are played at once, and all below the best time."""
+    def _cheapest(self) -> list[Choice]:
+        """Return the cheapest to play of those whose bounds are nearly the least."""
+        near = [each for each in self._waiting if each.time_ps <= _NEARLY * self._waiting[0].time_ps][:_MOST_NEAR]
         found: list[Choice] = []
-        while self._has_room() and self._next < len(self._line):
-            bound = self._line[self._next]
-            if self._best_ps is not None and bound.time_ps >= self._best_ps:
-                break
-            self._next += 1
-            if self._fits(bound.choice):
+        for bound in sorted(near, key=lambda each: each.cpu_seconds):
+            if len(found) < self._together and self._takes(bound):
                 found.append(bound.choice)
-                self._begun.append(bound.choice)
-            else:
-                self._too_large += 1
         return found
 
-    def _has_room(self) -> bool:
-        """Whether one more may be begun: while nobody knows what one takes, as many as are played at once."""
-        running = len(self._begun) - len(self._played)
-        if running >= self._together or self._limit is None or not self._played:
-            return running < self._together
+    def _following(self) -> list[Choice]:
+        """Return the choices of least bounds that may be begun, all below the best time."""
+        found: list[Choice] = []
+        while len(self._begun) - len(self._played) < self._together:
+            bound = self._next()
+            if bound is None:
+                break
+            if self._takes(bound):
+                found.append(bound.choice)
+        return found
+
+    def _next(self) -> Bound | None:
+        """Return the least bound that waits, is below the best time, and may be played within the limit."""
+        for bound in self._waiting:
+            if self._best_ps is not None and bound.time_ps >= self._best_ps:
+                break
+            if self._affords(bound):
+                return bound
+        return None
+
+    def _affords(self, bound: Bound) -> bool:
+        """Whether playing a choice, too, stays within the limit; by what others took, once some have ended."""
+        if self._limit is None:
+            return True
+        guessed = sum(self._begun[choice].cpu_seconds for choice in self._played)
         used = sum(each.cpu_seconds for each in self._played.values())
-        return used + (running + 1) * used / len(self._played) <= self._limit
+        worth = used / guessed if guessed else 1.0
+        running = sum(each.cpu_seconds for choice, each in self._begun.items() if choice not in self._played)
+        return used + worth * (running + bound.cpu_seconds) <= self._limit
+
+    def _takes(self, bound: Bound) -> bool:
+        """Begin a choice that waits, if it fits."""
+        self._waiting.remove(bound)
+        if not self._fits(bound.choice):
+            self._too_large += 1
+            return False
+        self._begun[bound.choice] = bound
+        return True
 
     def _fits(self, choice: Choice) -> bool:
         """Whether an NPU has the memory that the fullest stage needs, by the model of a run's memory."""
