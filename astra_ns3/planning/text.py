@@ -25,7 +25,7 @@ def plan_text(plan: Plan) -> str:
     ]
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
-        head += [("second", _second(plan))] * (len(rows) > 1)
+        head += [("second", _second(plan))] if rows[1:] else []
     files = [("files", f"{plan.request.folder}: best.yaml, plan.csv, frontier.png, index.html")]
     parts = [aligned(head), *([_table(rows)] if rows else []), aligned(files)]
     return "\n\n".join(parts)
