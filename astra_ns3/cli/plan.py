@@ -30,7 +30,7 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
         "astra-ns3 plan model.yaml -n network.yaml -s system.yaml -o results/plan --cpu-time 3600s",
     ),
     groups={
-        "What is planned": ("network", "system", "samples", "changes"),
+        "What is planned": ("network", "system", "samples", "held", "changes"),
         "How far": ("cpu_time", "jobs"),
         "Output": ("output", "as_json", "quiet"),
     },
@@ -42,6 +42,13 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
 )
 @click.option(
     "--samples", type=click.IntRange(min=1), metavar="N", help="Samples an iteration.  [default: the model file's]"
+)
+@click.option(
+    "--hold",
+    "held",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A key of the model that isn't chosen, as parallel.zero=1; may be repeated.",
 )
 @click.option(
     "--set",
@@ -68,6 +75,7 @@ def plan_command(
     network: str,
     system: str | None,
     samples: int | None,
+    held: tuple[str, ...],
     changes: tuple[str, ...],
     cpu_time: str,
     jobs: int | None,
@@ -82,7 +90,7 @@ def plan_command(
     """
     show_logs("error")
     limit = None if cpu_time == "none" else parse_time_ps(cpu_time) / PS_PER_SECOND
-    request = PlanRequest(model, network, system, output, settings_of(changes), samples, limit, jobs)
+    request = PlanRequest(model, network, system, output, settings_of(changes), samples, settings_of(held), limit, jobs)
     line = None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
     plan = make_plan(request, line)
     run_is_over()

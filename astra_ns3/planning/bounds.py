@@ -245,7 +245,7 @@ class _Stage:
             begun_ps = self._fill_ps
         else:
             begun_ps = self.passed_ps - self._last_ps
-        reduced_ps = max(passed_ps + ending.last_ps, begun_ps + times * max(ending.gradients_ps))
+        reduced_ps = max(passed_ps + ending.last_ps, begun_ps + times * ending.gradients.time_ps)
         summed_ps = self._bounds.endings.summed_ps(self._degrees, zero, self._summed)
         return max(reduced_ps + summed_ps + ending.after_ps, self._sent_ps(zero, ending, times))
 
@@ -257,13 +257,15 @@ class _Stage:
         return gradients + 2 * batches * ending.weights_cpu_ns
 
     def _sent_ps(self, zero: int, ending: Ending, times: int) -> int:
-        """Return what the lines of an NPU need for all that it sends."""
-        lines = [own + times * more for own, more in zip(self._lines_ps, ending.gradients_ps, strict=True)]
+        """Return what the lines of an NPU, and the queues of gradients and weights, need for all that it sends."""
+        lines = [own + times * more for own, more in zip(self._lines_ps, ending.gradients.lines_ps, strict=True)]
         if zero < _GATHERED:
             return self._fill_ps + max(lines)
         keeps = self._work.cell.shape.file.parallel.keep_gathered
         uses = 1 if keeps else 2 * self._work.cell.micro_batches
-        return max(own + uses * more for own, more in zip(lines, ending.weights_ps, strict=True))
+        gradients, weights = ending.gradients.queues_ps, ending.weights.queues_ps
+        queues = (times * gradients.get(queue, 0) + uses * each for queue, each in weights.items())
+        return max(*(own + uses * more for own, more in zip(lines, ending.weights.lines_ps, strict=True)), *queues)
 
     def memory_bytes(self, zero: int) -> int:
         """Return the least memory of one of its NPUs."""

@@ -15,8 +15,8 @@ from astra_ns3.config.model.file import ModelFile
 from astra_ns3.config.model.training import SequenceTraining
 from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.config.training_plan import Degrees
-from astra_ns3.errors import InputError, refuse, wrong
-from astra_ns3.frozen import dataclass
+from astra_ns3.errors import InputError, check_known, refuse, wrong
+from astra_ns3.frozen import dataclass, field
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.keys_without_effect import reasons_without_effect
 from astra_ns3.workload.models.planning import degrees_of, layers_of_parts, micro_batches_of
@@ -26,6 +26,13 @@ from astra_ns3.workload.training.schedules import SCHEDULES, Position, order_of
 _ZERO_STAGES = (0, 1, 2, 3)
 _RECOMPUTES = ("none", "selective", "full")
 _RECOMPUTE = "training.recompute"
+_OF_SHAPES = (
+    *("parallel.tensor", "parallel.sequence", "parallel.context", "parallel.expert"),
+    *("training.micro_batch", _RECOMPUTE),
+)
+_OF_ORDERS = ("parallel.pipeline", "parallel.schedule", "parallel.virtual_stages", "parallel.zero")
+CHOSEN = (*_OF_SHAPES, *_OF_ORDERS)
+"""The keys of a model's file that tell choices apart."""
 # The schedule of a stage alone, which has none.
 _ALONE = "1f1b"
 
@@ -93,23 +100,44 @@ class Choice:
         }
 
 
+def is_as_in(choice: Choice, workload: ModelWorkload) -> bool:
+    """Return whether a choice has all degrees as a model's file has them, but for keys that change nothing there."""
+    cut, training = workload.file.parallel, workload.file.training
+    degrees, own = choice.cell.degrees, choice.cell.shape.file
+    pairs = [
+        (degrees.tensor, cut.tensor),
+        (degrees.context, cut.context),
+        (degrees.pipeline, cut.pipeline),
+        (degrees.expert, cut.expert),
+        (own.training.micro_batch, training.micro_batch),
+        (own.parallel.sequence, cut.sequence and cut.tensor > 1),
+        (choice.schedule, cut.schedule if cut.pipeline > 1 else _ALONE),
+        (choice.virtual_stages, cut.virtual_stages if cut.pipeline > 1 else 1),
+        (choice.zero, cut.zero if degrees.gradient > 1 else 0),
+        (choice.cell.shape.recompute, getattr(training, "recompute", _RECOMPUTES[0])),
+    ]
+    return all(found == expected for found, expected in pairs)
+
+
 @dataclass(frozen=True)
 class Space:
     """All choices for a model on ``npus`` NPUs; each trains on as many samples an iteration, ``samples``.
 
     ``workload``: the model's file without degrees; ``keys``: those of the file as it was given that were changed for
-    that.
+    that. ``held``: values of some keys of :data:`CHOSEN` that all choices have.
     """
 
     workload: ModelWorkload
     npus: int
     samples: int
     keys: Mapping[str, Json]
+    held: Mapping[str, Json] = field(default_factory=dict)
 
     def shapes(self) -> Iterator[Shape]:
         """Yield all shapes that the model's file accepts."""
         for tensor in divisors(self.npus):
-            if self._shape({"parallel.tensor": tensor}) is None:
+            of_tensor: dict[str, Json] = {"parallel.tensor": tensor}
+            if not self._holds(of_tensor, ("parallel.tensor",)) or self._shape(of_tensor) is None:
                 continue
             for context in divisors(self.npus // tensor):
                 for expert in self._experts(self.npus // tensor):
@@ -138,7 +166,8 @@ class Space:
         """Yield the schedules, virtual stages and stages of ZeRO of a cell of so many layers."""
         zeros = _ZERO_STAGES if cell.degrees.gradient > 1 else (0,)
         for schedule, virtual in self._orders(cell, layers):
-            yield from (Choice(cell, schedule, virtual, zero) for zero in zeros)
+            found = (Choice(cell, schedule, virtual, zero) for zero in zeros)
+            yield from (each for each in found if not self.held or self._holds(each.keys, _OF_ORDERS))
 
     def _orders(self, cell: Cell, layers: int) -> Iterator[tuple[str, int]]:
         stages, batches = cell.degrees.pipeline, cell.micro_batches
@@ -167,15 +196,25 @@ class Space:
 
     def _sized(self, degrees: Mapping[str, Json]) -> Iterator[Shape]:
         """Yield shapes of these degrees, by micro-batch and by what is computed again."""
+        if not self._holds(degrees, _OF_SHAPES[:4]):
+            return
         for micro_batch in divisors(self.samples):
             keys = {**degrees, "training.micro_batch": micro_batch}
+            if not self._holds(keys, _OF_SHAPES[4:5]):
+                continue
             shape = self._shape(keys)
             if shape is None:
                 continue
-            yield shape
+            if self._holds({_RECOMPUTE: _RECOMPUTES[0]}, (_RECOMPUTE,)):
+                yield shape
             if isinstance(shape.file.training, SequenceTraining):
                 again = (self._shape({**keys, _RECOMPUTE: recompute}) for recompute in _RECOMPUTES[1:])
-                yield from (each for each in again if each is not None and _recomputes(each.file))
+                some = (each for each in again if each is not None and _recomputes(each.file))
+                yield from (each for each in some if self._holds(each.keys, (_RECOMPUTE,)))
+
+    def _holds(self, keys: Mapping[str, Json], names: tuple[str, ...]) -> bool:
+        """Whether these keys have the values that are held."""
+        return all(keys[name] == self.held[name] for name in names if name in self.held)
 
     def _shape(self, keys: Mapping[str, Json]) -> Shape | None:
         """Return the shape with these keys; None if the model's file refuses them."""
@@ -185,12 +224,15 @@ class Space:
             return None
 
 
-def space_of(workload: ModelWorkload, npus: int) -> Space:
-    """Return all choices for a model; raises InputError for parameter servers, and for samples that nobody can count.
+def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None = None) -> Space:
+    """Return all choices for a model with the values that are ``held``, of keys of :data:`CHOSEN`.
 
-    Samples of an iteration are those of ``global_batch``; without it those of the file's own degrees on so many NPUs.
+    Raises InputError for another key, for parameter servers, and for samples that nobody can count. Samples of an
+    iteration are those of ``global_batch``; without it those of the file's own degrees on so many NPUs.
     """
     file, source = workload.file, workload.source
+    for key in held or {}:
+        check_known("key", key, CHOSEN)
     refuse(
         file.parallel.servers > 0,
         f"key 'parallel.servers': found {file.parallel.servers}, expected 0: plans have no parameter servers",
@@ -218,7 +260,7 @@ def space_of(workload: ModelWorkload, npus: int) -> Space:
     }
     if isinstance(file.training, SequenceTraining):
         alone[_RECOMPUTE] = "none"
-    return Space(changed(workload, {**reset, **alone}), npus, samples, {**alone, **reset})
+    return Space(changed(workload, {**reset, **alone}), npus, samples, {**alone, **reset}, held or {})
 
 
 def _recomputes(file: ModelFile) -> bool:

@@ -7,7 +7,8 @@ A collective of a group isn't over, for the last of its members, before
 * the member that sends least has sent all it has to, over all lines that a NPU has towards others.
 
 So times add up along a stage: the last NPU of a stage to begin an exchange ends it no earlier than this later, or
-another of its group does. Model limits: of a collective library's channels only the lines are counted.
+another of its group does. They add up as well in a dimension that plays one chunk at a time, whoever waits for them.
+Model limits: of a collective library's channels only the lines are counted.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ _NS = 10**9
 class Least(NamedTuple):
     """The least time of an exchange, and of its bytes on the lines of each dimension of the network; in ps.
 
-    ``cpu_ns``: CPU time that playing it takes about, for each NPU.
+    ``queues_ps``: for how long it occupies each dimension of its group's grid, where a dimension plays one chunk at a
+    time (else 0). ``cpu_ns``: CPU time that playing it takes about, for each NPU.
     """
 
     time_ps: int
     lines_ps: tuple[int, ...]
+    queues_ps: tuple[int, ...]
     cpu_ns: int
 
 
@@ -87,9 +90,8 @@ class LeastTimes:
         self._delay_ps = inputs.plan.endpoint.delay_ps if rules.group_endpoint_delay_ns is None else 0
         self._rates = widest_rates(inputs.plan, self._platform.dimensions)
         self.dimensions = len(self._platform.dimensions)
-        self._active = (
-            self._platform.system.active_chunks_per_dimension * self._platform.system.num_queues_per_dimension
-        )
+        system = self._platform.system
+        self._one_by_one = system.active_chunks_per_dimension == system.num_queues_per_dimension == 1
         self._way = cache(self._way_of)
         self._chain = cache(least_chain)
         self._fastest = cache(self._fastest_pairs)
@@ -138,8 +140,8 @@ class LeastTimes:
                 lines[dimension] += times * float(_least_share(schedule)) * phase.bytes / self._rates[dimension]
             longest_ps = max(longest_ps, chain_ps)
         lines_ps = tuple(int(time_ns * PS_PER_NS * (1 - 1e-9)) for time_ns in lines)
-        queued_ps = max(chains.values(), default=0) // self._active
-        return Least(max(longest_ps, queued_ps, *lines_ps), lines_ps, int(cpu_seconds * _NS))
+        queues_ps = tuple(chains[number] if self._one_by_one else 0 for number in range(len(way.grid.sizes)))
+        return Least(max(longest_ps, *queues_ps, *lines_ps), lines_ps, queues_ps, int(cpu_seconds * _NS))
 
     @property
     def message_cpu_ns(self) -> int:

@@ -12,7 +12,7 @@ from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.planning.bounds import Bound, Bounds
-from astra_ns3.planning.degrees import Choice, Space, space_of
+from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Found, Played, Search
 from astra_ns3.studies.figures.data import DONE
@@ -33,13 +33,17 @@ STORE = "plan"
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played."""
+    """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
+
+    ``own``: the choice that the model's file has, if it is one.
+    """
 
     request: PlanRequest
     space: Space
     found: Found
     bound_seconds: float
     study: StudyResult
+    own: Choice | None = None
 
     def workload(self, choice: Choice) -> ModelWorkload:
         """Return the model, cut as a choice says."""
@@ -53,14 +57,15 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None) -
     """
     store = Store(request.folder, STORE)
     store.check_free()
-    space = space_of(request.workload, request.npus)
+    space = space_of(request.workload, request.npus, request.held)
     begun = time.process_time()
     bounds = list(bounds_of(request, space))
     bound_seconds = time.process_time() - begun
     capacity = space.workload.file.memory_bytes or space.workload.file.compute.memory_bytes
-    search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds)
+    own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
+    search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds, own)
     played = _Player(request, store, search).play(progress)
-    return Plan(request, space, search.found(), bound_seconds, played)
+    return Plan(request, space, search.found(), bound_seconds, played, own)
 
 
 def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:

@@ -35,8 +35,8 @@ class PlanRequest:
 
     ``system`` None: rings in each dimension, all-to-alls directly, one chunk, dimensions by what each carries.
     ``changes``: options of a run and keys of its files, as a study's base has them. ``samples``: of an iteration, None:
-    as the model's file has them. ``cpu_seconds``: of all choices that are played, None: no limit. ``jobs``: at once,
-    None: one for each core.
+    as the model's file has them. ``held``: keys of the model's file that aren't chosen, and their values.
+    ``cpu_seconds``: of all choices that are played, None: no limit. ``jobs``: at once, None: one for each core.
     """
 
     model: Given
@@ -45,6 +45,7 @@ class PlanRequest:
     output: Given | None = None
     changes: Mapping[str, Json] = field(default_factory=dict)
     samples: int | None = None
+    held: Mapping[str, Json] = field(default_factory=dict)
     cpu_seconds: float | None = USUAL_CPU_SECONDS
     jobs: int | None = None
 

@@ -73,8 +73,9 @@ class Search:
     """A search over ``bounds`` of a space: says which choices to play, and hears how each did.
 
     ``together``: how many are played at once. ``cpu_seconds``: none is begun that would take the CPU time of all that
-    were played beyond it, by what playing is expected to take (None: no limit). With a limit the search begins with
-    the cheapest of those whose bounds are nearly the least: they prune as well, and say what playing takes here.
+    were played beyond it, by what playing is expected to take (None: no limit). ``first``: to begin with, if it fits:
+    the degrees that the model's file has. With a limit the search begins besides with the cheapest of those whose
+    bounds are nearly the least: they prune as well, and say what playing takes here.
     """
 
     def __init__(
@@ -84,9 +85,10 @@ class Search:
         capacity_bytes: int | None,
         together: int,
         cpu_seconds: float | None = None,
+        first: Choice | None = None,
     ) -> None:
         self._space, self._capacity, self._together, self._limit = space, capacity_bytes, together, cpu_seconds
-        self._bounds = bounds
+        self._bounds, self._first = bounds, first
         small = [each for each in bounds if capacity_bytes is None or each.memory_bytes <= capacity_bytes]
         self._too_large = len(bounds) - len(small)
         self._waiting = sorted(small, key=lambda each: (each.time_ps, each.memory_bytes, each.choice.name))
@@ -97,7 +99,8 @@ class Search:
 
     def begin(self) -> list[Choice]:
         """Return the choices to begin with; raises InputError if none fits the memory of an NPU."""
-        found = self._cheapest() if self._limit is not None else []
+        found = [bound.choice for bound in list(self._waiting) if bound.choice is self._first and self._takes(bound)]
+        found += self._cheapest(self._together - len(found)) if self._limit is not None else []
         if len(found) < self._together:
             found += self._following()
         if not found:
@@ -126,12 +129,12 @@ class Search:
             len(left) - len(reached),
         )
 
-    def _cheapest(self) -> list[Choice]:
+    def _cheapest(self, most: int) -> list[Choice]:
         """Return the cheapest to play of those whose bounds are nearly the least."""
         near = [each for each in self._waiting if each.time_ps <= _NEARLY * self._waiting[0].time_ps][:_MOST_NEAR]
         found: list[Choice] = []
         for bound in sorted(near, key=lambda each: each.cpu_seconds):
-            if len(found) < self._together and self._takes(bound):
+            if len(found) < most and self._takes(bound):
                 found.append(bound.choice)
         return found
 

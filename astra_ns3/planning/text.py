@@ -26,6 +26,7 @@ def plan_text(plan: Plan) -> str:
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
         head += [("second", _second(plan))] if rows[1:] else []
+        head += _own(plan)
     files = [("files", f"{plan.request.folder}: best.yaml, plan.csv, frontier.png, index.html")]
     parts = [aligned(head), *([_table(rows)] if rows else []), aligned(files)]
     return "\n\n".join(parts)
@@ -48,6 +49,15 @@ def _certain(plan: Plan) -> str:
         f"{len(found.open):,} plans weren't played, of which one may be {percent(round(1e6 * found.gap), 10**6)} "
         f"faster: the least bound is {format_time(least.time_ps)} ({least.choice.name})"
     )
+
+
+def _own(plan: Plan) -> list[tuple[str, str]]:
+    """Return how the degrees of the model's file did, as a line; none if they weren't played."""
+    time_ps = None if plan.own is None or plan.own not in plan.found.played else plan.found.played[plan.own].time_ps
+    if plan.own is None or time_ps is None:
+        return []
+    more = percent(time_ps - (plan.found.best_ps or 0), plan.found.best_ps or 0)
+    return [("file's own", f"{plan.own.name}: {format_time(time_ps)}, {more} more than the best")]
 
 
 def _second(plan: Plan) -> str:

@@ -11,7 +11,7 @@ from support.plans import Case, one_switch, rings, small_llama
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import InputError
-from astra_ns3.planning.degrees import divisors, space_of
+from astra_ns3.planning.degrees import divisors, is_as_in, space_of
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
 
@@ -99,7 +99,7 @@ def test_each_choice_has_a_name_of_its_own_and_trains_on_as_many_samples() -> No
 
 
 def test_a_name_says_what_is_cut_and_leaves_out_what_is_not() -> None:
-    case = case_of(small_llama(samples=SAMPLES))
+    case = case_of(small_llama(samples=4))
     names = {choice.name for choice in case.choices(case.space)}
     assert "data 4, micro-batch 1" in names
     assert "tensor 2 sequence, pipeline 2 1f1b, micro-batch 4, recompute full" in names
@@ -134,3 +134,37 @@ def test_parameter_servers_have_no_plan() -> None:
 
 def test_divisors_ascend() -> None:
     assert divisors(12) == (1, 2, 3, 4, 6, 12)
+
+
+HELD = {"parallel.tensor": 2, "parallel.sequence": True, "parallel.zero": 1, "training.recompute": "full"}
+
+
+@pytest.mark.parametrize("held", [{key: value} for key, value in HELD.items()] + [HELD, {"parallel.schedule": "gpipe"}])
+def test_choices_with_held_keys_are_those_of_all_that_have_them(held: dict[str, Json]) -> None:
+    case = case_of(small_llama(samples=SAMPLES))
+    names = {choice.name for choice in case.choices(case.space) if held.items() <= choice.keys.items()}
+    assert names
+    held_space = space_of(case.workload, NPUS, held)
+    assert {choice.name for choice in case.choices(held_space)} == names
+
+
+def test_a_key_that_is_never_chosen_can_not_be_held() -> None:
+    with pytest.raises(InputError, match=r"key 'parallel.tensr' is not one of .*; did you mean 'parallel.tensor'\?"):
+        space_of(small_llama(), NPUS, {"parallel.tensr": 2})
+
+
+@pytest.mark.parametrize(
+    ("parallel", "name"),
+    [
+        ({}, "data 4, micro-batch 1"),
+        ({"tensor": 2, "sequence": True, "zero": 2}, "tensor 2 sequence, data 2, zero 2, micro-batch 1"),
+        ({"sequence": True, "schedule": "gpipe"}, "data 4, micro-batch 1"),
+        ({"pipeline": 2, "schedule": "gpipe"}, "pipeline 2 gpipe, data 2, micro-batch 1"),
+        ({"tensor": 4, "zero": 3}, "tensor 4, micro-batch 1"),
+    ],
+)
+def test_the_degrees_of_the_file_are_one_choice(parallel: dict[str, Any], name: str) -> None:
+    """Keys that change nothing, such as ZeRO where nobody has the same weights, don't count."""
+    workload = small_llama(samples=4, parallel=parallel)
+    case = case_of(workload)
+    assert [choice.name for choice in case.choices(case.space) if is_as_in(choice, workload)] == [name]

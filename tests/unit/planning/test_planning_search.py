@@ -75,6 +75,12 @@ def test_with_a_limit_the_cheapest_of_nearly_the_least_bounds_goes_first(space: 
     assert first is choices[98]
 
 
+def test_the_files_own_degrees_go_first(space: Space, choices: list[Choice]) -> None:
+    bounds = [Bound(choice, 1000 + number, 1) for number, choice in enumerate(choices)]
+    assert Search(space, bounds, None, 2, first=choices[7]).begin() == [choices[7], choices[0]]
+    assert Search(space, bounds, None, 2, 1e9, first=choices[7]).begin()[0] is choices[7]
+
+
 def test_what_playing_takes_is_learned(space: Space, choices: list[Choice]) -> None:
     """Each takes ten times as long as was guessed, so only one more is begun within the limit."""
     bounds = [Bound(choice, 1000 + number, 1, 1.0) for number, choice in enumerate(choices)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -116,7 +117,7 @@ def test_points_that_follow_from_outcomes_are_taken_from_the_store_too(tmp_path:
     tasks = points(store, 4)
     for task in tasks:
         store.write(ended(task))
-    follows = {task.address: [after, tasks[0]] for task, after in zip(tasks, tasks[1:], strict=False)}
+    follows = {task.address: [after, tasks[0]] for task, after in pairwise(tasks)}
     heard: list[str] = []
 
     def more(outcome: PointOutcome) -> list[PointTask]:
