@@ -24,7 +24,7 @@ def frontier_figure(plan: Plan, rows: Sequence[Row]) -> Figure:
         Curve(
             best_memory,
             best_times,
-            name="none is faster with less memory",
+            name="of these none is faster with less memory",
             colour=BLUE,
             mark=1,
             size=4,

@@ -68,7 +68,7 @@ def _second(plan: Plan) -> str:
         f"{each.what} {'+' if each.more_ps > 0 else '-'}{format_time(abs(each.more_ps))}" for each in losses(plan)
     ]
     shown = changes if len(changes) <= _MOST_LOSSES else [*changes[: _MOST_LOSSES - 1], changes[-1]]
-    why = f"; on NPU 0 {', '.join(shown)}" if shown else ""
+    why = f"; on NPU 0 {'; '.join(shown)}" if shown else ""
     return f"{second.name}: {percent(time_ps - best_ps, best_ps)} slower{why}"
 
 
