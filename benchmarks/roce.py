@@ -18,12 +18,13 @@ import json
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from astra_ns3.collectives.in_network import in_network_schedule
 from astra_ns3.collectives.lookup import lookup
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -33,6 +34,8 @@ from astra_ns3.network.ns3.backend import Ns3Backend
 from astra_ns3.network.plan import plan_network
 from astra_ns3.network.recorded import Columns, RecordedTable
 from astra_ns3.network.records import RecorderOptions
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.reduction_trees import GraphTrees
 
 MIB = 1 << 20
 LINK = {"rate": "400Gbps", "delay": "500ns"}
@@ -49,6 +52,20 @@ def ring(topology: Mapping[str, Any], npus: int, size: int, chunks: int) -> Case
     schedule = lookup(CollectiveKind.ALL_REDUCE, "ring", npus)
     bytes = size // chunks
     return lambda *how: measure(topology, schedule, bytes, chunks, *how)
+
+
+def in_switches(topology: Mapping[str, Any], npus: int, size: int) -> Case:
+    """An all-reduce that switches reduce, over one tree."""
+
+    def measured(*how: Any) -> dict[str, Any]:
+        reducing = {**topology, "switch": {**topology["switch"], "reduction": {}}}
+        network = parse_network({"topology": reducing, "transport": {"kind": "roce"}})
+        trees = GraphTrees(build_graph(network.topology), range(npus))
+        joining = trees.joining(range(npus), 0, algorithm="sharp")
+        schedule = in_network_schedule(CollectiveKind.ALL_REDUCE, "sharp", joining, size)
+        return measure(reducing, schedule, size, 1, *how, players=trees.players(range(npus), joining))
+
+    return measured
 
 
 def all_to_all(topology: Mapping[str, Any], npus: int, pair_bytes: int) -> Case:
@@ -89,6 +106,9 @@ CASES = {
     "ring-8": ring(single_switch(8), 8, 16 * MIB, 4),
     "ring-128": ring(single_switch(128), 128, MIB, 4),
     "ring-128-clos": ring(CLOS, 128, MIB, 4),
+    "ring-128-clos-16": ring(CLOS, 128, 16 * MIB, 1),
+    "sharp-128-clos": in_switches(CLOS, 128, MIB),
+    "sharp-128-clos-16": in_switches(CLOS, 128, 16 * MIB),
     "ring-8-small": ring(single_switch(8), 8, 16 * MIB, 2048),
     "ring-1024": ring(FAT_TREE_1024, 1024, 8 * MIB, 2),
     "ring-1024-small": ring(FAT_TREE_1024, 1024, MIB, 2),
@@ -117,13 +137,13 @@ class Dropped:
 class Chunks:
     """Launches the next chunk when the last has ended, as the system layer does with one active chunk."""
 
-    def __init__(self, backend: Ns3Backend, schedule: Schedule, size: int, chunks: int) -> None:
+    def __init__(self, backend: Ns3Backend, schedule: Schedule, size: int, chunks: int, players: Sequence[int]) -> None:
         self._backend = backend
         self._schedule = backend.register_schedule(schedule)
-        self._group = backend.register_group(range(schedule.ranks))
-        self._ranks, self._size, self._chunks = schedule.ranks, size, chunks
+        self._group = backend.register_group(players or range(schedule.ranks))
+        self._ranks, self._size, self._chunks = schedule.ranks - schedule.helpers, size, chunks
         self._done = 0
-        for rank in range(schedule.ranks):
+        for rank in range(self._ranks):
             backend.launch(rank, self._schedule, self._group, 0, size)
 
     def phase_done(self, rank: int, instance: int, _time_ps: int) -> None:
@@ -147,6 +167,7 @@ def measure(
     recorder: RecorderOptions | None = None,
     cores: int = 1,
     by_credit: bool = False,
+    players: Sequence[int] = (),
 ) -> dict[str, Any]:
     if by_credit:
         topology = {**topology, "switch": CREDIT_SWITCH}
@@ -154,7 +175,7 @@ def measure(
     begin = time.process_time()
     backend = Ns3Backend(plan_network(network, EndpointModel(10_000)), recorder=recorder, cores=cores)
     built = time.process_time() - begin
-    chunks_in_turn = Chunks(backend, schedule, size, chunks)
+    chunks_in_turn = Chunks(backend, schedule, size, chunks, players)
     began = time.perf_counter()
     begin = time.process_time()
     backend.run(chunks_in_turn, Limits())

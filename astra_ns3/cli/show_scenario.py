@@ -9,6 +9,7 @@ from astra_ns3.cli.help import Command
 from astra_ns3.cli.options import SCENARIO_ENDINGS
 from astra_ns3.cli.output import folder_for, log_warnings, print_result, show_logs
 from astra_ns3.cli.overwriting import overwrite_option
+from astra_ns3.config.core.changing import settings_of
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.whole_file import check_free
 
@@ -19,7 +20,7 @@ from astra_ns3.whole_file import check_free
     short_help="Print who is where and when what happens in a scenario; draw it.",
     examples=(
         "astra-ns3 show scenario inputs/scenarios/flaps.yaml",
-        "astra-ns3 show scenario inputs/scenarios/neighbours.yaml -o neighbours.png",
+        "astra-ns3 show scenario inputs/scenarios/neighbours.yaml -o pair.png --set scenario.jobs.second.start=1ms",
     ),
 )
 @click.argument("file", shell_complete=files(*SCENARIO_ENDINGS))
@@ -30,6 +31,13 @@ from astra_ns3.whole_file import check_free
     shell_complete=files(".yaml", ".yml", ".json", ".txt"),
     default="",
     help="Network, instead of the one that FILE names.",
+)
+@click.option(
+    "--set",
+    "changes",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Another value, as of run: scenario.jobs.NAME.KEY, network.KEY and others.",
 )
 @click.option(
     "--backend",
@@ -45,7 +53,14 @@ from astra_ns3.whole_file import check_free
 @overwrite_option
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
 def show_scenario(
-    file: str, network: str, backend: str, seed: int, output: str | None, overwrite: bool, as_json: bool
+    file: str,
+    network: str,
+    changes: tuple[str, ...],
+    backend: str,
+    seed: int,
+    output: str | None,
+    overwrite: bool,
+    as_json: bool,
 ) -> None:
     """Print which NPUs the jobs of FILE have and when they start, and what happens to which part of the network.
 
@@ -62,7 +77,9 @@ def show_scenario(
     if output:
         check_target(output)
         check_free(output, overwrite=overwrite)
-    view = view_scenario(ScenarioRequest(scenario=file, network=network, backend=backend, seed=seed))
+    settings = settings_of(changes)
+    asked = ScenarioRequest(scenario=file, network=network, changes=settings, backend=backend, seed=seed)
+    view = view_scenario(asked)
     log_warnings(*view.warnings)
     if output:
         with folder_for(output):

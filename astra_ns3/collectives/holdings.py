@@ -38,13 +38,16 @@ class MergedHoldings:
     """A rank has one version of each block, which receptions are merged with.
 
     A receiver that gets a block combines it with its own if no contribution is in both, and takes it over if all it
-    holds is in it. Anything else would count a contribution twice or lose one.
+    holds is in it. Anything else would count a contribution twice or lose one. ``helpers``: so many of the last
+    ranks are parts of switches; then one may also get the very sum that it has, as who stores a sum in a switch.
     """
 
     order_matters = True
 
-    def __init__(self, start: list[dict[int, int]]) -> None:
+    def __init__(self, start: list[dict[int, int]], *, helpers: int = 0) -> None:
         self._held = start
+        self._helpers = helpers
+        self._members = len(start) - helpers
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
         """All that ``rank`` holds of the blocks at this time of the play."""
@@ -70,12 +73,14 @@ class MergedHoldings:
 
     def _merge(self, name: str, rank: int, block: int, came: int) -> bool:
         held = self._held[rank].get(block, 0)
+        if held == came and self._helpers:
+            return False
         if held | came == held:
             raise ScheduleError(f"{name}: block {block} brings nothing that rank {rank} hasn't got")
         if held & came and held | came != came:
             raise ScheduleError(f"{name}: block {block} would count contributions twice or lose some")
         self._held[rank][block] = held | came
-        return bool(held) and not held & came
+        return rank < self._members and bool(held) and not held & came
 
 
 class KnownHoldings:
@@ -87,7 +92,7 @@ class KnownHoldings:
 
     order_matters = False
 
-    def __init__(self, start: list[dict[int, int]]) -> None:
+    def __init__(self, start: list[dict[int, int]], *, helpers: int = 0) -> None:
         self._known = [{block: Sums(had, FROM_START) for block, had in held.items()} for held in start]
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
@@ -131,10 +136,10 @@ class ArrivalHoldings:
 
     order_matters = False
 
-    def __init__(self, start: list[dict[int, int]]) -> None:
+    def __init__(self, start: list[dict[int, int]], *, helpers: int = 0) -> None:
         # Of each rank the steps after which it knew more, and all that it knew then.
         self._steps = [[FROM_START] for _ in start]
-        self._heard = [[held[0]] for held in start]
+        self._heard = [[held.get(0, 0)] for held in start]
 
     def take(self, name: str, rank: int, since: int, claimed: Carried) -> Carried:
         """All those that ``rank`` has heard of for certain."""

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 
 from astra_ns3.collectives.algorithms import ALGORITHMS, Algorithm, Builder
 from astra_ns3.collectives.columns import empty
+from astra_ns3.collectives.in_network import IN_NETWORK
 from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.config.core.algorithm_names import FILE_PREFIX, parse_name, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -52,7 +53,8 @@ def lookup(
 
 def variants(kind: CollectiveKind, algorithm: str) -> int:
     """Between how many schedules the chunks of a collective take turns."""
-    return 1 if parse_name(algorithm).base is None else len(_find(kind, algorithm)[1])
+    base = parse_name(algorithm).base
+    return 1 if base is None or base in IN_NETWORK else len(_find(kind, algorithm)[1])
 
 
 def played_kind(kind: CollectiveKind, algorithm: str, *, tree_for_every_collective: bool) -> CollectiveKind:
@@ -65,17 +67,23 @@ def played_kind(kind: CollectiveKind, algorithm: str, *, tree_for_every_collecti
 
 def algorithm_names(value: object) -> tuple[str, ...]:
     """``ring_direct3`` or a list to one name for each dimension, or ``oneRing`` for all; raises ValueError."""
-    names = split_names(value) if isinstance(value, str) else value
-    if not isinstance(names, (list, tuple)) or not names:
+    given = split_names(value) if isinstance(value, str) else value
+    if not isinstance(given, (list, tuple)) or not given:
         raise ValueError(f"found {shown(value)}, expected one algorithm for each dimension, joined by '_'")
-    for name in names:
+    for name in given:
         if not isinstance(name, str) or not _is_known(name):
-            hint = nearest(str(name), (*ALGORITHMS, "oneRing", "oneDirect", "oneHalvingDoubling"))
-            allowed = f"{', '.join(ALGORITHMS)}, direct<window>, one<Algorithm>, {FILE_PREFIX}PATH, {FORM}"
+            names = *ALGORITHMS, *IN_NETWORK
+            hint = nearest(str(name), (*names, "oneRing", "oneDirect", "oneHalvingDoubling"))
+            allowed = f"{', '.join(names)}, direct<window>, one<Algorithm>, {FILE_PREFIX}PATH, {FORM}"
             raise ValueError(f"found {name!r}, allowed: {allowed}{hint}")
-        if parse_name(name).flat and len(names) > 1:
+        if parse_name(name).flat and len(given) > 1:
             raise ValueError(f"found {shown(value)}, but {name!r} is for all dimensions and stands alone")
-    return tuple(names)
+    return tuple(given)
+
+
+def is_in_network(algorithm: str) -> bool:
+    """Whether an algorithm is played by switches that reduce."""
+    return parse_name(algorithm).base in IN_NETWORK
 
 
 def cuts_in_ranks(algorithm: str) -> bool:
@@ -120,6 +128,8 @@ def _from_file(kind: CollectiveKind, path: str, ranks: int, tell: Tell) -> Sched
 def _find(kind: CollectiveKind, algorithm: str) -> tuple[Algorithm, tuple[Builder, ...], int | None]:
     base, window, *_ = parse_name(algorithm)
     name = str(base)
+    if name in IN_NETWORK:
+        raise wrong("needs switches that reduce, and is planned for the NPUs of a network", algorithm)
     entry = ALGORITHMS.get(name)
     if entry is None or (window is not None and not entry.windowed):
         allowed = sorted(ALGORITHMS)
@@ -144,5 +154,7 @@ def _is_known(algorithm: str) -> bool:
     name = parse_name(algorithm)
     if name.base is None:
         return name.own is not None or bool(name.path)
+    if name.base in IN_NETWORK:
+        return name.window is None
     entry = ALGORITHMS.get(name.base)
     return entry is not None and (name.window is None or (name.window > 0 and bool(entry.windowed)))

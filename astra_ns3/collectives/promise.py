@@ -20,7 +20,12 @@ PARTED = (CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER, CollectiveKi
 
 def start(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int]) -> list[dict[int, int]]:
     """For each rank what it brings: block -> contributions, a bit per rank."""
-    ranks = range(schedule.ranks)
+    members = schedule.ranks - schedule.helpers
+    return [*_start(schedule, kind, owned, range(members)), *({} for _ in range(schedule.helpers))]
+
+
+def _start(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], ranks: range) -> list[dict[int, int]]:
+    """Return for each member what it brings."""
     if kind is CollectiveKind.ALL_GATHER:
         return [dict.fromkeys(_part(schedule, owned[rank]), 1 << rank) for rank in ranks]
     if schedule.parts is not None:
@@ -36,7 +41,9 @@ def start(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int]) -> lis
 
 def wanted(schedule: Schedule, kind: CollectiveKind, owned: Sequence[int], rank: int) -> dict[int, int]:
     """Return the blocks that ``rank`` must hold at the end, each with its contributions."""
-    ranks = schedule.ranks
+    ranks = schedule.ranks - schedule.helpers
+    if rank >= ranks:
+        return {}
     everyone = (1 << ranks) - 1
     if kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER):
         return dict.fromkeys(range(schedule.blocks), everyone)
@@ -62,5 +69,5 @@ def own_blocks(schedule: Schedule) -> int:
 
 
 def _part(schedule: Schedule, place: int) -> range:
-    size = schedule.blocks // schedule.ranks
+    size = schedule.blocks // (schedule.ranks - schedule.helpers)
     return range(place * size, (place + 1) * size)

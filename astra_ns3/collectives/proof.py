@@ -70,7 +70,7 @@ def prove(
         makers = makers[:1]
     for number, make_agenda in enumerate(makers, 1):
         tell(number, len(makers))
-        holdings = _holdings_class(schedule, kind)(start(schedule, kind, owned))
+        holdings = _holdings_class(schedule, kind)(start(schedule, kind, owned), helpers=schedule.helpers)
         play = Play(schedule, carried, holdings, make_agenda())
         play.run()
         _check_promise(schedule, kind, owned, holdings)
@@ -156,6 +156,7 @@ def _check_columns(schedule: Schedule, kind: CollectiveKind) -> None:
         raise ScheduleError(f"{schedule.name}: a row waits for a step but for no message")
     if schedule.lanes > 1 and _holdings_class(schedule, kind) is not MergedHoldings:
         raise ScheduleError(f"{schedule.name}: has {schedule.lanes} lanes, expected 1 where rows say what they carry")
+    ranks -= schedule.helpers
     expansions = {CollectiveKind.ALL_GATHER: (ranks,), CollectiveKind.ALL_TO_ALL: (1, ranks)}.get(kind, (1,))
     if schedule.expansion not in expansions:
         raise ScheduleError(f"{schedule.name}: expansion is {schedule.expansion}, expected one of {expansions}")

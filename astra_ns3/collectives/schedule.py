@@ -92,6 +92,8 @@ class Schedule:
     parts: npt.NDArray[np.int64] | None = None
     """In an uneven all-to-all the blocks that each rank has for each, shape ``(ranks, ranks)``, a row per sender."""
     lanes: int = 1
+    helpers: int = 0
+    """So many of the last ranks are parts of switches, which bring nothing and keep nothing."""
     rotation: Rotation | None = field(default=None, init=False)
     """What the columns are laid out from, in a schedule of :meth:`rotated`."""
 
@@ -99,7 +101,7 @@ class Schedule:
     def rotated(cls, name: str, rotation: Rotation, expansion: int = 1, lanes: int = 1) -> Schedule:
         """A schedule whose columns are laid out when they are first asked for."""
         schedule = object.__new__(cls)
-        known = {"name": name, "ranks": rotation.ranks, "blocks": rotation.blocks, "expansion": expansion}
+        known = {"name": name, "ranks": rotation.ranks, "blocks": rotation.blocks, "expansion": expansion, "helpers": 0}
         schedule.__dict__.update(known, content=None, rotation=rotation, lanes=lanes)
         return schedule
 

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, Strict, ValidationInfo
 from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, checked, key_error, refuse_key, shown
+from astra_ns3.config.core.reduction import ReductionTrees
 from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.errors import nearest, refuse, wrong
@@ -185,6 +186,8 @@ class SystemConfig(ConfigModel):
     _before_cuts: SystemConfig | None = PrivateAttr(default=None)
     """What was given, where a workload's groups cut dimensions of the network."""
     _dimensions_before_cuts: int = PrivateAttr(default=0)
+    _reduction_trees: ReductionTrees | None = PrivateAttr(default=None)
+    """Those of the network, where an algorithm asks for them."""
 
     @model_validator(mode="after")
     @checked
@@ -276,6 +279,22 @@ class SystemConfig(ConfigModel):
         table = (self.nccl or NcclConfig()).placed(server, tuple(servers), merges=merges, has_sockets=has_sockets)
         queues = {"num_queues_per_dimension": MOST_CHANNELS, "active_chunks_per_dimension": MOST_CHANNELS}
         return self.model_copy(update={"nccl": table, **queues})
+
+    def with_reduction_trees(self, trees: ReductionTrees) -> SystemConfig:
+        """Return the system, told the trees of the network's switches that reduce."""
+        told = self.model_copy()
+        told._reduction_trees = trees
+        return told
+
+    @property
+    def reduction_trees(self) -> ReductionTrees | None:
+        """The trees of the network's switches that reduce; None: nobody has asked for them."""
+        return self._reduction_trees
+
+    @property
+    def all_algorithms(self) -> frozenset[str]:
+        """Every algorithm that is named for any collective."""
+        return frozenset(name for key in _KEYS.values() for name in getattr(self, key))
 
     @property
     def plays_nccl(self) -> bool:

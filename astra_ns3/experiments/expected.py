@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.collectives.lookup import is_in_network
 from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
@@ -22,6 +23,7 @@ from astra_ns3.system.channels import Channel, groups_of
 from astra_ns3.system.collective_planner import CollectivePlanner, system_and_grid_of
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.groups import Grid
+from astra_ns3.system.in_network import in_network_plays
 from astra_ns3.system.launches import schedule_of
 from astra_ns3.system.messages import INVITATION_BYTES, message_schedule
 from astra_ns3.units import LARGEST_INTEGER, format_bytes
@@ -121,8 +123,16 @@ class ExpectedRun:
         npus = np.array(tenancy.npus, dtype=np.int32)
         if np.array_equal(npus, np.arange(len(npus))):
             return self
-        plays = (replace(play, groups=npus[np.asarray(play.groups, dtype=np.int64)]) for play in self.plays)
+        plays = (replace(play, groups=_on_npus(play.groups, npus)) for play in self.plays)
         return replace(self, plays=tuple(plays))
+
+
+def _on_npus(
+    groups: tuple[tuple[int, ...], ...] | npt.NDArray[np.int32], npus: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """Return groups of ranks as groups of NPUs; numbers behind the last rank are those of reducers, and stay."""
+    ranks = np.asarray(groups, dtype=np.int64)
+    return np.where(ranks < len(npus), npus[np.minimum(ranks, len(npus) - 1)], ranks).astype(np.int32)
 
 
 def expected_run(
@@ -156,6 +166,8 @@ def expected_plays(
     collectives = 0
     cuts: dict[RequestKind, tuple[int, int]] = {}
     plays: Counter[tuple[Schedule, int, Communicator | None, tuple[int, ...], Channel | None]] = Counter()
+    on_trees: Counter[tuple[Schedule, int, tuple[int, ...]]] = Counter()
+    """How often groups of NPUs and reducers play a schedule."""
     for request, count in requests:
         communicator = request.communicator
         if communicator not in planners:
@@ -167,6 +179,10 @@ def expected_plays(
         cuts[request_kind(request)] = len(chunks), sum(len(chunk) for chunk in chunks)
         alike = Counter(phase for chunk in chunks for phase in chunk)
         for phase, times in alike.items():
+            if is_in_network(phase.algorithm):
+                for own, players in in_network_plays(phase, grid, config.reduction_trees):
+                    on_trees[own, phase.bytes, players] += count * times
+                continue
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, communicator, tuple(phase.dimensions), phase.channel] += count * times
@@ -178,6 +194,7 @@ def expected_plays(
                 ExpectedPlay(*key[:2], group := groups[key[2:]], n, channel=_channel(key[4], group, config.servers))
                 for key, n in plays.items()
             ),
+            *(ExpectedPlay(schedule, bytes, (players,), n) for (schedule, bytes, players), n in on_trees.items()),
             *messages,
         ),
         cuts,

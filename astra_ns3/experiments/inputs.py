@@ -33,6 +33,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
+from astra_ns3.experiments.reduction import with_trees
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
@@ -138,7 +139,7 @@ class Sharing:
 
     ``beside``: the inputs of another tenant of the same network, whose plan is taken. ``sources``: the scenario's file
     and its table, with whose names messages about them begin. ``seed``: by which the tenant's placement draws.
-    ``priorities``: those that any tenant's messages have.
+    ``priorities``: those that any tenant's messages have. ``number``: the tenant's, from 0.
     """
 
     tenant: Tenant
@@ -148,6 +149,7 @@ class Sharing:
     sources: tuple[str, ...] = ()
     seed: int = 1
     priorities: frozenset[int] = frozenset()
+    number: int = 0
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -175,7 +177,7 @@ def load_inputs(
     compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
     compatibility = preset(compat)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
-    system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, beside)
+    system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
     job = under_rules(read_in_job.scaled(*options.scales), compatibility)
     platform = _platform(system_config, tenancy, compatibility)
@@ -268,14 +270,20 @@ def _on_servers(
     network: AnyNetwork,
     tenancy: Tenancy,
     options: Options,
-    beside: Inputs | None,
+    sharing: Sharing | None,
 ) -> SystemConfig:
-    """Return the system, told its servers where NCCL plays its collectives; ``given`` names both files."""
+    """Return the system, told its servers where NCCL plays its collectives, and trees of switches that reduce.
+
+    ``given`` names both files.
+    """
     of_system, of_network = given
+    plan = None if sharing is None or sharing.beside is None else sharing.beside.plan
+    number = 0 if sharing is None else sharing.number
     with _named(of_network, files.network):
-        merges = lets_merge(system, network, options.backend_name, None if beside is None else beside.plan)
+        merges = lets_merge(system, network, options.backend_name, plan)
     with _named(of_system):
-        return with_servers(system, network, tenancy, merges=merges)
+        placed = with_servers(system, network, tenancy, merges=merges)
+        return with_trees(placed, network, tenancy, options.backend_name, plan, first_root=number)
 
 
 def _place_of_run(

@@ -49,7 +49,7 @@ def load_tenants(request: RunRequest, *, tell: Tell = silent) -> tuple[Inputs, .
         seed = 1 if tenant is None else drawn_by(tenant, request.seed)
         sharing = None
         if tenant is not None:
-            sharing = Sharing(tenant, npus_on, first, course, sources, seed, priorities)
+            sharing = Sharing(tenant, npus_on, first, course, sources, seed, priorities, len(found))
         if first is not None:
             part = replace(part, network=first.network, compat=first.compat)
         if tenant is not None and tenant.traffic is not None:

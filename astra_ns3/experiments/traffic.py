@@ -96,7 +96,7 @@ def joined_pairs(inputs: Inputs, passes: int) -> list[tuple[Transport, _Numbers]
     plan = inputs.packets
     if plan is None:
         return []
-    npus = len(inputs.graph.npu_host)
+    npus = len(inputs.graph.player_host)
     found: list[tuple[Served, dict[int, list[_Numbers]]]] = [(served, {}) for served in _served(plan)]
     known: set[tuple[int, int, int]] = set()
     for play in inputs.expected(passes).plays:
@@ -204,7 +204,7 @@ class _Chunk:
 
 def _in_groups(inputs: Inputs, play: ExpectedPlay, between: _Numbers) -> Iterator[_Chunk]:
     groups = np.array(play.groups, dtype=np.int64)
-    hosts = np.array(inputs.graph.npu_host, dtype=np.int64)
+    hosts = np.array(inputs.graph.player_host, dtype=np.int64)
     ranks = play.schedule.ranks
     step = max(_PAIRS_AT_ONCE // len(groups), 1)
     for begin in range(0, len(between), step):
@@ -235,7 +235,7 @@ def _mean_links(plan: NetworkPlan, pairs: _Numbers) -> float:
     if len(pairs) > MOST_PATHS:
         places = np.arange(MOST_PATHS) * _GOLDEN_RATIO % 1.0 * len(pairs)
         pairs = pairs[places.astype(np.int64)]
-    hosts = graph.npu_host
+    hosts = graph.player_host
     ends = [divmod(pair % len(hosts) ** 2, len(hosts)) for pair in pairs.tolist()]
     lengths = [len(path(graph, plan.tables, hosts[sender], hosts[receiver])) for sender, receiver in ends]
     return sum(lengths) / len(lengths)

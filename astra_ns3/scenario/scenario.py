@@ -148,7 +148,8 @@ class Scenario:
             number for number, each in enumerate(self.tenants) if each.berth is not None or each.job_name in again
         ]
         tenants = [TableOwner(each.name, each.job_name, each.npus, each.start_ps) for each in self.tenants]
-        return NetworkTables(sink, self.bits, tenants, shared, arriving, len(self.plan.graph.npu_host))
+        npus, reducers = len(self.plan.graph.npu_host), len(self.plan.graph.reducers)
+        return NetworkTables(sink, self.bits, tenants, shared, arriving, npus, reducers)
 
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""

@@ -110,7 +110,7 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        own = [self._npus[rank] for rank in npus]
+        own = [self._npus[rank] if rank < self.npus else rank for rank in npus]  # reducers are everybody's
         return self._prioritised(self._network.register_group_on(own, self.connections, None))
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:

@@ -124,7 +124,8 @@ class NetworkTables:
     ``start_ps(tenant)`` says when each has started, where ``tenants`` can't. ``shared``: numbers of those whose NPUs
     others may have, too; what names two NPUs and nothing else is taken for the first tenant's that has both.
     ``arriving``: numbers of those whose NPUs ``npus_of(tenant)`` says once they have started; others may have these
-    before and after them. ``npus``: how many the network has, if they may be any. A tenant that has ended, by
+    before and after them. ``npus``: how many the network has, if they may be any; behind them are ``reducers``, which
+    have one number for all. A tenant that has ended, by
     ``end_ps(tenant)``, gets no rows of what its transports still do: alone, the run ends with the tenant.
     """
 
@@ -136,6 +137,7 @@ class NetworkTables:
         shared: Collection[int] = (),
         arriving: Collection[int] = (),
         npus: int = 0,
+        reducers: int = 0,
     ) -> None:
         self.end_ps: Callable[[int], int | None] = lambda _: None
         self.start_ps: Callable[[int], int] = lambda tenant: tenants[tenant].start_ps
@@ -143,9 +145,11 @@ class NetworkTables:
         self._bits = bits
         self._own = [TenantTables(sink, each.name, each.job) for each in tenants]
         most = max(npus, 1 + max(max(each.npus) for each in tenants))
-        ranks, self._tenant_of = np.full((2, most), NOBODY, dtype=np.int64)
+        ranks, self._tenant_of = np.full((2, most + reducers), NOBODY, dtype=np.int64)
+        ranks[most:] = np.arange(most, most + reducers)
+        self._first_reducer = most
         self.npus_of: Callable[[int], Sequence[int]] = lambda tenant: tenants[tenant].npus
-        self._rank_of = {tenant: np.full_like(ranks, NOBODY) for tenant in shared}
+        self._rank_of = {tenant: ranks.copy() for tenant in shared}
         """The rank of each NPU in each tenant that may share it; all others have theirs in one table."""
         self._ranks = ranks
         self._arriving = frozenset(arriving)
@@ -223,14 +227,16 @@ class NetworkTables:
         for tenant in self._to_come:
             npus = self.npus_of(tenant)
             if npus:
-                self._rank_of[tenant] = np.full_like(self._ranks, NOBODY)
+                self._rank_of[tenant] = np.where(np.arange(len(self._ranks)) < self._first_reducer, NOBODY, self._ranks)
                 self._rank_of[tenant][list(npus)] = np.arange(len(npus))
         self._to_come = [tenant for tenant in self._to_come if tenant not in self._rank_of]
 
     def _of_pairs(self, sources: Numbers, destinations: Numbers, moments: Numbers) -> Numbers:
-        """Return the first tenant that has both NPUs of each pair at a moment."""
-        found = self._tenant_of[sources]
-        found = np.where(self._tenant_of[destinations] == found, found, NOBODY)
+        """Return the first tenant that has both NPUs of each pair at a moment; between two reducers that is nobody."""
+        of_reducer = np.array([ends >= self._first_reducer for ends in (sources, destinations)])
+        of_source, of_destination = (self._tenant_of[ends] for ends in (sources, destinations))
+        found = np.where(of_reducer[0], of_destination, of_source)
+        found = np.where(of_reducer.any(axis=0) | (of_source == of_destination), found, NOBODY)
         for tenant, ranks in self._rank_of.items():
             has = (ranks[sources] != NOBODY) & (ranks[destinations] != NOBODY)
             if tenant in self._arriving:

@@ -62,21 +62,21 @@ class Journal:
             if task.launch.channel is not None:
                 self._channel(task.instance, task.launch, *task.launch.channel)
 
-    def _channel(self, instance: int, launch: Launch, costs: ChannelCosts, schedule: Schedule) -> None:
+    def _channel(self, instance: int, launch: Launch, costs: ChannelCosts, schedule: Schedule, number: int) -> None:
         if self._channels is None:
             for table in (CHANNELS, CHANNEL_ROWS):
                 self._sink.open(table)
             self._channels = Rows(self._sink, CHANNELS.name, len(CHANNELS.recorded))
         whole = launch.bytes * schedule.expansion
-        numbers = launch.schedule, schedule.lanes, whole, schedule.blocks
+        numbers = number, schedule.lanes, whole, schedule.blocks
         of_costs = CHANNELS.recorded[1 + len(numbers) :]
         self._channels.add((instance, *numbers, *(int(getattr(costs, name)) for name in of_costs)))
-        if launch.schedule not in self._schedules:
-            self._schedules.add(launch.schedule)
+        if number not in self._schedules:
+            self._schedules.add(number)
             kept = schedule.kept
             columns = [kept[name].astype(np.int64) for name in ("step", "first_block", "block_count")]
             rows = np.arange(schedule.kept_rows, dtype=np.int64)
-            self._sink.write(CHANNEL_ROWS.name, [np.full_like(rows, launch.schedule), rows, *columns])
+            self._sink.write(CHANNEL_ROWS.name, [np.full_like(rows, number), rows, *columns])
 
     def hand_over(self) -> None:
         """Hand over what waits."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 
-from astra_ns3.collectives.lookup import cuts_in_ranks, lookup, variants
+from astra_ns3.collectives.lookup import cuts_in_ranks, is_in_network, lookup, variants
 from astra_ns3.collectives.schedule import Schedule, Tell, silent
 from astra_ns3.collectives.volume import RankCosts, rank_costs
 from astra_ns3.config.core.algorithm_names import parse_name
@@ -16,26 +16,30 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import register_channels
-from astra_ns3.system.communicator import PerNpu
+from astra_ns3.system.communicator import PerNpu, per_npu
 from astra_ns3.system.groups import Grid, register_groups
+from astra_ns3.system.in_network import in_network_plays
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_NS
 
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """One phase of one chunk. ``groups``: the group of each NPU; ``costs``: those of an NPU. ``messages``: how many the
-    schedule has; ``endpoint_delay_ns``: of each step. ``channel``: what a collective library's channel costs, and the
-    schedule that it plays."""
+    """One phase of one chunk.
+
+    ``schedules``, ``groups``: of each NPU; ``costs``: those of an NPU. ``messages``: how many the schedule has, of
+    unlike ones the largest. ``endpoint_delay_ns``: of each step. ``channel``: what a collective library's channel
+    costs, the schedule that it plays, and that one's number.
+    """
 
     dimension: int
-    schedule: int
+    schedules: PerNpu[int]
     groups: PerNpu[int]
     bytes: int
     costs: Callable[[int], RankCosts]
     messages: int = 0
     endpoint_delay_ns: int = 0
-    channel: tuple[ChannelCosts, Schedule] | None = None
+    channel: tuple[ChannelCosts, Schedule, int] | None = None
 
     def sends_alike(self, other: Launch, npus: Iterable[int]) -> bool:
         """Whether these NPUs can't tell its messages from those of another."""
@@ -84,10 +88,15 @@ class LaunchTable:
         self._groups = cache(partial(register_groups, network, grid, own_delay_ps))
         self._of_channel = cache(partial(register_channels, network, grid, config.servers))
         self._schedules = schedules
+        self._network = network
+        self._trees = config.reduction_trees
+        self._players: dict[tuple[int, ...], int] = {}
         self.launch = cache(self._launch)
 
     def _launch(self, phase: Phase) -> Launch:
         """Return the launch of a phase."""
+        if is_in_network(phase.algorithm):
+            return self._in_network(phase)
         ranks = self._grid.ranks_in(phase.dimensions)
         schedule = self._played(phase, schedule_of(phase, ranks))
         bytes = phase.bytes
@@ -103,9 +112,31 @@ class LaunchTable:
             rank = place if phase.channel is None else phase.channel.order.index(place)
             return rank_costs(schedule, rank, bytes, self._reduction_bytes_per_ns)
 
-        number, delay_ns = self._schedules.number(schedule), self._endpoint_delay_ns
-        channel = None if phase.channel is None else (phase.channel.costs, schedule)
-        return Launch(phase.dimensions[0], number, groups, bytes, costs, schedule.messages, delay_ns, channel)
+        delay_ns = self._endpoint_delay_ns
+        number = self._schedules.number(schedule)
+        numbers = per_npu(self._grid.communicator, self._grid.npus, number)
+        channel = None if phase.channel is None else (phase.channel.costs, schedule, number)
+        return Launch(phase.dimensions[0], numbers, groups, bytes, costs, schedule.messages, delay_ns, channel)
+
+    def _in_network(self, phase: Phase) -> Launch:
+        """Return the launch of a phase that switches reduce."""
+        numbers = per_npu(self._grid.communicator, self._grid.npus, 0)
+        groups = per_npu(self._grid.communicator, self._grid.npus, 0)
+        schedule_of_npu: dict[int, tuple[Schedule, int]] = {}
+        for schedule, players in in_network_plays(phase, self._grid, self._trees):
+            if players not in self._players:
+                self._players[players] = self._network.register_group(players)
+            for rank, npu in enumerate(players[: schedule.ranks - schedule.helpers]):
+                numbers[npu], groups[npu] = self._schedules.number(schedule), self._players[players]
+                schedule_of_npu[npu] = schedule, rank
+
+        @cache
+        def costs(npu: int) -> RankCosts:
+            return rank_costs(*schedule_of_npu[npu], phase.bytes, self._reduction_bytes_per_ns)
+
+        messages = max(schedule.messages for schedule, _ in schedule_of_npu.values())
+        delay_ns = self._endpoint_delay_ns
+        return Launch(phase.dimensions[0], numbers, groups, phase.bytes, costs, messages, delay_ns)
 
     def _channels(self, phase: Phase) -> PerNpu[int]:
         assert phase.channel is not None

@@ -190,13 +190,13 @@ class SystemLayer:
             return made
         for task in first_tasks:
             of_each, launch = queues[task.queue], task.launch
-            instance, schedule, groups, bytes = task.instance, launch.schedule, launch.groups, launch.bytes
+            instance, schedules, groups, bytes = task.instance, launch.schedules, launch.groups, launch.bytes
             for npu in npus:
                 launches.place = turns[npu]
                 if of_each[npu].starts_at_once(task):
                     if watcher is not None:
                         watcher.started(npu, now_ps)
-                    launches.launch(npu, schedule, groups[npu], instance, bytes)
+                    launches.launch(npu, schedules[npu], groups[npu], instance, bytes)
                 else:
                     of_each[npu].add(task)
                     self._fill(npu, task.queue, now_ps)
@@ -353,7 +353,7 @@ class SystemLayer:
         if self._watcher is not None:
             self._watcher.started(npu, now_ps)
         launch = task.launch
-        what = npu, launch.schedule, launch.groups[npu], task.instance, launch.bytes
+        what = npu, launch.schedules[npu], launch.groups[npu], task.instance, launch.bytes
         if self._jitter is None:
             self.launches.launch(*what)
         else:

@@ -17,6 +17,7 @@ from astra_ns3.topology.forwarding import with_forwarding
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid
 from astra_ns3.topology.nodes import hierarchical, rail_optimised
+from astra_ns3.topology.reducers import with_reducers
 from astra_ns3.topology.wiring import Wiring
 from astra_ns3.user_code import a_kind_of
 
@@ -73,7 +74,7 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {  # each takes the keys of its
     "leaf-spine": leaf_spine,
     "fat-tree": fat_tree,
     "clos": clos,
-    "hierarchical": lambda config: hierarchical(config, build_graph),
+    "hierarchical": lambda config: hierarchical(config, _built),
     "rail-optimised": rail_optimised,
     "ring": grid,
     "torus": grid,
@@ -88,6 +89,11 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {  # each takes the keys of its
 
 def build_graph(config: TopologyConfig) -> Graph:
     """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
+    return with_reducers(_built(config))
+
+
+def _built(config: TopologyConfig) -> Graph:
+    """Return the graph without reducers."""
     if isinstance(config, OwnTopology):
         return with_forwarding(config, own_graph(config))
     builder = one_of("topology", config.kind, BUILDERS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.topology.direct import RouterTopology
 from astra_ns3.config.topology.kinds import (
@@ -22,6 +23,7 @@ from astra_ns3.config.topology.kinds import (
     RailOptimised,
     ScaleUp,
     SingleSwitch,
+    SwitchConfig,
     TopologyBase,
 )
 from astra_ns3.memory import require_memory
@@ -45,12 +47,29 @@ class Counts(NamedTuple):
 def count_network(config: TopologyBase) -> Counts | None:
     """The counts of a network; None for a kind that isn't known here, or is a grid in a file.
 
-    Every host counts as one that forwards if any may: one with a single link doesn't, and is less.
+    Every host counts as one that forwards if any may: one with a single link doesn't, and is less. So does every switch
+    count as one that reduces, by a host of its own, if any does.
     """
+    counts = _count_inner(config)
+    if counts is None or not _reduces(config):
+        return counts
+    return Counts(counts.hosts + counts.switches, counts.switches, counts.links + counts.switches)
+
+
+def _count_inner(config: TopologyBase) -> Counts | None:
+    """Return the counts without reducers."""
     counts = _count_wires(config)
     if counts is None or config.forwards() is None:
         return counts
     return Counts(counts.hosts, counts.switches + counts.hosts, counts.links + counts.hosts)
+
+
+def _reduces(config: ConfigModel) -> bool:
+    """Return whether any switch of a network's description reduces."""
+    if isinstance(config, SwitchConfig):
+        return config.reduction is not None
+    parts = (part for _, value in config for part in (value if isinstance(value, tuple) else (value,)))
+    return any(isinstance(part, ConfigModel) and _reduces(part) for part in parts)
 
 
 def _count_wires(config: TopologyBase) -> Counts | None:
@@ -84,7 +103,7 @@ def _count_wires(config: TopologyBase) -> Counts | None:
             switches = leaves + config.spines + inside_switches
             return Counts(config.npu_count(), switches, config.npu_count() + leaves * config.spines + inside_links)
         case Hierarchical():
-            outside = count_network(config.scale_out)
+            outside = _count_inner(config.scale_out)
             inside_switches, inside_links = _inside(config.scale_up, config.nodes, config.npus_per_node)
             return outside and Counts(
                 config.npu_count(), outside.switches + inside_switches, outside.links + inside_links

@@ -13,6 +13,7 @@ from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.errors import refuse
 from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.topology.reducers import without_reducers
 from astra_ns3.units import LARGEST_INTEGER
 
 INJECTION = "injection"
@@ -58,7 +59,8 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
 
 
 def with_whole_hosts(graph: Graph) -> Graph:
-    """The graph with each forwarding host and its switch as one node again, for people: pictures and measures."""
+    """The graph with forwarding hosts and their switches as one node, and without reducers: for pictures, measures."""
+    graph = without_reducers(graph)
     if not graph.forwarders:
         return graph
     kept = graph.switches - len(graph.forwarders)

@@ -93,6 +93,7 @@ class Graph:
     ``link_dimensions``: classes of links, each with its dimension, if it is of one alone. ``node_ids``: the number of
     each node in the file that the graph was read from, which some simulators hash to choose paths; empty: its own.
     ``forwarders``: hosts that forward, each by a switch inside it; these are the last switches, in this order.
+    ``reducers``: switches (from 0) that reduce, each by a host without an NPU; these are the last hosts, in this order.
     """
 
     hosts: int
@@ -111,6 +112,7 @@ class Graph:
     link_dimensions: tuple[tuple[str, int], ...] = ()
     node_ids: tuple[int, ...] = ()
     forwarders: tuple[int, ...] = ()
+    reducers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._fill_in()
@@ -200,6 +202,11 @@ class Graph:
     def nodes(self) -> int:
         """Hosts and switches together."""
         return self.hosts + self.switches
+
+    @cached_property
+    def player_host(self) -> tuple[int, ...]:
+        """The host of each NPU and then of each reducer: of all that send messages."""
+        return (*self.npu_host, *range(self.hosts - len(self.reducers), self.hosts))
 
     @cached_property
     def ports(self) -> tuple[tuple[Port, ...], ...]:

@@ -103,6 +103,15 @@ def test_keys_of_the_scenario_are_set_for_a_run_and_its_validation(command: Comm
     assert "did you mean 'jobs.1.start'" in refused.err
 
 
+def test_show_scenario_takes_changed_keys(command: Command, scenario: str) -> None:
+    shown = command("show", "scenario", scenario, "--set", "scenario.jobs.other.start=9us", "--json")
+    assert (shown.status, shown.err) == (0, "")
+    assert [job["start_ps"] for job in json.loads(shown.out)["jobs"]] == [0, 9_000_000]
+    wrong = command("show", "scenario", scenario, "--set", "scenario.jobs.nobody.start=9us")
+    assert wrong.status == 2
+    assert "nobody" in wrong.err
+
+
 def test_show_scenario_prints_the_same_and_draws_it(command: Command, scenario: str, tmp_path: Path) -> None:
     picture = tmp_path / "pictures" / "jobs.png"
     finished = command("show", "scenario", scenario, "-o", str(picture))

@@ -153,6 +153,8 @@ class CausalChain:
 
     def delays(self, part: Part) -> set[int]:
         """The endpoint delays that a part may have."""
+        if self._is_switch(part):
+            return {0}
         if not self.like_astra_sim_2:
             return {self.delay_ps}
         between_two = self.phases[self.of_part[part]].dimension < 0
@@ -160,8 +162,14 @@ class CausalChain:
 
     def costs(self, part: Part, message: Message) -> set[int]:
         """What the receiver may spend on a message: nobody recorded whether it was reduced."""
+        if self._is_switch(part):
+            return {0}
         reduction_ps = MEMORY_ACCESSES * (message.bytes // self.bytes_per_ns) * PS
         return {delay + extra for delay in self.delays(part) for extra in (0, reduction_ps)}
+
+    def _is_switch(self, part: Part) -> bool:
+        """Whether it is the part of a switch that reduces, which spends nothing; such follow the NPUs."""
+        return part[3] >= self.npus
 
     # What follows what at one picosecond.
 
@@ -195,6 +203,8 @@ class CausalChain:
     def _after_had(self, part: Part, time_ps: int) -> Iterator[Moment]:
         for message in self.no_time[part, time_ps]:  # by formula, where a line has no delay
             yield "arrived", message
+        if self._is_switch(part):
+            return
         number = self.of_part[part]
         barrier = self.compat == "astra-sim-1.0"
         for other in self.of_instance[part[:3]] if barrier else [number]:

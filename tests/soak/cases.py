@@ -19,9 +19,9 @@ from astra_ns3.topology.ports import all_ports, port_name
 from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
-from soak.jobs import draw_collective, draw_flows, draw_workload, with_nccl, written_as_files
+from soak.jobs import draw_collective, draw_flows, draw_in_network, draw_workload, with_nccl, written_as_files
 from soak.scenarios import draw_scenario
-from soak.switches import draw_buffers, draw_credits, draw_heads, draw_switches
+from soak.switches import draw_buffers, draw_credits, draw_heads, draw_reduction, draw_switches, kept_bytes
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
 
@@ -29,6 +29,9 @@ ROUTING_KINDS: tuple[str, ...] = get_args(RoutingConfig.model_fields["kind"].ann
 IN_ORDER = ("ecmp", "pinned")
 CREDITS = 0.12
 """Of all networks, those whose links are by credit."""
+REDUCING = 0.15
+"""Of all networks of RoCE alone with a workload, those whose switches reduce."""
+LARGEST_PACKET_BYTES = 10_000
 Drawn = dict[str, Any]
 
 
@@ -90,10 +93,16 @@ def _random_case(seed: int) -> Case:
     record += ("accounts",) if draw.chance(0.3) else ()
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
+    _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
+    return Case(f"seed {seed}", network, job, files, simulation, _with_timeline(seed, job, record), look=look)
+
+
+def _with_timeline(seed: int, job: Drawn, record: tuple[str, ...]) -> tuple[str, ...]:
+    """Now and then have what NPUs did recorded besides, and every message."""
     if job["kind"] == "workload" and Draw(f"timeline {seed}").chance(0.4):
-        record = tuple(dict.fromkeys((*record, "flows", "timeline")))
-    return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
+        return tuple(dict.fromkeys((*record, "flows", "timeline")))
+    return record
 
 
 def _by_credit(draw: Draw, parts: Parts, graph: Graph, roce: Drawn, packet_bytes: int) -> None:
@@ -102,6 +111,25 @@ def _by_credit(draw: Draw, parts: Parts, graph: Graph, roce: Drawn, packet_bytes
         priority = roce.get("priority", 3)
         used = [priority, roce.get("ack_priority", priority), roce.get("cnp_priority", 6)] if roce else []
         draw_credits(draw, parts.places, graph, [0, *used], packet_bytes)
+
+
+def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
+    """Now and then have all switches reduce, and collectives played by them."""
+    of_roce = network.get("transport", {}).get("kind") == "roce"
+    if not draw.chance(REDUCING) or not parts.places or not of_roce or job["kind"] != "workload":
+        return
+    _, graph = _built(network, files)
+    kept = {number: _kept(graph, number) for number in range(graph.switches)}
+    draw_reduction(draw, parts.places)
+    _, graph = _built(network, files)
+    more = max(_kept(graph, number) - before for number, before in kept.items())
+    for place in parts.places:
+        place["buffer"] = place["buffer"] * (2 if "credits" in place else 1) + more
+    draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
+
+
+def _kept(graph: Graph, switch: int) -> int:
+    return kept_bytes(graph, switch, LARGEST_PACKET_BYTES)
 
 
 def _imported(seed: int, draw: Draw) -> Case:

@@ -94,6 +94,17 @@ def _system(draw: Draw, dimensions: Sequence[int]) -> Drawn:
     )
 
 
+def draw_in_network(draw: Draw, system: Drawn, *, on_one_switch: bool) -> None:
+    """Have switches play some of the collectives, over some dimensions."""
+    names = ("sharp", "fred", "nvls") if on_one_switch else ("sharp", "fred")
+    for key in ("all-reduce", "reduce-scatter", "all-gather"):
+        given = system[f"{key}-implementation"]
+        if draw.chance(0.8) and not isinstance(given, str):
+            flat = given[0].startswith("one")
+            played = [draw.pick(*names) if draw.chance(0.7) else name for name in given]
+            system[f"{key}-implementation"] = [f"one{draw.pick(*names).capitalize()}"] if flat else played
+
+
 def read_text(text: str) -> Workload | ModelWorkload:
     """The workload of a job."""
     if text.startswith(models.WORD):

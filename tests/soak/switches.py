@@ -81,6 +81,15 @@ def draw_credits(draw: Draw, places: Sequence[Drawn], graph: Graph, lanes: Seque
         place |= {"credits": dict(made), "buffer": ports * used * (made["bytes"] + packet_bytes)}
 
 
+def draw_reduction(draw: Draw, places: Sequence[Drawn]) -> None:
+    """Have the switches of all places reduce."""
+    piece = draw.pick(512, 4096, 65_536, draw.randint(100, 100_000))
+    made: Drawn = {"piece": piece, "buffer": piece * draw.pick(1, 2, 16, 100), "groups": 1000}
+    made |= draw.some(0.5, latency=draw.pick("30ns", "500ns"), rate=draw.pick("100Gbps", "51200Gbps"))
+    for place in places:
+        place["reduction"] = made
+
+
 def draw_buffers(draw: Draw, places: Sequence[Drawn], graph: Graph, config: NetworkConfig, packet_bytes: int) -> None:
     """Give each place its buffer: what headrooms and reserves keep, and something to share."""
     packets = draw.between(1.2, 12) if draw.chance(0.93) else draw.between(12, 1000)

@@ -41,6 +41,6 @@ def task(
     bytes: int = 1000,
     phases_left: int = 0,
 ) -> Task:
-    launch = Launch(0, 0, [], bytes, lambda rank: RankCosts(bytes, 1, 0))
+    launch = Launch(0, [], [], bytes, lambda rank: RankCosts(bytes, 1, 0))
     collective = Collective(0, request(kind, bytes), "ring", 2)
     return Task(instance, 0, priority, kind, bytes, 0, phases_left, launch, None, collective)

@@ -141,6 +141,34 @@ class CreditsConfig(ConfigModel):
     """A lane that has waited longer than this for credit is looked at; 0: never."""
 
 
+class ReductionConfig(ConfigModel):
+    """A switch that reduces: it combines what the members of a group send, piece by piece, and sends the sum on.
+
+    The part that reduces hangs on the switch by a line of its own, and each group has connections of its own to it.
+    """
+
+    rate_bps: RateBps | None = Field(alias="rate", default=None)
+    """How fast the switch takes in what it reduces, and how fast it sends sums: of all groups together. Absent: twice
+    the rates of all its ports together, so that its ports alone limit it."""
+    latency_ps: TimePs = Field(alias="latency", default=0)
+    """Time that a piece spends there besides, half of it on the way in and half on the way out."""
+    groups: Annotated[Count, Le(65_536)] = 64
+    """How many groups may have the switch in their trees."""
+    piece_bytes: PositiveBytes = Field(alias="piece", default=65_536)
+    """Bytes that are combined and sent on together. Trees have larger pieces where there would be more than 128."""
+    buffer_bytes: PositiveBytes = Field(alias="buffer", default=1_048_576)
+    """Room for pieces of one group that the switch has not sent on yet; a member waits where there is none."""
+
+    @model_validator(mode="after")
+    @checked
+    def _a_piece_fits(self) -> None:
+        refuse_key(
+            self.buffer_bytes < self.piece_bytes,
+            "buffer",
+            f"found {self.buffer_bytes} bytes, expected room for a piece, {self.piece_bytes} bytes",
+        )
+
+
 class SchedulerConfig(ConfigModel):
     """Which priority a port serves next: the highest, or by deficit weighted round robin (Shreedhar, Varghese 1995)."""
 
@@ -197,6 +225,8 @@ class SwitchConfig(ConfigModel):
     pfc: PfcConfig | None = None
     credits: CreditsConfig | None = None
     """Credit-based links in place of drops and pauses; absent: none."""
+    reduction: ReductionConfig | None = None
+    """Reduction inside the switch, for the algorithms sharp, nvls and fred; absent: none."""
     scheduler: SchedulerConfig = SchedulerConfig()
     cut_through_bytes: Annotated[Bytes, Ge(ETHERNET_HEADER_BYTES), Le(LARGEST_HEAD_BYTES)] | None = Field(
         alias="cut_through", default=None

@@ -238,7 +238,7 @@ class _Played:
     def _begin(self) -> None:
         self._begun_ps = self._network.now_ps()
         rows = [
-            (npu, launch.schedule, launch.groups[npu], pack_instance(self._number, place, 0), launch.bytes)
+            (npu, launch.schedules[npu], launch.groups[npu], pack_instance(self._number, place, 0), launch.bytes)
             for group, phases in self._plays[self._number]
             for place, launch in enumerate(map(group.table.launch, phases))
             for npu in group.npus

@@ -12,6 +12,7 @@ from astra_ns3.config.network.packet_network import Observe
 from astra_ns3.errors import BackendError, ResultsNotSaved, refuse
 from astra_ns3.network.door.description import Description, NativeValue
 from astra_ns3.network.door.library import load
+from astra_ns3.network.door.reducers import ReducerPlayers
 from astra_ns3.network.door.session import Session, numbers_of
 from astra_ns3.network.parquet import ParquetTables
 from astra_ns3.network.recorded import (
@@ -48,6 +49,8 @@ QUEUE_PAIR_QUANTITIES = {
 }
 """The same of a RoCE queue pair."""
 
+_PLAYERS = frozenset({"source", "destination", "served_source", "served_destination"})
+"""Recorded columns that name who sends or receives."""
 Quantities = Mapping[str, tuple[str, str]]
 Ports = tuple[tuple[int, int], ...]
 
@@ -60,6 +63,7 @@ class Recording:
 
     def __init__(self, description: Description, graph: Graph, observe: Observe, options: RecorderOptions) -> None:
         self._description = description
+        self._reducers = ReducerPlayers(graph)
         self._graph = graph
         self._native = load()
         self._opened: dict[str, RecordedTable] = {}
@@ -139,7 +143,11 @@ class Recording:
         refuse(number not in self._numbered, f"the session recorded a table {number} that nobody asked for")
         table, places = self._numbered[number]
         rows = int(session.GetRecordRows(number))
-        self._sink.write(table.name, [numbers_of(session.GetRecordColumn(number, place), rows) for place in places])
+        columns = [numbers_of(session.GetRecordColumn(number, place), rows) for place in places]
+        named = zip(table.recorded, columns, strict=True)
+        self._sink.write(
+            table.name, [self._reducers.named(column) if name in _PLAYERS else column for name, column in named]
+        )
 
     def end(self, session: Session) -> None:
         """Fetch the last rows, finish the captures, and tell of those that have not all of their packets."""

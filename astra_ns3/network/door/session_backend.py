@@ -32,6 +32,7 @@ from astra_ns3.network.door.library import load
 from astra_ns3.network.door.listener import Listener, dues_at
 from astra_ns3.network.door.port_rows import PortRows, port_ends
 from astra_ns3.network.door.recording import Recording
+from astra_ns3.network.door.reducers import ReducerPlayers
 from astra_ns3.network.door.session import Session, Statistics, close_session, numbers_of
 from astra_ns3.network.floor.carried import CarriedBytes, Launch, Launches
 from astra_ns3.network.flow_player import FlowPlayerSetup
@@ -159,9 +160,10 @@ class SessionBackend:
 
     def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
         """As :meth:`register_delayed_group`, on connections of its own."""
-        members, own_ps = np.array(npus, dtype=np.uint32), _NO_DELAY if delay_ps is None else delay_ps
+        players = self._reducers.players(npus)
+        members, own_ps = np.array(players, dtype=np.uint32), _NO_DELAY if delay_ps is None else delay_ps
         with _translated():
-            number = int(self._session.RegisterGroup(members, len(npus), own_ps, connections))
+            number = int(self._session.RegisterGroup(members, len(players), own_ps, connections))
         self._launches.group(number, npus)
         return number
 
@@ -250,7 +252,11 @@ class SessionBackend:
     def pending(self, npu: int, instance: int) -> list[PendingMessage]:
         """Messages that ``npu`` still has to send or receive in ``instance``."""
         found = [self._session.GetPending(index) for index in range(self._session.CountPending(npu, instance))]
-        return [PendingMessage(int(m.sender), int(m.receiver), int(m.bytes), int(m.step), bool(m.sent)) for m in found]
+        name = self._reducers.name
+        return [
+            PendingMessage(name(int(m.sender)), name(int(m.receiver)), int(m.bytes), int(m.step), bool(m.sent))
+            for m in found
+        ]
 
     def statistics(self) -> dict[str, int | float]:
         """Totals of the run so far: events, messages, packets, retransmissions, timeouts, connections, drops.
@@ -323,6 +329,10 @@ class SessionBackend:
         if not self.counts_packets:
             numbers, names = numbers[:, [names.index(name) for name in _SENT]], list(_SENT)
         return PortRows(self._graph.hosts, self._port_ends, names, numbers)
+
+    @cached_property
+    def _reducers(self) -> ReducerPlayers:
+        return ReducerPlayers(self._graph)
 
     @cached_property
     def _port_ends(self) -> _Numbers:

@@ -107,7 +107,7 @@ class Launches:
         Of a schedule that is turned for each rank and too long to lay out, sizes are those of rank 0, which differ by a
         byte a message at most.
         """
-        ranks = schedule.ranks
+        ranks, members_of = schedule.ranks, schedule.ranks - schedule.helpers
         turned = schedule.rotation is not None and schedule.messages > _ROWS_AT_ONCE
         messages = schedule.sent_by(0) if turned else schedule
         pairs, pair = np.unique(messages.sender.astype(np.int64) * ranks + messages.receiver, return_inverse=True)
@@ -115,7 +115,7 @@ class Launches:
         members = np.array([self._groups[group] for group in place], dtype=np.int64)
         times: dict[int, Numbers] = defaultdict(lambda: np.zeros(len(place), dtype=np.int64))
         for group, size_bytes, launches in rows:
-            times[size_bytes][place[group]] += launches // ranks
+            times[size_bytes][place[group]] += launches // members_of
         of_signals = np.bincount(pair[messages.block_count == 0], minlength=len(pairs))
         signals = np.sum(list(times.values()), axis=0)[:, None] * of_signals
         carried = np.zeros((len(place), len(pairs)), dtype=np.int64)

@@ -121,15 +121,17 @@ def _port_words(way: str, size: int, dimensions: Sequence[int]) -> tuple[str, st
 def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     """Around each host by what its messages may leave through, hosts with their own router, servers, and switches."""
     graph = plan.graph
-    hosts = np.array(graph.npu_host, dtype=np.int64)
+    hosts = np.array(graph.player_host, dtype=np.int64)
     source, destination = hosts[carried.sender], hosts[carried.receiver]
     apart = source != destination
-    source, destination, sizes = source[apart], destination[apart], carried.bytes[apart]
+    source, destination, all_sizes = source[apart], destination[apart], carried.bytes[apart]
     lines = _HostLines(graph, _highest_rates(plan))
     first_npu = np.zeros(graph.hosts, dtype=np.int64)
     first_npu[hosts[::-1]] = np.arange(len(hosts))[::-1]
-    host = "NPU " if len(set(graph.npu_host)) == len(hosts) else "the host of NPU "
-    for way, own, other in (("out of", source, destination), ("into", destination, source)):
+    host = "NPU " if len(set(graph.npu_host)) == len(graph.npu_host) else "the host of NPU "
+    of_npus = graph.hosts - len(graph.reducers)
+    for way, ends, others in (("out of", source, destination), ("into", destination, source)):
+        own, other, sizes = (column[ends < of_npus] for column in (ends, others, all_sizes))
         common = lines.common(own, other)
         for mask in sorted(set(common.tolist())):  # as in topology/distances.py
             inside = (common | mask) == mask
@@ -143,9 +145,9 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             outside = boxes[own] != boxes[other]
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
             yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
-    yield from _below_switches(plan, source, destination, sizes, first_npu)
-    yield from _along_axes(plan, source, destination, sizes, first_npu)
-    yield from _towards(plan, source, destination, sizes, first_npu, host)
+    yield from _below_switches(plan, source, destination, all_sizes, first_npu)
+    yield from _along_axes(plan, source, destination, all_sizes, first_npu)
+    yield from _towards(plan, source, destination, all_sizes, first_npu, host)
 
 
 def _towards(
@@ -163,6 +165,7 @@ def _towards(
     node_of[alone] = graph.adjacency.peers[graph.adjacency.offsets[: graph.hosts][alone]]
     known = ~alone | (node_of >= graph.hosts)  # of one that only hangs on another host its ports tell
     several = np.bincount(node_of, minlength=graph.nodes) > 1
+    known[graph.hosts - len(graph.reducers) :] = False  # reducers have one line, and no number among NPUs
     for way, behind, own, other in (
         ("from", f" towards {name}", source, destination),
         ("into", f" from {name}", destination, source),

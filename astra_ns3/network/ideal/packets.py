@@ -30,7 +30,7 @@ class PacketIdeal:
 
     def __init__(self, plan: NetworkPlan) -> None:
         self._plan = plan
-        self._hosts = np.array(plan.graph.npu_host, dtype=np.int64)
+        self._hosts = np.array(plan.graph.player_host, dtype=np.int64)
         self._class_of, self._members = _classes(plan.graph)
         self._ways_of: dict[int, Ways] = {}
         self._parts = packets_part(plan)
@@ -222,7 +222,7 @@ def _classes(graph: Graph) -> tuple[Numbers, list[list[int]]]:
     numbers: dict[Hashable, int] = {}
     members: list[list[int]] = []
     class_of = np.full(graph.hosts, _NONE, dtype=np.int64)
-    for host in dict.fromkeys(graph.npu_host):
+    for host in dict.fromkeys(graph.player_host):
         number = numbers.setdefault(_surroundings(graph, host), len(numbers))
         class_of[host] = number
         if number == len(members):

@@ -87,8 +87,11 @@ class Tables:
         self._read_system(metadata["system"])
         self.stopped_ps = None if metadata["complete"] else int(metadata["finish_ps"])
         self._read_operations(operations.whole(_OPERATION_COLUMNS))
-        self._read_phases(phases.whole(_PHASE_COLUMNS))
         self.messages = messages_of(run)
+        ends = [] if self.messages is None else [self.messages[end].max(initial=0) for end in ("source", "destination")]
+        self._players = max(self.npus, *(int(end) + 1 for end in ends)) if ends else self.npus
+        """Behind the NPUs there are switches that reduce."""
+        self._read_phases(phases.whole(_PHASE_COLUMNS))
         self.channels = Channels(run, self.messages)
         self._read_messages()
 
@@ -149,7 +152,7 @@ class Tables:
         places = np.searchsorted(known, instances)
         inside = np.minimum(places, len(known) - 1)
         places = np.where(known[inside] == instances, inside, len(known))
-        return places * self.npus + npus
+        return places * self._players + npus
 
     def part(self, instance: int, npu: int) -> int:
         """The number of a part."""
@@ -232,7 +235,12 @@ class Tables:
         ]
 
     def handling_ps(self, instance: int, npu: int, size_bytes: int = 0) -> set[int]:
-        """Return what a message of a size may cost a part: the delay, or a reduction too; size 0: what a start may."""
+        """Return what a message of a size may cost a part: the delay, or a reduction too; size 0: what a start may.
+
+        A switch that reduces spends no time on a message besides that of its lines.
+        """
+        if npu >= self.npus:
+            return {0}
         phase = self.phase(instance, npu)
         if self.rules.messages_by_arrival and phase >= 0 and self.phase_dimension[phase] < 0:
             return {0}

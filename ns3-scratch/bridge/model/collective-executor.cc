@@ -7,6 +7,7 @@
 
 #include "ns3/simulator.h"
 
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,12 @@ namespace astra_ns3
 {
 
 using namespace ns3;
+
+namespace
+{
+/// Costs of a reducer.
+constexpr EndpointCosts IN_NO_TIME{0, std::numeric_limits<uint64_t>::max(), true};
+} // namespace
 
 /// A timer that is due.
 class CollectiveExecutor::TimerEvent : public FabricTellingEvent
@@ -58,13 +65,14 @@ CollectiveExecutor::Install(const NetworkDescription& description,
                             MessageTransport& transport)
 {
     m_tellsFailures = description.endpoint.tellsFailures;
+    m_npus = static_cast<uint32_t>(description.hostOfNpu.count) - description.reducers;
     const EndpointCosts costs{description.endpoint.delayPs,
                               description.endpoint.reductionBytesPerNs};
     for (const uint32_t host : description.hostOfNpu)
     {
         Ptr<CollectiveApplication> application = CreateObject<CollectiveApplication>();
         const auto npu = static_cast<uint32_t>(m_applications.size());
-        application->Configure(npu, costs, &transport, this);
+        application->Configure(npu, npu < m_npus ? costs : IN_NO_TIME, &transport, this);
         fabric.GetNode(host)->AddApplication(application);
         m_applications.push_back(application);
     }
@@ -118,7 +126,10 @@ CollectiveExecutor::GetAccountant()
 void
 CollectiveExecutor::PhaseDone(uint32_t npu, uint64_t instance)
 {
-    Tell({instance, npu, 0});
+    if (npu < m_npus)
+    {
+        Tell({instance, npu, 0});
+    }
 }
 
 void
@@ -263,6 +274,7 @@ CollectiveExecutor::MakeGroup(const uint32_t* npus, uint32_t count) const
             throw std::invalid_argument("group: there is no NPU " + std::to_string(npus[rank]) +
                                         ", or it is in it twice");
         }
+        group->reducers += npus[rank] >= m_npus ? 1 : 0;
     }
     return group;
 }
@@ -305,7 +317,36 @@ CollectiveExecutor::Launch(uint32_t npu,
                                     std::to_string(npu) + " is not in it");
     }
     m_launches++;
+    if (players->reducers > 0)
+    {
+        LaunchReducers(instance, schedule, group, bytes);
+    }
     ElementOf(m_applications, npu, "NPU")->Launch(instance, played, players, bytes);
+}
+
+void
+CollectiveExecutor::LaunchReducers(uint64_t instance,
+                                   uint32_t schedule,
+                                   uint32_t group,
+                                   uint64_t bytes)
+{
+    const auto& players = m_groups[group];
+    const std::size_t members = players->members.size() - players->reducers;
+    std::size_t& begun = m_begun[{instance, group}];
+    if (begun == 0)
+    {
+        for (std::size_t rank = members; rank < players->members.size(); ++rank)
+        {
+            m_applications[players->members[rank]]->Launch(instance,
+                                                           m_schedules[schedule],
+                                                           players,
+                                                           bytes);
+        }
+    }
+    if (++begun == members)
+    {
+        m_begun.erase({instance, group});
+    }
 }
 
 void

@@ -9,15 +9,23 @@
 #include "simulation.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace astra_ns3
 {
 
-/// Plays schedules: an application for each NPU, the schedules and groups they know, and what their
-/// messages and timers bring about.
+/**
+ * Plays schedules: an application for each NPU, the schedules and groups they know, and what their
+ * messages and timers bring about.
+ *
+ * Reducers are players behind the last NPU: parts of switches that combine what comes and send the
+ * sum on. They spend no time on a message. Nobody launches them: they begin a phase with the first
+ * member of their group, and nobody is told of their ends.
+ */
 class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListener
 {
   public:
@@ -98,6 +106,9 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::shared_ptr<ns3::CollectiveGroup> MakeGroup(const uint32_t* npus, uint32_t count) const;
     class TimerEvent;
 
+    /// Let the reducers of a group begin a phase with the first of its members.
+    void LaunchReducers(uint64_t instance, uint32_t schedule, uint32_t group, uint64_t bytes);
+
     /// A transport that gave up.
     struct Failure
     {
@@ -124,9 +135,12 @@ class CollectiveExecutor : public ns3::MessageListener, public ns3::PhaseListene
     std::vector<ns3::CollectiveApplication::Pending> m_pending;              //!< counted last
     std::vector<std::unique_ptr<FlowListPlayer>> m_flows;                    //!< by number
     uint64_t m_launches{0};                                                  //!< so far
-    std::vector<Due> m_dues;                                                 //!< not told yet
-    std::vector<Due> m_told;                                                 //!< told last
-    std::vector<int64_t> m_deliveredBytes;                                   //!< by NPU
+    uint32_t m_npus{0};                                                      //!< no reducers
+    /// Members that have begun, by phase and group; of groups with reducers.
+    std::map<std::pair<uint64_t, uint32_t>, std::size_t> m_begun;
+    std::vector<Due> m_dues;               //!< not told yet
+    std::vector<Due> m_told;               //!< told last
+    std::vector<int64_t> m_deliveredBytes; //!< by NPU
 };
 
 } // namespace astra_ns3

@@ -110,9 +110,20 @@ CheckTransports(const NetworkDescription& description)
     {
         npus *= dimension.npus;
     }
-    Require(description.transports.empty() || npus == description.hostOfNpu.count,
+    Require(description.reducers <= description.hostOfNpu.count,
+            "it has " + std::to_string(description.reducers) + " reducers, and hosts of " +
+                std::to_string(description.hostOfNpu.count) + " NPUs and reducers");
+    const uint64_t described = description.hostOfNpu.count - description.reducers;
+    Require(description.transports.empty() || npus == described,
             "its dimensions have " + std::to_string(npus) + " NPUs, not " +
-                std::to_string(description.hostOfNpu.count));
+                std::to_string(described));
+    Require(description.reducers == 0 ||
+                std::all_of(description.transports.begin(),
+                            description.transports.end(),
+                            [&description](const TransportDimension& each) {
+                                return each.transport == description.transports.front().transport;
+                            }),
+            "it has reducers, and several transports");
     Require(!description.transports.empty() || description.hosts <= 1,
             "there are several hosts and no transport between them");
 }

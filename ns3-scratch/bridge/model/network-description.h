@@ -394,7 +394,8 @@ struct NetworkDescription
     Numbers nodeNames;           //!< number of each node in its file, which old simulators hash
     std::list<PinnedPath> pins;  //!< pinned paths
     int64_t pauseWatchdogPs{0};  //!< a port stopped for so long is looked at; 0: never
-    Numbers hostOfNpu;           //!< host of each NPU
+    Numbers hostOfNpu;           //!< host of each NPU, then of each reducer
+    uint32_t reducers{0};        //!< how many reducers there are: see CollectiveExecutor
     LocalParameters local;       //!< messages inside a host
     EndpointParameters endpoint; //!< what NPUs spend
     std::list<TransportDimension> transports; //!< by dimension of the NPUs, the innermost first
@@ -418,6 +419,7 @@ ForEachField(READER& field, NetworkDescription& network)
     field("nodeNames", network.nodeNames);
     field("pauseWatchdogPs", network.pauseWatchdogPs);
     field("hostOfNpu", network.hostOfNpu);
+    field("reducers", network.reducers);
 }
 
 /**

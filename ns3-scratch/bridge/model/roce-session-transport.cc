@@ -121,6 +121,7 @@ RoceSessionTransport::RoceSessionTransport(const TransportContext& context, Part
     RoceContext shared;
     shared.parameters = ReadParameters(part);
     shared.listener = &context.listener;
+    shared.npus = static_cast<uint32_t>(hostOfNpu.count) - context.description.reducers;
     const bool isForeign = part.Has("control_factory");
     NamedControls named;
     shared.controls = ReadControl(part, named);

@@ -177,7 +177,8 @@ Session::Build(const NetworkDescription& description, SessionListener& listener)
     {
         m_parts->simulation->GetSimulator().OrderByHost();
     }
-    m_parts->hostOfNpu.assign(description.hostOfNpu.begin(), description.hostOfNpu.end());
+    m_parts->hostOfNpu.assign(description.hostOfNpu.begin(),
+                              description.hostOfNpu.end() - description.reducers);
     std::vector<uint32_t> hosts = m_parts->hostOfNpu;
     std::sort(hosts.begin(), hosts.end());
     const bool several = std::adjacent_find(hosts.begin(), hosts.end()) != hosts.end();

@@ -426,6 +426,13 @@ CollectiveApplication::SendRow(uint64_t instance,
     message.instance = instance;
     message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
     message.channel = phase.group->connections;
+    if (phase.group->reducers > 0)
+    {
+        // What goes up, what comes down and signals don't wait behind each other: each has
+        // connections of its own.
+        const auto reception = phase.schedule->GetReception(send.row);
+        message.channel = 3 * message.channel + (reception.isSignal ? 2 : reception.lane % 2);
+    }
     message.priority = phase.group->priority;
     if (const ChannelCosts* channel = phase.group->channel.get())
     {
@@ -459,7 +466,7 @@ int64_t
 CollectiveApplication::EndpointDelayPs(const Phase& phase) const
 {
     const int64_t ofGroup = phase.group->delayPs;
-    return ofGroup < 0 ? m_costs.delayPs : ofGroup;
+    return ofGroup < 0 || m_costs.ofReducer ? m_costs.delayPs : ofGroup;
 }
 
 std::vector<CollectiveApplication::Pending>

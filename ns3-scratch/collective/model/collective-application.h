@@ -52,7 +52,8 @@ struct ChannelCosts
 /// The NPUs that play ranks 0, 1, ... of a schedule.
 struct CollectiveGroup
 {
-    std::vector<uint32_t> members; //!< NPU of each rank
+    std::vector<uint32_t> members; //!< NPU of each rank; reducers are the last
+    uint32_t reducers{0};          //!< how many reducers there are
     int64_t delayPs{-1};           //!< endpoint delay of its phases; -1: that of the NPUs
     uint32_t connections{0};       //!< which connections of a pair it uses, if no channel
     uint32_t priority{CollectiveMessage::OF_TRANSPORT}; //!< of its messages
@@ -85,7 +86,8 @@ struct EndpointCosts
 {
     int64_t delayPs{0}; //!< before the first sends and after each reception
     uint64_t reductionBytesPerNs{
-        500'000}; //!< speed of its memory; a reduction moves three times the message
+        500'000};          //!< speed of its memory; a reduction moves three times the message
+    bool ofReducer{false}; //!< of a part of a switch, which heeds no delay of a group
 };
 
 /**

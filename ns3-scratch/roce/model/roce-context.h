@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <unordered_map>
@@ -111,7 +112,10 @@ struct RoceContext
 {
     static const uint32_t FEW_AWAKE; //!< usual number of queue pairs that keep their halves
 
-    RoceParameters parameters;          //!< their parameters
+    RoceParameters parameters; //!< their parameters
+    /// Players from this number on are reducers, whose switch sends no queue pair's packets faster
+    /// than the slowest line of its path: no NIC is between.
+    uint32_t npus{std::numeric_limits<uint32_t>::max()};
     MessageListener* listener{nullptr}; //!< who is told of arrivals
     RoceQueuePairOwner* owner{nullptr}; //!< who is told of idle queue pairs
     RoceControls controls;              //!< makes their congestion controls

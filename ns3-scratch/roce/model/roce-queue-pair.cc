@@ -22,7 +22,7 @@ void
 RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
 {
     m_address = address;
-    m_way = m_context.ways.NumberOf({path, address.senderPort->GetPort().GetRateBps()});
+    m_way = m_context.ways.NumberOf(WayOf(address, path));
     m_messages.Clear();
     m_context.Count().queuePairs++;
     m_openedPs = FabricNowPs();
@@ -36,10 +36,18 @@ RoceQueuePair::Open(const RoceAddress& address, const RocePathNumbers& path)
     }
 }
 
+RoceWay
+RoceQueuePair::WayOf(const RoceAddress& address, const RocePathNumbers& path) const
+{
+    const uint64_t lineBps = address.senderPort->GetPort().GetRateBps();
+    const bool isReducer = address.senderNpu >= m_context.npus;
+    return {path, isReducer ? std::min(lineBps, path.lowestRateBps) : lineBps};
+}
+
 void
 RoceQueuePair::Move(const RoceAddress& address, const RocePathNumbers& path)
 {
-    const RoceWay way{path, address.senderPort->GetPort().GetRateBps()};
+    const RoceWay way = WayOf(address, path);
     const bool stays =
         address.senderPort == m_address.senderPort && way == m_context.ways.Get(m_way);
     if (!m_halves && !stays)

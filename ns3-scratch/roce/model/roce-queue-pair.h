@@ -173,6 +173,8 @@ class RoceQueuePair final : public FabricFlow, public FabricInSlabs<RoceQueuePai
     void GiveUp(uint32_t timeouts);
 
   private:
+    /// \return the way of its packets. \param address where it is \param path of its data
+    RoceWay WayOf(const RoceAddress& address, const RocePathNumbers& path) const;
     /// Work out where the time of a message went that has arrived. \param trail of the packet that
     /// completed it \param account filled with that
     static void AccountFor(const RoceMessage& message,

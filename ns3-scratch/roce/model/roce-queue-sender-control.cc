@@ -41,7 +41,7 @@ RoceQueueSender::UpdateReady()
     {
         m_readyPs = m_lastStartPs;
     }
-    else if (m_rateBps >= GetLineBps())
+    else if (m_rateBps >= GetLineBps() && !IsSlowerThanPort())
     {
         m_readyPs = m_lastStartPs + m_port->GetPort().TransmissionPs(m_lastWireBytes);
     }

@@ -173,6 +173,12 @@ class RoceQueueSender : public RoceSender
         return static_cast<double>(GetWay().lineRateBps);
     }
 
+    /// \return whether it never sends at the rate of its port: see RoceContext::npus
+    bool IsSlowerThanPort() const
+    {
+        return GetWay().lineRateBps < m_port->GetPort().GetRateBps();
+    }
+
     /// \return a path utilisation as the few bits of a packet hold it: a power of the base (PINT)
     double Encoded(double utilisation) const;
     /// Go back to the first byte that is not acknowledged.

@@ -231,9 +231,7 @@ def test_every_key_of_a_network_file_is_documented() -> None:
     }
     words = [key for key in sorted(single) if f"topology.{key}" not in groups]
     assert len(words) > 20
-    leaves = [
-        key.removeprefix("switch.pfc.").removeprefix("switch.credits.").removeprefix("switch.ecn.rate") for key in words
-    ]
+    leaves = [re.sub(r"^switch\.((pfc|credits|reduction)\.|ecn\.rate)", "", key) for key in words]
     missing = mentions("docs/network-file.md", [key for key in leaves if key and not key.startswith(ELSEWHERE)])
     assert missing == []
     observed = [key.removeprefix("observe.") for key in keys if key.startswith("observe.")]

@@ -1,0 +1,51 @@
+"""The players of the native half that stand for reducers: each group has its own in every reducer of its trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.errors import BackendError
+from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.reducers import reducer_groups
+
+Numbers = npt.NDArray[np.int64]
+
+
+class ReducerPlayers:
+    """Gives groups their players. Behind the last NPU, outside numbers are those of reducers, inside of players."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._npus = len(graph.npu_host)
+        self._switches = graph.reducers
+        self._room = reducer_groups(graph)
+        self._first = [0, *accumulate(self._room)]
+        self._taken = [0] * len(self._room)
+        names = np.repeat(np.arange(len(self._room)), self._room)
+        self._named: Numbers = np.concatenate([np.arange(self._npus), self._npus + names]).astype(np.int64)
+
+    def players(self, members: Sequence[int]) -> Sequence[int]:
+        """Return the players of a new group; raises BackendError if a reducer has no more."""
+        if not self._room or max(members, default=0) < self._npus:
+            return members
+        return [member if member < self._npus else self._player(member - self._npus) for member in members]
+
+    def _player(self, reducer: int) -> int:
+        if self._taken[reducer] == self._room[reducer]:
+            raise BackendError(
+                f"switch {self._switches[reducer]} reduces for {self._room[reducer]} groups, and the run has more; "
+                "raise 'groups' of its 'reduction'"
+            )
+        self._taken[reducer] += 1
+        return self._npus + self._first[reducer] + self._taken[reducer] - 1
+
+    def name(self, player: int) -> int:
+        """Return the outside number of one player."""
+        return int(self._named[player])
+
+    def named(self, players: Numbers) -> Numbers:
+        """Return the outside numbers of players; what is below 0 stays."""
+        return np.where(players < 0, players, self._named[players]) if self._room else players

@@ -1,0 +1,32 @@
+"""Phases that switches reduce: the trees of each group over some dimensions, and the schedule that it plays on them.
+
+Groups may lie unlike in the network, so each has a schedule of its own; those of one shape share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astra_ns3.collectives.in_network import in_network_schedule
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.config.core.algorithm_names import parse_name
+from astra_ns3.config.core.reduction import ReductionTrees
+from astra_ns3.errors import wrong
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.phases import Phase
+
+
+def in_network_plays(
+    phase: Phase, grid: Grid, trees: ReductionTrees | None
+) -> Iterator[tuple[Schedule, tuple[int, ...]]]:
+    """Yield for each group over a phase's dimensions its schedule and its players: NPUs, then reducers.
+
+    Raises InputError if nobody has told the trees, or if the network's don't fit.
+    """
+    algorithm = str(parse_name(phase.algorithm).base)
+    if trees is None:
+        raise wrong("needs the packets of a network whose switches reduce, on backend ns3 or flow", algorithm)
+    for number, ranks in enumerate(grid.cosets(phase.dimensions)):
+        joining = trees.joining(ranks, number, algorithm=algorithm)
+        schedule = in_network_schedule(phase.kind, algorithm, joining, phase.bytes)
+        yield schedule, trees.players(ranks, joining)

@@ -1,0 +1,91 @@
+"""Switches that reduce: each gets a host without an NPU, on a line of its own, which combines what it is sent.
+
+Model's limits: a piece is combined when it has come as a whole from everybody. The copies of a sum share the line's
+rate, which by default is twice that of all ports of the switch together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from astra_ns3.errors import refuse
+from astra_ns3.topology.graph import Graph, Link
+from astra_ns3.units import LARGEST_INTEGER
+
+_AT_EASE = 2
+"""So many times the rates of all ports: the line of a reducer is then no limit of its own."""
+REDUCTION = "reduction"
+"""Class of the links between reducers and their switches."""
+
+
+def with_reducers(graph: Graph) -> Graph:
+    """Return the graph with the hosts of all switches that reduce; ``graph`` itself if there are none."""
+    reducing = tuple(number for number, config in enumerate(graph.switch_configs) if config.reduction is not None)
+    if not reducing:
+        return graph
+    more, hosts = len(reducing), graph.hosts
+    links = [replace(link, a=_moved(link.a, hosts, more), b=_moved(link.b, hosts, more)) for link in graph.links]
+    for place, switch in enumerate(reducing):
+        links.append(_line(graph, switch, hosts + place, hosts + more + switch))
+    next_id, next_box = max(graph.node_ids, default=0) + 1, max(graph.host_boxes, default=0) + 1
+    ids = (*graph.node_ids[:hosts], *range(next_id, next_id + more), *graph.node_ids[hosts:])
+    return replace(
+        graph,
+        hosts=hosts + more,
+        links=tuple(links),
+        host_boxes=(*graph.host_boxes, *range(next_box, next_box + more)) if graph.host_boxes else (),
+        node_ids=ids if graph.node_ids else (),
+        reducers=reducing,
+    )
+
+
+def without_reducers(graph: Graph) -> Graph:
+    """Return the graph without these hosts, for people: pictures and measures."""
+    more = len(graph.reducers)
+    if not more:
+        return graph
+    hosts = graph.hosts - more
+    kept = [link for link in graph.links if link.kind != REDUCTION]
+    links = [replace(link, a=_moved(link.a, hosts, -more), b=_moved(link.b, hosts, -more)) for link in kept]
+    return replace(
+        graph,
+        hosts=hosts,
+        links=tuple(links),
+        host_boxes=graph.host_boxes[:hosts],
+        node_ids=(*graph.node_ids[:hosts], *graph.node_ids[graph.hosts :]),
+        reducers=(),
+    )
+
+
+def reducer_groups(graph: Graph) -> list[int]:
+    """Return how many groups each reducer may serve."""
+    configs = [graph.switch_configs[switch].reduction for switch in graph.reducers]
+    return [config.groups for config in configs if config is not None]
+
+
+def reducer_players(graph: Graph) -> list[int]:
+    """Return the host of each player that is a part of a reducer: one for each group that it may serve, in turn."""
+    return [
+        graph.player_host[len(graph.npu_host) + reducer]
+        for reducer, groups in enumerate(reducer_groups(graph))
+        for _ in range(groups)
+    ]
+
+
+def _moved(node: int, hosts: int, by: int) -> int:
+    """Return a node's number when so many hosts come behind the first ``hosts``."""
+    return node if node < hosts else node + by
+
+
+def _line(graph: Graph, switch: int, host: int, node: int) -> Link:
+    """Return the line between a reducer's host and its switch, the nodes of the graph with reducers."""
+    said = graph.switch_configs[switch].reduction
+    assert said is not None
+    ports = graph.ports[graph.hosts + switch]
+    rate_bps = said.rate_bps or _AT_EASE * sum(graph.links[port.link].rate_bps for port in ports)
+    refuse(
+        not 0 < rate_bps <= LARGEST_INTEGER,
+        f"switch.reduction: the ports of switch {switch} ask for {rate_bps} b/s, expected 1 to "
+        f"{LARGEST_INTEGER}; give it a rate",
+    )
+    return Link(host, node, rate_bps, said.latency_ps // 2, kind=REDUCTION)

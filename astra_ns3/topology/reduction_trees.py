@@ -1,0 +1,219 @@
+"""Trees of reducing switches over the shortest paths of a network.
+
+A tree's root is a reducing switch that is as near as any to the member farthest from it. Each member sends to the first
+reducing switch on its shortest path to the root, and that one to the next. A switch with one child has nothing to
+combine and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from astra_ns3.config.core.reduction import ABSENT, NOBODY, Trees
+from astra_ns3.config.topology.switch import ReductionConfig
+from astra_ns3.errors import refuse, wrong
+from astra_ns3.topology.distances import UNREACHED, Groups, distances_to_groups, host_groups
+from astra_ns3.topology.graph import Graph
+
+ONE_SWITCH, ONE_TREE = "nvls", "sharp"
+"""The algorithms whose members share a switch, and those that have one tree."""
+MOST_TREES = 64
+"""Of one group, where many switches could be roots."""
+
+_Numbers = npt.NDArray[np.int64]
+
+
+class GraphTrees:
+    """The trees of a graph; ``npus``: the NPU of each rank that asks; ``first_root``: of its first group."""
+
+    def __init__(self, graph: Graph, npus: Sequence[int], first_root: int = 0) -> None:
+        self._graph = graph
+        self._npus = npus
+        self._first_root = first_root
+        self._known: dict[tuple[tuple[int, ...], int, str], Trees] = {}
+
+    def joining(self, ranks: Sequence[int], group: int, *, algorithm: str) -> Trees:
+        """Return the trees of a group; see :class:`~astra_ns3.config.core.reduction.ReductionTrees`."""
+        key = tuple(ranks), group if algorithm == ONE_TREE else 0, algorithm
+        if key not in self._known:
+            self._known[key] = self._found(*key)
+        return self._known[key]
+
+    def players(self, ranks: Sequence[int], trees: Trees) -> tuple[int, ...]:
+        """Return the ranks, and behind the network's last NPU its reducers."""
+        first = len(self._graph.npu_host)
+        return (*ranks, *(first + reducer for reducer in trees.reducers))
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return host_groups(self._graph)
+
+    @cached_property
+    def _distances(self) -> npt.NDArray[np.int32]:
+        """From each switch to each group of hosts."""
+        return distances_to_groups(self._graph, self._groups)
+
+    def _found(self, ranks: tuple[int, ...], group: int, algorithm: str) -> Trees:
+        refuse(not self._graph.reducers, "no switch of the network reduces; give one 'reduction'", algorithm)
+        hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
+        roots = self._roots(hosts, algorithm)
+        if algorithm == ONE_TREE:
+            roots = [roots[(self._first_root + group) % len(roots)]]
+        paths = [_Upwards(self, root).parents(hosts) for root in roots]
+        found = sorted({reducer for tree in paths for reducer in tree if reducer >= 0})
+        configs = [self._config(reducer) for reducer in found]
+        return Trees(
+            tuple(found),
+            tuple(_numbered(tree, len(hosts), found) for tree in paths),
+            max(config.piece_bytes for config in configs),
+            min(config.buffer_bytes for config in configs),
+        )
+
+    def _config(self, reducer: int) -> ReductionConfig:
+        config = self._graph.switch_configs[self._graph.reducers[reducer]].reduction
+        assert config is not None
+        return config
+
+    def _roots(self, hosts: Sequence[int], algorithm: str) -> list[int]:
+        """Return the reducers that are nearest to the farthest of some hosts, of these those nearest to all."""
+        of_hosts = np.unique(self._groups.of_host[hosts])
+        distances = self._distances[list(self._graph.reducers)][:, of_hosts].astype(np.int64)
+        worst, together = distances.max(axis=1), distances.sum(axis=1)
+        refuse(
+            int(worst.min()) >= UNREACHED,
+            f"no reducing switch can be reached from all of hosts {_listed(hosts)}",
+            algorithm,
+        )
+        near = np.flatnonzero(worst == worst.min())
+        near = near[together[near] == together[near].min()]
+        if algorithm == ONE_SWITCH:
+            refuse(
+                not all(self._hang_on(hosts, self._graph.reducers[reducer]) for reducer in near.tolist()),
+                f"hosts {_listed(hosts)} hang on no reducing switch that all of them share",
+                algorithm,
+            )
+        return [int(reducer) for reducer in near[:MOST_TREES]]
+
+    def _hang_on(self, hosts: Sequence[int], switch: int) -> bool:
+        return all(any(near == switch for near, _ in self.attached(host)) for host in hosts)
+
+    def attached(self, host: int) -> tuple[tuple[int, int], ...]:
+        """Return the switches that a host hangs on, each with the cost of the way."""
+        return self._groups.attached[int(self._groups.of_host[host])]
+
+    def distances_to(self, reducer: int) -> npt.NDArray[np.int32]:
+        """Return the distance of each switch from a reducer's host."""
+        host = self._graph.hosts - len(self._graph.reducers) + reducer
+        return self._distances[:, int(self._groups.of_host[host])]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self._graph
+
+    @cached_property
+    def reducer_of(self) -> Mapping[int, int]:
+        """The reducer of each switch that has one."""
+        return {switch: reducer for reducer, switch in enumerate(self._graph.reducers)}
+
+
+class _Upwards:
+    """The ways from hosts up to one root."""
+
+    def __init__(self, trees: GraphTrees, root: int) -> None:
+        self._trees = trees
+        self._root = root
+        self._distances = trees.distances_to(root)
+        self._next: dict[int, int] = {}
+        """The switch after each that is on a way already."""
+
+    def parents(self, hosts: Sequence[int]) -> list[int]:
+        """Return for each host, and then for each reducer of the network, its parent: a reducer, or none."""
+        reducers = len(self._trees.graph.reducers)
+        above: dict[int, int] = {}
+        """The parent of each host's place, and of each reducer behind the last host."""
+        for place, host in enumerate(hosts):
+            below = place
+            for reducer in self._way(host):
+                known = below in above
+                above.setdefault(below, reducer)
+                if known:
+                    break
+                below = len(hosts) + reducer
+        return self._without_only_children(len(hosts), reducers, above)
+
+    def _without_only_children(self, hosts: int, reducers: int, above: dict[int, int]) -> list[int]:
+        """Leave out reducers that have one child, and let a root with one child be that child."""
+        children: dict[int, list[int]] = {}
+        for below, reducer in above.items():
+            children.setdefault(reducer, []).append(below)
+        single = {reducer for reducer, below in children.items() if len(below) == 1}
+        found = [ABSENT] * (hosts + reducers)
+        for below in above:
+            if below >= hosts and below - hosts in single:
+                continue
+            parent: int | None = above[below]
+            while parent in single:
+                parent = above.get(hosts + parent)
+            found[below] = NOBODY if parent is None else parent
+        top = self._root
+        if top not in single:
+            found[hosts + top] = NOBODY
+        return found
+
+    def _way(self, host: int) -> list[int]:
+        """Return the reducers on the way from a host to the root."""
+        costs = {switch: cost + int(self._distances[switch]) for switch, cost in self._trees.attached(host)}
+        least = min(costs.values(), default=UNREACHED)
+        near = [switch for switch, cost in costs.items() if cost == least]
+        switch = self._preferred(near, host)
+        found = []
+        while True:
+            if switch in self._trees.reducer_of:
+                found.append(self._trees.reducer_of[switch])
+            if found and found[-1] == self._root:
+                return found
+            if switch not in self._next:
+                self._next[switch] = self._onwards(switch)
+            switch = self._next[switch]
+
+    def _onwards(self, switch: int) -> int:
+        graph, left = self._trees.graph, int(self._distances[switch])
+        around = graph.adjacency.of(graph.hosts + switch)
+        ports = zip(
+            graph.adjacency.peers[around].tolist(),
+            graph.adjacency.costs[around].tolist(),
+            graph.adjacency.up[around].tolist(),
+            strict=True,
+        )
+        nearer = [
+            peer - graph.hosts
+            for peer, cost, up in ports
+            if up and peer >= graph.hosts and int(self._distances[peer - graph.hosts]) + cost == left
+        ]
+        if not nearer:
+            raise wrong(f"no way leads from switch {switch} to reducing switch {graph.reducers[self._root]}")
+        return self._preferred(nearer, switch)
+
+    def _preferred(self, switches: Sequence[int], spread: int) -> int:
+        """Return one of several: on a way already, else one that reduces, by turns where there are several."""
+        known = [switch for switch in switches if switch in self._next]
+        reducing = [switch for switch in switches if switch in self._trees.reducer_of]
+        among = known or sorted(set(reducing)) or sorted(set(switches))
+        return among[0] if known else among[spread % len(among)]
+
+
+def _numbered(parents: Sequence[int], hosts: int, reducers: Sequence[int]) -> tuple[int, ...]:
+    """Return the parents by the players of a group: its members, then some of the network's reducers."""
+    player = {reducer: hosts + place for place, reducer in enumerate(reducers)}
+    kept = [*parents[:hosts], *(parents[hosts + reducer] for reducer in reducers)]
+    return tuple(player[parent] if parent >= 0 else parent for parent in kept)
+
+
+def _listed(hosts: Sequence[int]) -> str:
+    shown = ", ".join(map(str, hosts[:4]))
+    return shown if len(hosts) <= 4 else f"{shown}, ... ({len(hosts)})"

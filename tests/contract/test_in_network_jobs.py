@@ -1,0 +1,119 @@
+"""Switches that reduce for several jobs, and what they stand against."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import astra_ns3
+from astra_ns3.errors import InputError
+
+INPUTS = Path(__file__).resolve().parents[2] / "inputs"
+NETWORK: dict[str, Any] = {
+    "topology": {
+        "kind": "leaf-spine",
+        "leaves": 4,
+        "spines": 2,
+        "hosts_per_leaf": 4,
+        "link": {"rate": "100Gbps", "delay": "500ns"},
+        "switch": {"buffer": "64MB", "pfc": {}, "reduction": {}},
+    },
+    "transport": {"kind": "roce", "payload": 4096, "congestion_control": "none"},
+}
+ALL_REDUCE = str(INPUTS / "workload" / "micro-all-reduce.txt")
+SHARP = str(INPUTS / "system" / "sharp.yaml")
+
+
+def job(name: str, npus: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "workload": ALL_REDUCE, "system": SHARP, "npus": npus, **more}
+
+
+def played(folder: Path, *jobs: dict[str, Any], network: dict[str, Any] = NETWORK, **more: Any) -> Any:
+    """Return the result of a scenario with these jobs, each a thirty-second of a MiB."""
+    folder.mkdir()
+    for name, content in (("network", network), ("scenario", {"network": "network.json", "jobs": jobs, **more})):
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return astra_ns3.run_scenario(
+        scenario=folder / "scenario.json", comm_scale=1 / 32, output=folder / "run", record=["flows"], isolated=False
+    )
+
+
+def test_jobs_on_leaves_and_spines_of_their_own_are_as_alone(tmp_path: Path) -> None:
+    first, second = job("first", [0, 1, 4, 5]), job("second", [8, 9, 12, 13])
+    together, alone = played(tmp_path / "both", first, second), played(tmp_path / "alone", first)
+    for name in ("flows.parquet", "collectives.csv", "EndToEnd.csv"):
+        both, one = (tmp_path / folder / "run" / "job-first" / name for folder in ("both", "alone"))
+        assert both.read_bytes() == one.read_bytes()
+    flows = together.tenants["second"].flows
+    # Leaves 2 and 3, and the other spine than the first job's: behind the network's 16 NPUs.
+    assert set(flows["source"]) == set(flows["destination"]) == {0, 1, 2, 3, 16 + 2, 16 + 3, 16 + 5}
+    assert set(alone.tenants["first"].flows["source"]) == {0, 1, 2, 3, 16, 17, 16 + 4}
+
+
+def test_jobs_on_one_leaf_have_parts_of_its_switch(tmp_path: Path) -> None:
+    result = played(tmp_path / "both", job("first", [0, 1]), job("second", [2, 3]))
+    for name in ("first", "second"):
+        flows = result.tenants[name].flows
+        assert set(flows["destination"]) == {0, 1, 16}
+        assert (flows["end_ps"] - flows["start_ps"] >= flows["ideal_ps"]).all()
+
+
+def test_a_job_goes_on_over_a_tree_whose_link_fails_and_comes_back(tmp_path: Path) -> None:
+    events = [{"at": "1us", "link": ["leaf 0", "spine 0"], "up": False, "for": "300us"}]
+    jobs = job("first", [0, 1, 4, 5])
+    calm, hit = played(tmp_path / "calm", jobs), played(tmp_path / "hit", jobs, events=events)
+    assert hit.tenants["first"].finish_ps > calm.tenants["first"].finish_ps
+
+
+@pytest.mark.parametrize(
+    ("options", "network", "words"),
+    [
+        ({"backend": "analytical"}, {}, "sharp: found backend 'analytical', expected ns3 or flow"),
+        ({}, {"transport": {"kind": "tcp"}}, "sharp: found transport tcp, expected roce"),
+        ({}, {"topology": {**NETWORK["topology"], "switch": {"buffer": "64MB"}}}, "sharp: no switch of the network"),
+    ],
+)
+def test_what_switches_cannot_reduce_over_is_refused_before_the_run(
+    tmp_path: Path, options: dict[str, Any], network: dict[str, Any], words: str
+) -> None:
+    file = tmp_path / "network.json"
+    file.write_text(json.dumps({**NETWORK, **network}), encoding="utf-8")
+    with pytest.raises(InputError, match=words):
+        astra_ns3.run(workload=ALL_REDUCE, system=SHARP, network=file, isolated=False, **options)
+
+
+def test_a_job_that_arrives_is_refused(tmp_path: Path) -> None:
+    arrivals = tmp_path / "arrivals.csv"
+    arrivals.write_text(f"time,npus,workload,passes\n0us,4,{ALL_REDUCE},1\n", encoding="utf-8")
+    with pytest.raises(InputError, match="sharp: a job that arrives gets its NPUs too late for trees"):
+        played(tmp_path / "late", arrivals={"file": str(arrivals), "system": SHARP})
+
+
+def test_a_reduction_s_room_below_a_piece_is_refused(tmp_path: Path) -> None:
+    switch = {"buffer": "64MB", "reduction": {"piece": "64KiB", "buffer": "4KiB"}}
+    file = tmp_path / "network.json"
+    file.write_text(json.dumps({**NETWORK, "topology": {**NETWORK["topology"], "switch": switch}}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"reduction.buffer': found 4096 bytes, expected room for a piece"):
+        astra_ns3.run(workload=ALL_REDUCE, system=SHARP, network=file, isolated=False)
+
+
+def test_explanations_follow_messages_through_switches(tmp_path: Path) -> None:
+    file = tmp_path / "network.json"
+    file.write_text(json.dumps(NETWORK), encoding="utf-8")
+    result = astra_ns3.run(
+        workload=ALL_REDUCE,
+        system=SHARP,
+        network=file,
+        output=tmp_path / "run",
+        comm_scale=1 / 32,
+        record=["accounts", "timeline"],
+        isolated=False,
+    )
+    chain = astra_ns3.explain(result).segments
+    assert {segment.kind for segment in chain} <= {"message", "endpoint"}
+    through = [segment.npu for segment in chain if segment.kind == "message"]
+    assert through[0] < 16 <= through[1]
+    assert max(through) == 16 + 4  # the root
