@@ -8,7 +8,7 @@ A collective of a group isn't over, for the last of its members, before
 
 So times add up along a stage: the last NPU of a stage to begin an exchange ends it no earlier than this later, or
 another of its group does. They add up as well in a dimension that plays one chunk at a time, whoever waits for them.
-Model limits: of a collective library's channels only the lines are counted.
+Model limits: of a collective library's channels only the lines are counted, and nothing of what switches reduce.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from astra_ns3.collectives.lookup import is_in_network
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import sent_shares
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -131,6 +132,8 @@ class LeastTimes:
         for chunk, times in Counter(map(tuple, chunks)).items():
             chain_ps = 0
             for phase in chunk:
+                if is_in_network(phase.algorithm):
+                    continue
                 schedule = schedule_of(phase, way.grid.ranks_in(phase.dimensions))
                 phase_ps = self._phase_ps(way, phase, schedule)
                 chain_ps += phase_ps

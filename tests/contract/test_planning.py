@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support.plans import Case, drawn_case, rings, servers, small_llama
+from support.plans import SWITCH, Case, drawn_case, rings, servers, small_llama
 
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.planning.search import Played, Search
 
 MOST_CHOICES = 60
@@ -48,3 +49,11 @@ def test_bounds_are_near_what_runs_take_where_little_is_hidden() -> None:
     times = case.times_ps(space, [bound.choice for bound in bounds])
     assert len(bounds) >= 4
     assert all(times[bound.choice] <= 1.2 * bound.time_ps for bound in bounds)
+
+
+def test_bounds_hold_where_switches_reduce() -> None:
+    link, switch = {"rate": "400Gbps", "delay": "500ns"}, {**SWITCH, "reduction": {}}
+    topology = {"kind": "single-switch", "npus": 2, "link": link, "switch": switch}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
+    system = rings(1, **{"all-reduce-implementation": ["sharp"]})
+    check_search(Case(small_llama({"layers": 1}, samples=1), system, network))
