@@ -19,7 +19,7 @@ help:
 	@echo 'make test-slow      tests that take more than some seconds each: models at full size'
 	@echo 'make soak           random runs across all features, audited: SEEDS=1000 from FIRST=1; minutes'
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
-	@echo 'make lint           ruff, mypy, clang-format; clang-tidy on changed C++'
+	@echo 'make lint           ruff, mypy, codespell, clang-format; clang-tidy on changed C++'
 	@echo 'make benchmark      speed and memory against stock ns-3'
 	@echo 'make docs           these pages as a site with a search: build/docs/index.html'
 	@echo 'make wheel          the package as a wheel in dist/, tried in a fresh environment'

@@ -1,6 +1,6 @@
 """Training loops on packet-level networks: ASTRA-sim's system model over ns-3's TCP and over RoCE.
 
-What is public is loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas
+Public names are loaded when first used, so that ``import astra_ns3`` stays free of ns-3, pandas
 and pyarrow.
 """
 

@@ -79,7 +79,7 @@ def _own_groups() -> Iterator[Path]:
 
 
 def _left_in(group: Path) -> int | None:
-    """What the limit of a group leaves, its file cache counted as free; None without a limit."""
+    """The bytes that the limit of a group leaves, its file cache counted as free; None without a limit."""
     for limit, used, cache in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),

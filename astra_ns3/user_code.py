@@ -35,7 +35,8 @@ class UserPart(NamedTuple):
 
 
 def user_part(text: object, *, compiled: bool = False) -> UserPart | None:
-    """What ``FILE.py:name`` names; None if ``text`` has not that form. ``compiled``: ``FILE.hpp:Class`` has it too."""
+    """The part that ``FILE.py:name`` names; None if ``text`` has not that form. ``compiled``: ``FILE.hpp:Class`` has it
+    too."""
     match = (_EITHER if compiled else _PYTHON).fullmatch(text) if isinstance(text, str) else None
     return UserPart(match["file"], match["name"]) if match else None
 
@@ -122,7 +123,7 @@ def guarded(function: UserFunction, part: UserPart) -> UserFunction:
 
 
 def told(error: BaseException, part: UserPart) -> AstraNs3Error:
-    """What a call of the part raised, as an error of ours."""
+    """The error that a call of the part raised, as one of ours."""
     if isinstance(error, AstraNs3Error) and not isinstance(error, InputError):
         return error
     what = str(error) if isinstance(error, InputError) else f"{part.name} failed: {describe_failure(error)}"
@@ -136,7 +137,7 @@ def describe_failure(error: BaseException) -> str:
 
 
 def a_kind_of(value: object) -> str:
-    """What a value is, for messages: ``a list``, ``an int``, ``nothing``."""
+    """The words for a value in messages: ``a list``, ``an int``, ``nothing``."""
     if value is None:
         return "nothing"
     name = type(value).__name__

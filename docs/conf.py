@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
+_DOCS = Path(__file__).resolve().parent
+_REPOSITORY = _DOCS.parent
+sys.path[:0] = [str(_DOCS), str(_REPOSITORY)]
+from reference_pages import PAGES  # noqa: E402 - which lies beside this file
+
 project = "astra-ns3"
 extensions = ["myst_parser"]
-exclude_patterns = ["tutorial/README.md"]
+exclude_patterns = ["tutorial/README.md", "reference_pages"]
 myst_heading_anchors = 5
 myst_enable_extensions = ["deflist"]
 html_theme = "furo"
 html_title = "astra-ns3"
 html_copy_source = False
-
-_DOCS = Path(__file__).resolve().parent
-_REPOSITORY = _DOCS.parent
 _SHOWN = {
     "README.md": "readme",
     "CONTRIBUTING.md": "contributing",
@@ -34,7 +37,9 @@ _PICTURE = re.compile(r"(!\[[^]]*\])\(([^)\s:]+)\)")
 
 
 def _show(app: Sphinx, page: str, text: list[str]) -> None:
-    """Put the file that a page shows into it, and lead links to where their targets are."""
+    """Put what is made from the code, or the file that a page shows, into it, and lead links to their targets."""
+    if page in PAGES:
+        text[0] = PAGES[page]()
     files = [file for file, name in _SHOWN.items() if name == page and not file.startswith("docs/")]
     folder = begin = (_DOCS / page).parent
     if files:
@@ -61,5 +66,5 @@ def _from(folder: Path, target: Path) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    """What Sphinx calls."""
+    """Connect what Sphinx calls for each page."""
     app.connect("source-read", _show)

@@ -47,10 +47,12 @@ def main() -> int:
 
 
 def table() -> str:
-    """The rows as a table of Markdown's."""
+    """The rows as a table of Markdown's, files that are read without a word in one."""
+    found = list(rows())
+    silent = ", ".join(f"`{row.name}`" for row in found if not row.said)
     lines = ["| File | Read as | Said |", "|---|---|---|"]
-    lines += [f"| `{row.name}` | {row.what} | {row.said} |" for row in rows()]
-    return "\n".join(lines) + "\n"
+    lines += [f"| `{row.name}` | {row.what} | {row.said} |" for row in found if row.said]
+    return "\n".join([*lines[:2], f"| {silent} | as a whole | |", *lines[2:]]) + "\n"
 
 
 def rows() -> Iterator[Row]:

@@ -9,6 +9,11 @@ status=0
 "$bin/ruff" check --quiet . || status=1
 "$bin/ruff" format --check --quiet --diff . || status=1
 "$bin/mypy" || status=1
+# Spelling of pages, docstrings and inputs. Names that look like slips: Clos, InForce, CoNEXT, `fro` of "to and fro", ND.
+if [[ -x $bin/codespell ]]; then
+    "$bin/codespell" --ignore-words-list clos,inforce,conext,fro,nd --skip '*.svg,*.png,*.ipynb,*/lib/*,*/include/*' \
+        README.md CONTRIBUTING.md CHANGELOG.md docs astra_ns3 inputs || status=1
+fi
 find ns3-scratch benchmarks -name '*.cc' -print0 -o -name '*.h' -print0 |
     xargs -0 --no-run-if-empty "$bin/clang-format" --dry-run --Werror || status=1
 # clang-tidy takes two seconds a file, and needs to know how each is compiled, which a build has written down. It looks at the

@@ -1,4 +1,4 @@
-"""What the installed command starts: sees to signals from its first line on, and loads the rest."""
+"""The start of the installed command: sees to signals from its first line on, and loads the rest."""
 
 from __future__ import annotations
 

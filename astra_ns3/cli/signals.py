@@ -1,6 +1,6 @@
 """Signals that end the program.
 
-One that finds nothing to be saved ends the process at once, here, in the handler: an exception would have to find its
+One that finds nothing to be saved ends the process at once, here, in the handler. An exception would have to find its
 way through whatever code runs at that moment, and native code swallows some. While a run is played, signals are noted
 instead (:mod:`astra_ns3.experiments.isolated.interruption`), and what is done is saved.
 """

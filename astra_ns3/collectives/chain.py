@@ -1,6 +1,6 @@
 """Broadcast, reduce and point-to-point along a ring: the data go from neighbour to neighbour, block after block.
 
-The root is rank 0. The data are cut in n blocks, so that a rank passes one on while the next one comes in; both ways
+The root is rank 0. The data are cut in n blocks, so that a rank passes one on while the next one comes in. Both ways
 round, each half of the ring has a chain of its own that carries all the data.
 """
 

@@ -1,7 +1,7 @@
 """Direct algorithms: every rank exchanges with every other one without intermediate stops.
 
 Rank i's targets are i+1, i+2, ... With a window of w, w messages leave together and each one received releases one
-more; in an all-reduce the second round starts when all n-1 of the first have been received (ASTRA-sim 1.0).
+more. In an all-reduce the second round starts when all n-1 of the first have been received (ASTRA-sim 1.0).
 Rows are written for rank 0 and turned for the others (:mod:`astra_ns3.collectives.rotation`).
 A broadcast, a reduce and a point-to-point message have no answers that could release more, and so no window.
 """

@@ -6,7 +6,7 @@ the idea: Sanders, Speck, Traff, "Two-tree algorithms for full bandwidth broadca
 Shape: a balanced binary tree of n-1 nodes numbered in order, and a root above it. In the first tree the root is rank
 n-1 and the others are ranks 0 to n-2; in the second the root is rank 0 and the others are 1 to n-1. For powers of two
 these are ASTRA-sim's trees, and any other number of ranks works too. Broadcast and reduce need one root, rank 0, in
-both trees: there the second tree is the min-rooted one with ranks 1 to n-1 moved on by one, which makes leaves of its
+both trees. There the second tree is the min-rooted one with ranks 1 to n-1 moved on by one, which makes leaves of its
 inner nodes.
 """
 

@@ -43,7 +43,7 @@ IN_NETWORK: Mapping[str, tuple[CollectiveKind, ...]] = {
 }
 """The algorithms that need switches which reduce, and the collectives of each."""
 MOST_PIECES = 128
-"""Of a tree; above that pieces are larger."""
+"""The most pieces of a tree; above that pieces are larger."""
 _OF_EACH_RANK = {
     CollectiveKind.REDUCE_SCATTER: CollectiveKind.REDUCE,
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,

@@ -4,10 +4,10 @@ Thread blocks run side by side; each does its steps in order and waits where ``d
 is a sending step and the receiving step that it meets, in order, on the channel between two GPUs. The program is run
 in several orders; it must not stop half-way, and each message must carry the same and each output be right in all.
 
-A Schedule has one wait for each row. A message's step is therefore its level: 0 if nothing must be received before,
-else one more than the highest level among the messages that it needs, by its thread block's order and by dependencies.
-A row waits for all that its rank receives on lower levels: more than the program asks for where a GPU works on several
-things at once, but never a deadlock. A channel has room for any number of messages.
+A Schedule has one wait for each row. A message's step is therefore its level. It is 0 if nothing must be received
+before, else one more than the highest level among the messages that it needs, by its thread block's order and by
+dependencies. A row waits for all that its rank receives on lower levels: more than the program asks for where a GPU
+works on several things at once, but never a deadlock. A channel has room for any number of messages.
 """
 
 from __future__ import annotations

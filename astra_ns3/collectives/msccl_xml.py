@@ -1,6 +1,6 @@
 """MSCCL's XML algorithms, read and checked; :mod:`astra_ns3.collectives.msccl_run` makes schedules of them.
 
-What is read::
+The reader knows::
 
     <algo name ngpus coll inplace>           coll: allreduce allgather reduce_scatter alltoall broadcast reduce
       <gpu id i_chunks o_chunks s_chunks>    one for each rank

@@ -3,7 +3,7 @@
 The rows are played under the rules of :mod:`astra_ns3.collectives.schedule`, several times, each time with sends and
 receptions delayed and reordered differently (once, where the order can't make a difference). Data are sets of
 contributions (a bit per rank), and what receivers do with them is in :mod:`astra_ns3.collectives.holdings`. A
-contribution counted twice or lost is an error; so is a row whose outcome depends on the order of play, a block that
+contribution counted twice or lost is an error. So is a row whose outcome depends on the order of play, a block that
 brings nothing new, a rank that can't go on, and an end that isn't what was promised. ``Schedule.reduces`` is not data
 but a delay, and plays no part here. In an uneven all-to-all a part stands for its blocks.
 """

@@ -1,6 +1,6 @@
 """Rabenseifner's all-reduce and reduce, for any number of ranks.
 
-With p the largest power of two up to n, the first 2(n-p) ranks fold in pairs: the two exchange halves of their data,
+With p the largest power of two up to n, the first 2(n-p) ranks fold in pairs. The two exchange halves of their data,
 each reduces one half, and the odd rank hands its half to the even one, which goes on for both. The p ranks left halve
 and double (vector halving, distance doubling); at the end of an all-reduce each odd rank gets the result back whole.
 For powers of two nothing is folded. Unlike in halvingDoubling, every message that is combined costs a reduction delay.

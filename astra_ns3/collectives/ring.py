@@ -1,7 +1,7 @@
 """Ring algorithms: every rank sends to the next one, one message after the other.
 
 Each message waits for the one received before it, as in ASTRA-sim 1.0. Block b of n ends, fully reduced, at rank b.
-A ring runs clockwise (rank i to i+1), anticlockwise, or both ways at once with half of the data each way; then every
+A ring runs clockwise (rank i to i+1), anticlockwise, or both ways at once with half of the data each way. Then every
 rank sends two messages a step and waits for the two of the step before.
 Rows are written for rank 0 and turned for the others (:mod:`astra_ns3.collectives.rotation`).
 Source of the all-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations".

@@ -1,6 +1,6 @@
 """Rows of a schedule in which all ranks do the same, each turned round by its number: rank 0's rows stand for all.
 
-Row p of rank 0 goes to rank d and carries the blocks from b on; then row p of rank r goes to rank ``(d + r) mod n`` and
+Row p of rank 0 goes to rank d and carries the blocks from b on. Then row p of rank r goes to rank ``(d + r) mod n`` and
 carries as many from b turned by r on. A block's number has ``digits`` digits to the base n, of which the last counts
 ``blocks / n^digits`` blocks; to turn it by r is to add r to each digit modulo n. One digit: the block belongs to a
 rank. Two: it goes from one rank to another. None: all ranks send the same. Rows are numbered rank after rank.

@@ -9,7 +9,7 @@ clock and no network. Rules that the proof (:mod:`astra_ns3.collectives.proof`) 
   all its receptions of the earlier steps are handled. A message that arrives early waits.
 * A rank is done when it has sent all its rows and handled all its receptions.
 * A schedule may have several ``lanes``; step s belongs to lane ``s % lanes``. The rules above then hold in each lane by
-  itself: a rank handles what it receives in a lane step by step, and a row belongs to the lane of the step it waits for
+  itself. A rank handles what it receives in a lane step by step. A row belongs to the lane of the step it waits for
   (the first, if it waits for none).
 
 Data: a phase works on ``bytes`` per rank. The whole is ``bytes * expansion``, cut in ``blocks`` parts; block b begins
@@ -19,9 +19,9 @@ all-to-all, whose messages carry blocks of other ranks on their way). A message 
 ``first_block + block_count - 1``, and never fewer than one byte. A signal carries no block: one byte.
 
 Where a message carries blocks that are no range (Bruck), or a sum that isn't all its sender holds (user-defined
-schedules), ``content`` says what it carries; then ``first_block`` and ``block_count`` give the size only.
+schedules), ``content`` says what it carries. Then ``first_block`` and ``block_count`` give the size only.
 
-Where ranks bring parts of different sizes for each other (an uneven all-to-all), ``parts`` says of how many blocks; a
+Where ranks bring parts of different sizes for each other (an uneven all-to-all), ``parts`` says of how many blocks. A
 rank's own data then begin at block 0 and may end before the last.
 
 Where all ranks do the same, each turned round, the schedule keeps the rows of rank 0 only
@@ -95,7 +95,7 @@ class Schedule:
     helpers: int = 0
     """So many of the last ranks are parts of switches, which bring nothing and keep nothing."""
     rotation: Rotation | None = field(default=None, init=False)
-    """What the columns are laid out from, in a schedule of :meth:`rotated`."""
+    """The source of the columns, in a schedule of :meth:`rotated`."""
 
     @classmethod
     def rotated(cls, name: str, rotation: Rotation, expansion: int = 1, lanes: int = 1) -> Schedule:

@@ -5,7 +5,7 @@ CSV begins with lines ``# key: value`` and a line of column names; JSON is one o
 the number of ranks for an all-gather, else 1) and ``name``. Columns: ``sender``, ``receiver``, ``step``,
 ``first_block``, and optionally ``block_count`` (1), ``reduces`` (0), ``wait_step`` (-1), ``wait_count`` (1 where it
 waits), ``content`` (block numbers with blanks between them) and ``contributors`` (for each of these the ranks, as
-``0+2``). What they mean is told in :mod:`astra_ns3.collectives.schedule`.
+``0+2``). Their meaning is told in :mod:`astra_ns3.collectives.schedule`.
 """
 
 from __future__ import annotations

@@ -52,9 +52,12 @@ class Straggler(ConfigModel):
     npus: _Npus | None = None
     """None: all of them."""
     factor: Annotated[float, Ge(0.001), Le(1e6)]
+    """Their computations take so many times as long. Below 1 they are faster, and model FLOP utilisation may exceed
+    100%."""
     from_ps: TimePs = Field(alias="from", default=0)
+    """From when on, in simulated time."""
     until_ps: TimePs | None = Field(alias="until", default=None)
-    """None: to the end of the run."""
+    """Until when, in simulated time. Absent: to the end of the run."""
 
     @model_validator(mode="after")
     @checked
@@ -70,9 +73,12 @@ class Jitter(ConfigModel):
     """
 
     distribution: Literal["uniform", "lognormal"] = "uniform"
+    """Distribution of the factor of each computation: `uniform` from 1 - spread to 1 + spread, or `lognormal` with
+    `spread` as the standard deviation of the logarithm."""
     spread: Annotated[float, Gt(0), Lt(1)]
+    """How far factors spread."""
     seed: Annotated[int, Strict(), Ge(0), Le(2**32 - 1)] | None = None
-    """None: the run's."""
+    """The seed of the factors. Absent: the run's."""
 
 
 _Share = Annotated[float, Ge(0), Lt(1)]
@@ -82,9 +88,9 @@ class CommunicationShares(ConfigModel):
     """The shares of an NPU that collectives take while a chunk of theirs runs there."""
 
     processors: _Share = 0.0
-    """Of what computations have that the processors limit, or of which nobody knows."""
+    """The share that is taken from computations that the processors limit, or of which nobody knows."""
     memory_bandwidth: _Share = 0.0
-    """Of what computations have that memory limits."""
+    """The share that is taken from computations that memory limits."""
 
     @model_validator(mode="after")
     @checked
@@ -100,8 +106,11 @@ class ComputeSlowdown(ConfigModel):
     """A file of slowdowns. Factors that hold at the same time multiply."""
 
     stragglers: tuple[Straggler, ...] = ()
+    """NPUs that are slower, for a while or always."""
     jitter: Jitter | None = None
+    """Chance in the time of each computation."""
     communication: CommunicationShares | None = None
+    """Shares that collectives take from computations."""
 
     @property
     def least_factor(self) -> Fraction:

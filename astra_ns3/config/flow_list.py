@@ -1,7 +1,7 @@
 """A workload without a training loop: a list of flows, each from one NPU to another, in columns.
 
-A million flows take some 40 MB: there is no object per flow. What a flow waits for besides its start is a *gate*, which
-opens when others have been delivered; flows that wait for the same others share it.
+A million flows take some 40 MB: there is no object per flow. A flow waits for a *gate* besides its start, which opens
+when others have been delivered; flows that wait for the same others share it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A workload as graphs: for each NPU nodes that depend on one another, instead of a training loop with layers.
 
-What a trace says, whatever format it came in, and nothing of how it is played. Traces may be large, so nodes are read
-as a stream for each NPU, as often as they are needed.
+The content of a trace, whatever format it came in, and nothing of how it is played. Traces may be large, so nodes are
+read as a stream for each NPU, as often as they are needed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ machines, network plugins) is slow each time that its proxy thread posts or comp
 table both rules fit alike, for small sizes all have about as many messages one after the other. Only the overhead of
 messages also holds on the same machines with other numbers of servers. On P5 (1 and 2 servers, 48 rows below 128 MiB)
 one number a protocol leaves a mean error of 21 %, against 37 % with a constant. Fitted on some numbers of servers and
-applied to the others, the error on Slingshot (2 and 8 servers, 50 rows) is 24 % against 31 %, and on a cluster of H100
+applied to the others, the error on Slingshot (2 and 8 servers, 50 rows) is 24 % against 31 %. On a cluster of H100
 (1 and 10 servers, 12 rows) 13 % against 18 %. Inside a server no proxy takes part, so nothing is added there.
 *Limit*: the overhead delays a message. It doesn't keep the host from others, so no bandwidth is lost.
 """
@@ -47,11 +47,11 @@ class HostOverhead(ConfigModel):
     """Microseconds by protocol."""
 
     ll_us: _Overhead = Field(alias="LL", default=0.0)
-    """With LL."""
+    """Microseconds of each message with LL."""
     ll128_us: _Overhead = Field(alias="LL128", default=0.0)
-    """With LL128."""
+    """Microseconds of each message with LL128."""
     simple_us: _Overhead = Field(alias="Simple", default=0.0)
-    """With Simple, and so of NVLS and large messages of send/recv."""
+    """Microseconds of each message with Simple, and so of NVLS and large messages of send/recv."""
 
     def of(self, protocol: str) -> float:
         """Return the overhead of a protocol."""

@@ -133,36 +133,52 @@ class SystemConfig(ConfigModel):
 
     also_read: ClassVar[tuple[str, ...]] = (*_ONLY_WITHOUT_EFFECT, _MEMORY_TRACE)
     scheduling_policy: _Policy = Field(alias="scheduling-policy")
+    """Which collective goes first where the training loop doesn't say: LIFO, FIFO, EXPLICIT, or `FILE.py:name`. Needed,
+    but for `collectives: nccl`."""
     endpoint_delay_ns: _Nanoseconds = Field(alias="endpoint-delay", default=10)
+    """Nanoseconds that pass on an NPU before its first sends of a phase, and after each message that it receives."""
     start_jitter_ns: _Nanoseconds = Field(alias="start-jitter", default=0)
-    """Up to so long an NPU waits before it starts a phase, at random; ours."""
+    """Most nanoseconds that an NPU waits at random before it starts a phase. ASTRA-sim has no such key."""
     active_chunks_per_dimension: _Positive = Field(alias="active-chunks-per-dimension", default=1)
+    """Chunks that may travel at a time in a dimension."""
     preferred_dataset_splits: _Splits = Field(alias="preferred-dataset-splits")
+    """Chunks that a collective is cut in, never more than it has bytes. Needed, but for `collectives: nccl`."""
     collectives: Literal["astra-sim", "nccl"] = "astra-sim"
     """Whose algorithms play collectives: those that the keys below name, or NCCL's, which chooses by size."""
     nccl: NcclConfig | None = None
     """NCCL's version, server and variables; only with ``collectives: nccl``."""
     all_reduce: _Algorithms = Field(alias="all-reduce-implementation", default=())
-    """An algorithm for each dimension, or a flat one; without one no such collective is played. As the next three."""
+    """Algorithms of an all-reduce: one for each dimension, the innermost first, or a flat one over all. Needed if the
+    workload has an all-reduce."""
     reduce_scatter: _Algorithms = Field(alias="reduce-scatter-implementation", default=())
+    """Algorithms of a reduce-scatter, also where it is a part of a `localBWAware` all-reduce."""
     all_gather: _Algorithms = Field(alias="all-gather-implementation", default=())
+    """Algorithms of an all-gather, also where it is a part of a `localBWAware` all-reduce."""
     all_to_all: _Algorithms = Field(alias="all-to-all-implementation", default=())
+    """Algorithms of an all-to-all."""
     collective_optimization: Literal["baseline", "localBWAware"] = Field(
         alias="collective-optimization", default="baseline"
     )
+    """How an all-reduce goes over several dimensions: `baseline` runs one on each with all the data; `localBWAware`
+    runs reduce-scatters up to the last dimension, an all-reduce there, and all-gathers back."""
     intra_dimension_scheduling: _Policy = Field(alias="intra-dimension-scheduling", default="FIFO")
+    """Which chunk of a queue goes first: FIFO, RG, SCF, smallestFirst, lessRemainingPhaseFirst, or `FILE.py:name`."""
     inter_dimension_scheduling: _Policy = Field(alias="inter-dimension-scheduling", default="ascending")
+    """In which order a chunk goes through the dimensions: ascending, baseline, roundRobin, themis, offlineGreedy,
+    themisFlex, offlineGreedyFlex, or `FILE.py:name`."""
     num_queues_per_dimension: _Positive = Field(alias="num-queues-per-dim", default=1)
-    """Queues of each dimension, which successive phases take in turn; the second half runs rings anticlockwise."""
+    """Queues q of each dimension, which successive phases take in turn. Each runs active chunks / q, rounded up. The
+    second half runs rings anticlockwise."""
     injection_scale: _Scale = Field(alias="injection-scale", default=1.0)
-    """Multiplies the endpoint delay."""
+    """Multiplies the endpoint delay, cut to whole nanoseconds."""
     rendezvous: _Switch = Field(alias="rendezvous-protocol", default=False)
-    """Whether a receiver has to invite each message before it is sent."""
+    """Whether a receiver has to invite each message before it is sent; on the analytical network only."""
     reduction_bytes_per_ns: _Positive = Field(alias="reduction-bytes-per-ns", default=500_000)
-    """How fast memory moves data that is reduced; ours, ASTRA-sim has this number in its code."""
+    """Bytes per nanosecond at which memory moves data that is reduced. ASTRA-sim has this number in its code."""
     local_mem_bw: _Bandwidth | None = Field(alias="local-mem-bw", default=None)
-    """The NPU's memory in GB/s (10**9 bytes): of the roofline, of accesses to memory, and of reductions unless
-    ``reduction-bytes-per-ns`` is given (ASTRA-sim 2)."""
+    """Bandwidth of the NPU's memory in GB/s (10^9): for the roofline, for memory nodes of graphs, and for reductions
+    unless `reduction-bytes-per-ns` is given. Reductions count whole bytes per ns; a fraction above a percent is
+    refused."""
     roofline_enabled: _Switch = Field(alias="roofline-enabled", default=False)
     """Whether a graph's computations take what the roofline says, instead of the trace's durations (ASTRA-sim 2)."""
     peak_perf: _Bandwidth | None = Field(alias="peak-perf", default=None)
@@ -177,17 +193,20 @@ class SystemConfig(ConfigModel):
     remote_memory: RemoteMemory | None = Field(alias="remote-memory", default=None)
     """Memory besides the NPU's own, which nodes of graphs load from and store to (ASTRA-sim 2 has it in a file)."""
     all_reduce_custom: _Traces = Field(alias="all-reduce-implementation-custom", default=())
-    """One prefix of Chakra traces, a graph for each rank, which is played for every all-reduce of a workload of graphs;
-    as the next three (ASTRA-sim 2)."""
+    """A prefix of Chakra traces, a graph for each rank, that are played for every all-reduce of a workload of graphs.
+    The path begins in the working folder."""
     reduce_scatter_custom: _Traces = Field(alias="reduce-scatter-implementation-custom", default=())
+    """The same for every reduce-scatter."""
     all_gather_custom: _Traces = Field(alias="all-gather-implementation-custom", default=())
+    """The same for every all-gather."""
     all_to_all_custom: _Traces = Field(alias="all-to-all-implementation-custom", default=())
+    """The same for every all-to-all."""
 
     _before_cuts: SystemConfig | None = PrivateAttr(default=None)
-    """What was given, where a workload's groups cut dimensions of the network."""
+    """The system as it was given, where a workload's groups cut dimensions of the network."""
     _dimensions_before_cuts: int = PrivateAttr(default=0)
     _reduction_trees: ReductionTrees | None = PrivateAttr(default=None)
-    """Those of the network, where an algorithm asks for them."""
+    """The trees of the network, where an algorithm asks for them."""
 
     @model_validator(mode="after")
     @checked

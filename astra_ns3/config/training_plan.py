@@ -15,24 +15,24 @@ from astra_ns3.errors import in_range, refuse
 from astra_ns3.frozen import dataclass, field
 
 MOST_PASSES = 1_000_000
-"""Of blocks forward on a stage in an iteration, each of which is worked out."""
+"""The bound of blocks forward on a stage in an iteration, each of which is worked out."""
 
 
 class Group(str, Enum):
     """Which NPUs of a stage an exchange goes among."""
 
     TENSOR = "tensor"
-    """Those that share each product of matrices."""
+    """NPUs that share each product of matrices."""
     CONTEXT = "context"
-    """Those that share each sequence."""
+    """NPUs that share each sequence."""
     DATA = "data"
-    """Those that have the same part of the model and of each sequence, for other sequences."""
+    """NPUs that have the same part of the model and of each sequence, for other sequences."""
     GRADIENT = "gradient"
     """All that have the same dense weights: context and data together."""
     EXPERT = "expert"
     """Neighbours of a gradient group that share the experts."""
     EXPERT_GRADIENT = "expert-gradient"
-    """Those of a gradient group that have the same experts."""
+    """NPUs of a gradient group that have the same experts."""
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,8 @@ class Block:
     again_bytes: int = 0
     expert_load: ExpertLoad | None = None
     summed_parameters: int = 0
-    """Of ``parameters``, those that each NPU of a tensor group has and uses for its own tokens alone, so that the group
-    adds up their gradients."""
+    """The part of ``parameters`` that each NPU of a tensor group has and uses for its own tokens alone, so that the
+    group adds up their gradients."""
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,13 @@ class ParallelGroup(str, Enum):
     """Which NPUs a collective of SimAI's loops goes among; the values are SimAI's words."""
 
     TENSOR = "TP"
-    """Those that share each layer of the model."""
+    """NPUs that share each layer of the model."""
     DATA = "DP"
-    """Those that have the same part of the model, for other data."""
+    """NPUs that have the same part of the model, for other data."""
     EXPERT = "EP"
     """Neighbours of a data-parallel group that share the experts."""
     EXPERT_DATA = "DP_EP"
-    """Those of a data-parallel group that have the same experts."""
+    """NPUs of a data-parallel group that have the same experts."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,9 @@ class Workload:
     virtual_stages: int | None = None
     """In how many chunks a stage's part of a micro-batch is cut, where it can be."""
     stage_bytes: int | None = None
-    """What an NPU sends to the next stage for a micro-batch, and back to the one before."""
+    """Bytes that an NPU sends to the next stage for a micro-batch, and back to the one before."""
     warnings: tuple[str, ...] = ()
-    """What its user should know of the file, each one line."""
+    """Facts of the file that its user should know, each one line."""
 
     def scaled(self, comm_scale: float = 1.0, compute_scale: float = 1.0) -> Workload:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``; update times stay."""

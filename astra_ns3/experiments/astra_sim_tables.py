@@ -1,6 +1,6 @@
 """The four tables that ASTRA-sim 1.0 writes, with its column names; times in microseconds, rows of one NPU.
 
-Departures: EndToEnd.csv and detailed.csv name their first two columns and have no empty padding; a layer without
+Departures: EndToEnd.csv and detailed.csv name their first two columns and have no empty padding. A layer without
 chunks has empty cells in detailed.csv instead of shifting the others; the cost column is empty, for
 no cost is modelled.
 """
@@ -39,7 +39,7 @@ def astra_sim_tables(records: RunRecords, run_name: str) -> list[Table]:
 
 
 class _LayerRow(NamedTuple):
-    """What a row of EndToEnd.csv is made of; ``npu`` only in the first one, which has the totals too."""
+    """The source of a row of EndToEnd.csv; ``npu`` only in the first one, which has the totals too."""
 
     layer: LayerTimes
     run_name: str
@@ -82,7 +82,7 @@ def _end_to_end(records: RunRecords, run_name: str) -> Table:
 
 
 class _DetailRow(NamedTuple):
-    """What a row of detailed.csv is made of; ``delays`` of each dimension, only in the first one."""
+    """The source of a row of detailed.csv; ``delays`` of each dimension, only in the first one."""
 
     detail: LayerDetail
     run_name: str
@@ -142,7 +142,7 @@ def _mean(sum_ps: int, count: int) -> str | None:
 
 
 class _RunRow(NamedTuple):
-    """What the row of backend_end_to_end.csv is made of."""
+    """The source of the row of backend_end_to_end.csv."""
 
     run_name: str
     npu: NpuRecord

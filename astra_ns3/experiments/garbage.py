@@ -1,6 +1,6 @@
 """Python's search for garbage, which stands still while a run is set up, and while its results are gathered.
 
-What is made then is kept, and there is much of it: each full search looks through all of it, and through all that the
+Objects made then are kept, and there are many. Each full search looks through all of it, and through all that the
 interpreter holds, a tenth of a second where pandas and pydantic are loaded.
 """
 

@@ -22,10 +22,16 @@ _COLUMNS: tuple[tuple[Column, Callable[[_Row], str | int]], ...] = (
     (Column("role", "string", "", "the role"), lambda row: row.role.role),
     (Column("npu", "int32", "", "the NPU that stands for it"), lambda row: row.role.npu),
     (Column("layer", "string", "", "its name"), lambda row: row.layer.name),
-    (Column("part", "string", "", "which part of it"), lambda row: row.part),
+    (
+        Column("part", "string", "", "forward, weight gradient, ..., or tail: waiting after the last pass"),
+        lambda row: row.part,
+    ),
     (Column("compute_ps", "int64", "ps", "computing"), lambda row: row.times.compute_ps),
     (Column("exposed_ps", "int64", "ps", "waiting"), lambda row: row.times.exposed_ps),
-    (Column("communication_ps", "int64", "ps", "from issue until done"), lambda row: row.times.comm_ps),
+    (
+        Column("communication_ps", "int64", "ps", "from issue until done, summed over messages"),
+        lambda row: row.times.comm_ps,
+    ),
 )
 LAYERS = RecordedTable(
     "layers",

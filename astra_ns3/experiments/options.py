@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # help and Tab do without them, and without what the methods 
     from astra_ns3.network.api import NetworkBackend
     from astra_ns3.network.backend_makers import Factory
 
-_POLICY = 'instead of the system file\'s; also a function of your own, as "FILE.py:function".'
+_POLICY = 'instead of the system file\'s: a policy, or a function of your own, as "FILE.py:function".'
 _PRESETS = ", ".join(PRESETS)
 _JSON = (".json",)
 _DOCUMENTS = (".yaml", ".yml", *_JSON)
@@ -57,13 +57,14 @@ class Options:
     )
     comm_scale: float = option(
         1.0,
-        "multiplies the size of every collective; above 0. Alone it changes what is hidden by computation.",
+        "multiplies the size of every collective, cut to whole bytes, at least one; above 0. Alone it changes what "
+        "computation hides.",
         Flag("--comm-scale", help="Multiplies every size."),
         group=SIZE,
     )
     compute_scale: float = option(
         1.0,
-        "multiplies every compute time; not negative.",
+        "multiplies every compute time, cut to whole nanoseconds; update times stay. Not negative.",
         Flag("--compute-scale", help="Multiplies compute times."),
         group=SIZE,
     )
@@ -86,19 +87,19 @@ class Options:
     )
     num_queues_per_dimension: int | None = option(
         None,
-        "queues of each dimension that phases take in turns; None: the system file's, or 1.",
+        "queues of each dimension that phases take in turn; None: the system file's, or 1.",
         Flag("--num-queues-per-dim", help="Queues of each dimension that phases take in turns."),
         group=RULES,
     )
     injection_scale: float = option(
         1.0,
-        "multiplies the endpoint delay; above 0.",
+        "instead of the system file's: multiplies the endpoint delay, cut to whole nanoseconds; above 0.",
         Flag("--injection-scale", help="Multiplies the endpoint delay."),
         group=RULES,
     )
     rendezvous: bool = option(
         False,
-        'a receiver invites each message (backend "analytical" only).',
+        'a receiver invites each message by one of 8192 bytes (backend "analytical" only).',
         Flag("--rendezvous-protocol", help="Receivers invite messages (analytical only).", valued=True),
         group=RULES,
     )
@@ -146,7 +147,7 @@ class Options:
     )
     groups: str | os.PathLike[str] | None = option(
         None,
-        "file of the communicator groups that a workload of graphs names.",
+        'file of the communicator groups that a workload of graphs names, as {"1": [0, 1]}.',
         Flag(
             "--groups --comm-group-configuration",
             metavar="FILE",
@@ -180,7 +181,7 @@ class Options:
     )
     logical_topology: str | os.PathLike[str] | None = option(
         None,
-        "file of the dimensions that a network of packets is seen as, instead of those of its own.",
+        'file of the dimensions that a network of packets is seen as, as {"logical-dims": ["2", "4"]}; None: its own.',
         Flag(
             "--logical-topology --logical-topology-configuration",
             metavar="FILE",
@@ -204,7 +205,7 @@ class Options:
     )
     report_npu: int = option(
         0,
-        "whose layers EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.",
+        "the NPU that EndToEnd.csv, detailed.csv and the other tables of one NPU tell of.",
         Flag("--report-npu", metavar="N", help="Whose times EndToEnd.csv and detailed.csv tell of."),
         group=OUTPUT,
     )

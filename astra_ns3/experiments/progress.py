@@ -109,7 +109,7 @@ class Playing(Protocol):
 
 
 class ProgressMeter:
-    """Reads off a run how far it is. What has been delivered never goes down, though a receiver may throw away."""
+    """Reads off a run how far it is. The delivered bytes never go down, though a receiver may throw away."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Puts a new run in the place of an old one such that at any moment, a kill or not, one of the two can be read whole.
 
 A folder that holds nothing but a run is exchanged with the new one in one step (``renameat2``, Linux). Every other one,
-which has files of somebody else's, or is a mount point, or lies where folders can't be exchanged, keeps its place: the
+which has files of somebody else's, or is a mount point, or lies where folders can't be exchanged, keeps its place. The
 new run, whole, first appears below it as :data:`PENDING`, and is then put in place file by file. Until that folder is
 gone again it is what :func:`whole_run` names; what was left half done is finished by :func:`recover`.
 """

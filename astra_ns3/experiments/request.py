@@ -98,13 +98,13 @@ class RunRequest(Options):
     )
     run_name: str = option(
         "run",
-        "name of the run in its tables.",
+        "name of the run in its tables and in one file's name. Without it summaries have the workload's name.",
         Flag("--run-name", help="Name of the run in its files."),
         group=OUTPUT,
     )
     seed: int = option(
         1,
-        "of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.",
+        "seed of all random numbers, 1 to 2**32 - 1. The same files and seed give the same results.",
         Flag("--seed", help=f"Seed of all random numbers, 1 to {LARGEST_SEED}."),
         group=SEEDS,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
+from astra_ns3.experiments.described.csv_tables import explained_csv
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
@@ -134,10 +135,10 @@ def _other_format(path: Path, file: Path, metadata: object, expected: str) -> st
 class Frame:
     """A table of a :class:`Result` as its attribute."""
 
-    def __init__(self, table: RecordedTable | str, words: str = "") -> None:
-        """``table``: one that was recorded, or the name of a CSV file, with what it says."""
+    def __init__(self, table: RecordedTable | str) -> None:
+        """``table``: one that was recorded, or the name of a CSV file."""
         self._table = table
-        self.__doc__ = f"{table}: {words}." if isinstance(table, str) else explained(table)
+        self.__doc__ = explained_csv(table) if isinstance(table, str) else explained(table)
 
     @overload
     def __get__(self, result: None, owner: type[Result]) -> Frame: ...
@@ -227,15 +228,15 @@ class Result:
         """detailed.csv: mean delays of a layer's chunks on the reported NPU."""
         return self._microsecond_frame(DETAILED)
 
-    npus = Frame(NPUS, "a row per NPU")
-    collectives = Frame(COLLECTIVES, "a row per collective")
-    switches = Frame(SWITCH, "a row per port of the network")
+    npus = Frame(NPUS)
+    collectives = Frame(COLLECTIVES)
+    switches = Frame(SWITCH)
     flows = Frame(FLOWS)
     completions = Frame(COMPLETIONS)
-    flow_completion = Frame(FLOW_COMPLETION, "a row per class of sizes, if the workload is a list of flows")
-    goodput = Frame(GOODPUT, "a row per interval of time, if the workload is a list of flows")
-    memory = Frame(MEMORY, "a row per step of a stage's schedule, if the workload is a model")
-    experts = Frame(EXPERTS, "a row per layer whose experts aren't chosen alike")
+    flow_completion = Frame(FLOW_COMPLETION)
+    goodput = Frame(GOODPUT)
+    memory = Frame(MEMORY)
+    experts = Frame(EXPERTS)
     accounts = Frame(ACCOUNTS)
     account_hops = Frame(ACCOUNT_HOPS)
     account_served = Frame(ACCOUNT_SERVED)

@@ -30,7 +30,7 @@ class ScenarioResult(Result):
     ``result.tenants["a"].collectives``; their ranks and times are the tenant's own.
     """
 
-    tenants_table = Frame(JOBS, "a row per tenant: its NPUs, and when it started and finished")
+    tenants_table = Frame(JOBS)
 
     def __init__(self, metadata: RunDocument, files: Files, folder: Path | None, tenants: Mapping[str, Result]) -> None:
         """``tenants``: the result of each, by its name."""

@@ -29,7 +29,7 @@ _RUN_LOGGER = "astra_ns3.experiments.run"
 
 @dataclass(frozen=True)
 class SeedsOutcome:
-    """What all runs came to, as plain data, and where run.json has it; None: it was not written.
+    """The outcome of all runs, as plain data, and where run.json has it; None: it was not written.
 
     ``error``: that of Ctrl-C, or of the first run that failed, or None; ``message``: whose it is, and what it says.
     """
@@ -113,7 +113,7 @@ def _one(request: RunRequest, seed: int, *, may_be_wrong: bool) -> tuple[Outcome
 
 
 def _run_document(seed: int, outcome: Outcome | None, error: AstraNs3Error | None) -> SeedsDocument:
-    """What is said of one run; one that had not begun has no times."""
+    """The numbers of one run; one that had not begun has no times."""
     metadata: RunDocument = {} if outcome is None else outcome.result.metadata
     folder = None if outcome is None else outcome.result.folder
     floor = metadata.get("floor")
@@ -156,7 +156,8 @@ def _document(
 
 
 def _held_fixed(first: RunDocument) -> list[str]:
-    """What chance could draw and the files fix, so that all seeds have it in common; ``first``: a run's run.json."""
+    """Things that chance could draw and the files fix, so that all seeds have it in common; ``first``: a run's
+    run.json."""
     if not abilities_of(first.get("backend")).drawn_paths:
         return []
     network = first["network"]
@@ -213,7 +214,7 @@ class _Once(logging.Filter):
 
 @contextmanager
 def _each_warning_once() -> Iterator[None]:
-    """What every run warns of is said by the first."""
+    """The first run says what every run warns of."""
     logger, once = logging.getLogger(_RUN_LOGGER), _Once()
     logger.addFilter(once)
     try:

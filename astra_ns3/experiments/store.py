@@ -1,7 +1,7 @@
 """The output folder: files are written to a temporary folder first and appear under their final names only when whole.
 
-A folder *holds a run* when it has any file of a name that a run writes. Such a folder is refused unless it is to be
-overwritten, and then only the files of a run are replaced: whatever else lies there stays. The temporary folder lies
+A folder *holds a run* when it has any file of a name that a run writes. A folder with a run is refused unless it is to
+be overwritten, and then only the files of a run are replaced: whatever else lies there stays. The temporary folder lies
 beside the output folder, or inside where that can't be exchanged in one step (:mod:`astra_ns3.experiments.replacing`).
 """
 

@@ -1,4 +1,4 @@
-"""What each transport of a network carries in a run: packets, pairs of NPUs, and over how many links."""
+"""The traffic of each transport of a network in a run: packets, pairs of NPUs, and over how many links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from astra_ns3.topology.paths import path
 from astra_ns3.transport.transport import Transport
 
 MOST_PATHS = 256
-"""Of so many pairs, spread over all, the mean length of a path is taken."""
+"""The mean length of a path is taken from so many pairs, spread over all."""
 # Multiples of it, less their whole parts, lie evenly without a period that pairs could share.
 _GOLDEN_RATIO = 0.6180339887498949
 _PAIRS_AT_ONCE = 1 << 20
@@ -47,7 +47,7 @@ class Served:
 
 @dataclass
 class Carried:
-    """What one transport carries in all passes; inside a host, that is nothing."""
+    """The traffic of one transport in all passes; inside a host, that is nothing."""
 
     by: Served
     packets: int = 0
@@ -56,12 +56,12 @@ class Carried:
     """When messages share packets: the bytes over those of a packet."""
     messages: int = 0
     largest_packets: int = 0
-    """Of one phase of a chunk in all groups."""
+    """The traffic of one phase of a chunk in all groups."""
     pairs: _Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Sender x NPUs + receiver of each pair that it joins, ascending; those of a channel once more, each with NPUs
     squared x the channel besides: channels have connections of their own."""
     links: float = _DIRECT_LINKS
-    """Of a path, on average over the pairs."""
+    """The links of a path, on average over the pairs."""
 
     @property
     def opened(self) -> int:
@@ -77,7 +77,7 @@ class Carried:
 
 
 def carried(inputs: Inputs, passes: int) -> list[Carried]:
-    """What each transport carries; none without packets."""
+    """The traffic of each transport; none without packets."""
     plan = inputs.packets
     if plan is None:
         return []

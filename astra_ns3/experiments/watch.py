@@ -77,6 +77,6 @@ class Watch:
             raise self.memory_reached(resident)
 
     def memory_reached(self, used_bytes: int) -> LimitReached:
-        """What to say when so much is used and the limit is below."""
+        """The message when so much is used and the limit is below."""
         used, allowed = format_bytes(used_bytes), format_bytes(self._limits.memory_bytes or 0)
         return LimitReached(f"memory reached its limit: {used} resident, {allowed} allowed")

@@ -16,7 +16,7 @@ from astra_ns3.nccl.rounding import divided_up
 
 _WIDE_RING, _ENOUGH = 45.0, 16
 _P2P_GBYTES_PER_S = 14
-"""What one channel brings to the network (NCCL_P2P_PER_CHANNEL_NET_BW)."""
+"""The rate that one channel brings to the network (NCCL_P2P_PER_CHANNEL_NET_BW)."""
 
 
 @cache

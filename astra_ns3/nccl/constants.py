@@ -43,7 +43,7 @@ SLOTS = 8
 BUFFER_BYTES: dict[Protocol, int] = {"LL": 512 << 10, "LL128": 120 * 640 * 8 * 8, "Simple": 4 << 20}
 MAX_THREADS = 640
 LL128_DATA, LL128_LINE = 15, 16
-"""Of 16 words of a line 15 are data."""
+"""15 of the 16 words of a line are data."""
 GRAIN_BYTES: dict[Protocol, int] = {"LL": 16, "LL128": 1920, "Simple": 512}
 MAX_NVLS_HEADS, MAX_DIRECT_HEADS = 32, 8
 P2P_AT_ONCE = 8

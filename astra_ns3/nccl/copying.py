@@ -1,6 +1,6 @@
 """Rates and latencies of kernels, proxies and links, which slow messages. The tuner's beliefs play no part here.
 
-Each figure is NCCL's own measured constant (its ``src/graph/tuning.cc``: hardware latencies, bounds of LL; ``topo.h``:
+Each figure is NCCL's own measured constant (its ``src/graph/tuning.cc``: hardware latencies, bounds of LL. ``topo.h``:
 rate of a link), or was fitted on one published table, which is named beside it. docs/hardware.md says how well they do
 on other tables.
 """

@@ -25,7 +25,7 @@ from astra_ns3.nccl.constants import ALGORITHMS, FUNCTIONS, PROTOCOLS
 Kind = Literal["algo", "proto"]
 Level = Literal["LOC", "PIX", "PXB", "PHB", "SYS"]
 Value = str | int | float | None
-"""What a YAML file or an environment can hold for a variable; fractions, truths and nothing are refused."""
+"""A value that a YAML file or an environment can hold for a variable; fractions, truths and nothing are refused."""
 
 _PREFIX = "NCCL_"
 _WORDS: Mapping[str, tuple[str, ...]] = {"algo": ALGORITHMS, "proto": PROTOCOLS}
@@ -126,7 +126,8 @@ _INSTEAD: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Environment:
-    """What is set; None: not set, so NCCL decides. A field is the variable in small letters, without ``NCCL_``.
+    """NCCL's variables that are set; None: not set, so NCCL decides. A field is the variable in small letters, without
+    ``NCCL_``.
 
     ``algo`` and ``proto`` are lists as NCCL reads them, see :meth:`listed`. ``without_effect``: the variables that were
     set and change nothing here, by their full names; those set to NCCL's own default are done and don't count.

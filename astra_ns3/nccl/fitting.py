@@ -1,8 +1,9 @@
-"""What logs tell of a cluster: one host overhead for each machine and protocol, and one efficiency of its NICs.
+"""The numbers that logs tell of a cluster: one host overhead for each machine and protocol, and one efficiency of its
+NICs.
 
 Nothing else is fitted. Both come from medians, row by row, so that a few odd rows don't count; the quartiles say how
 far rows disagree. A time of ours is taken for ``base(efficiency) + steps * overhead``: ``steps`` is how many times one
-after the other a host or NIC is waited for. What the logs can't tell is refused, in one line.
+after the other a host or NIC is waited for. A number that the logs can't tell is refused, in one line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Graphs: the channels that NCCL finds in a server for rings, trees, NVLS and CollNet, and their believed widths.
 
-Source of the rules: NVIDIA/nccl, ``src/graph/search.cc`` (ncclTopoCompute: widths are tried from the widest step down;
-channels are doubled at half the width; a width inside or between servers is then raised), at the tags v2.18.6-1 to
+Source of the rules: NVIDIA/nccl, ``src/graph/search.cc`` (ncclTopoCompute: widths are tried from the widest step down.
+Channels are doubled at half the width; a width inside or between servers is then raised), at the tags v2.18.6-1 to
 v2.30.7-1. For NVSwitch servers the search is followed choice by choice (:mod:`astra_ns3.nccl.search`). *Approximate*:
 servers without NVLink (one chain through the CPU), directly linked GPUs where paths through a third GPU matter, NICs of
 different distance in one server.
@@ -28,7 +28,7 @@ _FALLBACK = 0.1
 
 @dataclass(frozen=True)
 class Graph:
-    """What the search of one algorithm comes to; widths in GB/s a channel, before channels are doubled once more.
+    """The result of the search of one algorithm; widths in GB/s a channel, before channels are doubled once more.
 
     ``latency_inter``: of the NIC in microseconds; the plugins of InfiniBand and of sockets state none. ``orders``: of
     each channel the GPUs of a server; ``nics``: of each channel the NICs it comes in and goes out by.

@@ -2,7 +2,7 @@
 
 Source: NVIDIA/nccl v2.30.7, ``src/graph/topo.h`` (widths) and ``src/graph/paths.cc`` (which path a GPU takes to a NIC).
 *Limits*: a :class:`~astra_ns3.nccl.server.Server` doesn't state its PCIe, so the generation follows from the GPU's
-(Volta 3, Ampere 4, Hopper and Blackwell 5, a NIC above 400 Gb/s 6), all links with 16 lanes; two sockets have one link.
+(Volta 3, Ampere 4, Hopper and Blackwell 5, a NIC above 400 Gb/s 6). All links have 16 lanes; two sockets have one link.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ _EXPECTED = "expected a log of nccl-tests, or its rows as CSV"
 
 @dataclass(frozen=True)
 class LogRow:
-    """What was measured for one size; None: not measured so. Bus bandwidths are in GB/s (10^9 bytes)."""
+    """The measurement of one size; None: not measured so. Bus bandwidths are in GB/s (10^9 bytes)."""
 
     size_bytes: int
     time_us: float | None

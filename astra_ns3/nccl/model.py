@@ -1,4 +1,4 @@
-"""What NCCL's tuner believes of an algorithm and protocol: its latency, and its width for the bytes of a call.
+"""The tuner's belief of an algorithm and protocol: its latency, and its width for the bytes of a call.
 
 Source of the formulas: NVIDIA/nccl, ``src/graph/tuning.cc`` (ncclTopoTuneModel), at the tags v2.18.6-1 to v2.30.7-1;
 the constants are in :mod:`astra_ns3.nccl.constants`. They only choose: how fast messages are is not told by them.

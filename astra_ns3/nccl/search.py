@@ -38,7 +38,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Shape:
-    """What is searched: ``cross`` is 0 (out by the NIC it came in by), 1 (any), 2 (pairs of channels that swap two)."""
+    """A search to do: ``cross`` is 0 (out by the NIC it came in by), 1 (any), 2 (pairs of channels that swap two)."""
 
     pattern: Pattern
     bw_intra: float
@@ -147,7 +147,7 @@ class _Search:
             yield from self.orders(start)
 
     def entering(self, nic: NicLink, gpu: int) -> list[Use]:
-        """What comes in at ``gpu``; GPUs before Ampere also use an eighth of the way back."""
+        """The rate that comes in at ``gpu``; GPUs before Ampere also use an eighth of the way back."""
         width = self.shape.bw_inter
         answers: list[Use] = [(("pci out", gpu, 0), width / 8)] if self.links.compute_capability < 80 else []
         return [(("nic in", nic.number, 0), width), (("pci in", gpu, 0), width), *answers]
@@ -173,7 +173,7 @@ class _Search:
         return nics
 
     def leaving(self, gpu: int, nic: NicLink, width: float, way: Way | None = None) -> list[Use]:
-        """What a way out uses; a link that isn't there if it can't be taken."""
+        """The links that a way out uses; a link that isn't there if it can't be taken."""
         out: list[Use] = [(("nic out", nic.number, 0), width)]
         way = way or self.shape.way
         if gpu in nic.near:
@@ -188,7 +188,7 @@ class _Search:
 
     @property
     def host(self) -> float:
-        """What a GPU's writes through its CPU cost of the link."""
+        """The share of the link that a GPU's writes through its CPU cost."""
         return _INTEL_PEER if self.links.cpu == "intel" else 1.0
 
     def hop(self, a: int, b: int, width: float) -> list[Use]:

@@ -1,4 +1,4 @@
-"""What a server is to NCCL: its GPUs, how they reach each other, and its network interfaces (NICs)."""
+"""A server as NCCL sees it: its GPUs, how they reach each other, and its network interfaces (NICs)."""
 
 from __future__ import annotations
 

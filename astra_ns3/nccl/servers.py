@@ -1,6 +1,6 @@
 """Ready servers, under the names of their vendors.
 
-Numbers come from the page that ``source`` of each server names. What is marked "recalled" was written down from memory
+Numbers come from the page that ``source`` of each server names. A number marked "recalled" was written down from memory
 and not looked up: mostly which path a GPU takes to its NIC, which decides between NCCL's LL128 and other protocols.
 Rates of NVLink are for one GPU and one direction: 25 GB/s a link up to Hopper, 50 GB/s a link on Blackwell.
 

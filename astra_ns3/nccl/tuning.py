@@ -1,8 +1,9 @@
 """NCCL's choice for a collective: algorithm, protocol, channels, threads, chunks, and the time it believes in.
 
 Source of the rules: NVIDIA/nccl, ``src/enqueue.cc`` (topoGetAlgoInfo, scheduleCollTasksToPlan, calcCollChunking), at
-the tags v2.18.6-1 to v2.30.7-1. ``bytes`` are counted as NCCL counts them: of an all-gather all that one rank receives,
-of a reduce-scatter all that it sends (both are the ranks' parts together), of all others the buffer of one rank.
+the tags v2.18.6-1 to v2.30.7-1. ``bytes`` are counted as NCCL counts them. An all-gather has all that one rank
+receives, a reduce-scatter all that it sends (both are the ranks' parts together). All others have the buffer of one
+rank.
 
 *Limits*: one collective at a time, elements of four bytes, sums, buffers that aren't registered, no tuner plugin. The
 last chunks of a call are cut by the kernels to what is left; :class:`Choice` has the size of a full chunk.
@@ -29,7 +30,8 @@ _PCI_WIDTH = 12.0  # rings not wider than this have half the threads
 
 @dataclass(frozen=True)
 class Candidate:
-    """What NCCL compares: the believed time is the latency plus bytes / bandwidth (GB/s of the call's bytes)."""
+    """The time that NCCL compares: the believed time is the latency plus bytes / bandwidth (GB/s of the call's
+    bytes)."""
 
     algorithm: Algorithm
     protocol: Protocol
@@ -40,7 +42,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """What NCCL runs.
+    """The choice that NCCL runs.
 
     ``part_bytes``: the largest part of the call that one channel moves; ``chunk_bytes``: payload that a step of the
     algorithm moves on one channel; ``slice_bytes``: of it, what is passed on at a time; ``slots``: steps of a buffer,

@@ -1,4 +1,4 @@
-"""What a channel of a collective library costs the NPUs that play it."""
+"""The cost of a channel of a collective library for the NPUs that play it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ranks = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ChannelCosts:
-    """What one channel of a collective library, such as NCCL, costs its NPUs, in place of the costs of endpoints.
+    """The cost of one channel of a collective library, such as NCCL, for its NPUs, in place of the costs of endpoints.
 
     ``servers``: the server of each rank. ``start_ps`` passes before the first sends. A kernel copies
     what comes in a lane, one message after the other, at ``..._copy_bytes_per_us`` (0: in no time). It copies a

@@ -1,6 +1,6 @@
 """Records of many collectives and messages, held as columns of numbers; each record is made when somebody asks for it.
 
-A trace may have millions, and most have all but their number and their times in common with others: that is held once,
+A trace may have millions, and most have all but their number and their times in common with others. That is held once,
 and the rest in some 40 bytes, a tenth of what a record takes.
 """
 

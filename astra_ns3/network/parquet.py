@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 GROUP_ROWS = 65_536
-"""Of a row group, but for the last one; equal runs give equal files although their rows come in other batches."""
+"""Rows of a row group, but for the last one; equal runs give equal files although their rows come in other batches."""
 
 
 class ParquetTables:

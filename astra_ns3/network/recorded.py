@@ -97,7 +97,7 @@ _PAIR_COLUMNS = (
     Column("time_ps", "int64", "ps", "when"),
     Column("source", "int32", "", "NPU that sends"),
     Column("destination", "int32", "", "NPU that receives"),
-    Column("quantity", "int8", "", "what the value is", labelled=True),
+    Column("quantity", "int8", "", "which quantity the value is", labelled=True),
     Column("value", "int64", "", "the number"),
 )
 
@@ -119,27 +119,32 @@ _MESSAGE_COLUMNS = (
     Column("row", "int32", "", "row of the schedule"),
     Column("bytes", "int64", "B", "size"),
     Column("start_ps", "int64", "ps", "when it was handed to the transport"),
-    Column("end_ps", "int64", "ps", "when its last byte had arrived"),
+    Column("end_ps", "int64", "ps", "when its last byte had arrived, or was acknowledged, as `completion` says"),
 )
 FLOWS = RecordedTable(
     "flows",
     'a row per message, if ``record`` had "flows"; raises InputError otherwise',
     asked_record("flows"),
-    (*_MESSAGE_COLUMNS, Column("ideal_ps", "int64", "ps", "time alone on the network, of RoCE; else 0")),
+    (*_MESSAGE_COLUMNS, Column("ideal_ps", "int64", "ps", "RoCE: time alone on an idle network; other transports: 0")),
 )
 PARTS = (
     Column("turn_ps", "int64", "ps", "waiting behind earlier messages of its queue pair or connection"),
-    Column("window_ps", "int64", "ps", "the window was closed"),
-    Column("pacing_ps", "int64", "ps", "held by its rate"),
+    Column("window_ps", "int64", "ps", "RoCE: the window was closed"),
+    Column("pacing_ps", "int64", "ps", "RoCE: held by its rate"),
     Column("nic_paused_ps", "int64", "ps", "the NIC's priority was stopped by PFC"),
     Column("nic_queue_ps", "int64", "ps", "waiting for the NIC's line behind others"),
-    Column("transport_ps", "int64", "ps", "of TCP: until the NIC had the deciding segment; else 0"),
+    Column("transport_ps", "int64", "ps", "TCP: from its turn until the NIC had the deciding segment; RoCE: 0"),
     Column("lost_ps", "int64", "ps", "lost and sent again"),
     Column("switch_queue_ps", "int64", "ps", "waiting in switches behind others"),
     Column("switch_paused_ps", "int64", "ps", "waiting in switches while the priority was stopped"),
-    Column("serialisation_ps", "int64", "ps", "on a line"),
+    Column(
+        "serialisation_ps",
+        "int64",
+        "ps",
+        "on a line: its own packets at a RoCE NIC, then the deciding packet at every port",
+    ),
     Column("propagation_ps", "int64", "ps", "along a cable"),
-    Column("acknowledgement_ps", "int64", "ps", "from the arrival to the acknowledgement that completes it"),
+    Column("acknowledgement_ps", "int64", "ps", "from the arrival to the acknowledgement that completes it; else 0"),
 )
 """The parts of a message's time: from start to end each picosecond is in one of them."""
 ACCOUNTS = RecordedTable(
@@ -154,9 +159,9 @@ ACCOUNT_HOPS = RecordedTable(
     asked_record("accounts"),
     (
         Column("message", "int64", "", "number of the message's row in accounts, from 0"),
-        Column("hop", "int8", "", "number of the line, from 0"),
+        Column("hop", "int8", "", "number of the line, from 0, which is the NIC's"),
         Column("port", "int32", "", "name of the port that sends on it", of=("node", "port"), labelled=True),
-        Column("arrival_ps", "int64", "ps", "when the packet had come to the port"),
+        Column("arrival_ps", "int64", "ps", "when the packet had come to the port; at a RoCE NIC when it was made"),
         Column("queue_ps", "int64", "ps", "waiting there behind others"),
         Column("paused_ps", "int64", "ps", "waiting there while the priority was stopped"),
         Column("serialisation_ps", "int64", "ps", "on the line"),
@@ -170,16 +175,41 @@ ACCOUNT_SERVED = RecordedTable(
     (
         Column("message", "int64", "", "number of the message's row in accounts, from 0"),
         Column("hop", "int8", "", "number of the line where it waited, as in account_hops"),
-        Column("source", "int32", "", "NPU that sends what it waited behind; -1: that is of no message"),
-        Column("destination", "int32", "", "NPU that receives that"),
-        Column("collective", "int32", "", "number of that one's collective", of=("instance",), made=collectives_of),
-        Column("chunk", "int32", "", "number of that one's chunk", of=("instance",), made=chunks_of),
-        Column("phase", "int32", "", "number of that one's phase", of=("instance",), made=phases_of),
-        Column("served_ps", "int64", "ps", "for how long the line carried that while the packet waited"),
+        Column("source", "int32", "", "NPU that sends the other message; -1: the frame was of no message"),
+        Column("destination", "int32", "", "NPU that receives the other message; -1: as for the source"),
+        Column(
+            "collective",
+            "int32",
+            "",
+            "number of the other's collective; -1: none",
+            of=("instance",),
+            made=collectives_of,
+        ),
+        Column("chunk", "int32", "", "number of the other's chunk", of=("instance",), made=chunks_of),
+        Column("phase", "int32", "", "number of the other's phase", of=("instance",), made=phases_of),
+        Column("served_ps", "int64", "ps", "how long the line carried the other while the packet waited"),
     ),
 )
-OF_JOB = Column("of_job", "int32", "", "whose that is; in a run of a scenario alone", labelled=True)
+OF_JOB = Column("of_job", "int32", "", "job of the other message; in a run of a scenario alone", labelled=True)
 """A column of account_served: source, destination and collective are numbers of that job."""
+CONNECTION_QUANTITIES: Mapping[str, str] = {
+    "congestion_window_bytes": "the congestion window, at each change",
+    "rtt_ps": "the last round-trip sample, at each change",
+    "retransmitted_bytes": "size of a segment sent again, headers not counted",
+    "timeouts": "1 for each retransmission timeout, those of connection requests included",
+}
+"""Values of ``quantity`` in connections, and what the number is."""
+QUEUE_PAIR_QUANTITIES: Mapping[str, str] = {
+    "rate_bps": "rate at which packets are paced",
+    "window_bytes": "most bytes in flight; 0: no limit",
+    "alpha_millionths": "the control's estimate of congestion, times 10^6: alpha of `dcqcn` and `dctcp`, U of `hpcc` "
+    "and `hpcc-pint`; of `timely` the mean change of the round trip over the minimum round trip, below 0 while queues "
+    "shrink; of `swift` the last round trip over the target, so that the window shrinks from 1,000,000 on; 0 of `none` "
+    "and `static-window`; what a control of your own gives",
+    "retransmitted_bytes": "payload of a packet sent again",
+    "cnps": "1 for each congestion notification that the sender got",
+}
+"""Values of ``quantity`` in queue_pairs, and what the number is."""
 CONNECTIONS = RecordedTable(
     "connections",
     "what the network file asked to observe of TCP connections",
@@ -196,19 +226,23 @@ QUEUES = RecordedTable(
     "queues",
     "lengths of the queues that the network file asked to observe",
     _asked_observe("queues"),
-    _port_columns(Column("queue_bytes", "int64", "B", "waiting, in all priorities")),
+    _port_columns(Column("queue_bytes", "int64", "B", "bytes that waited then, in all priorities")),
 )
 PAUSES = RecordedTable(
     "pauses",
     "when ports were stopped by PFC and let go on",
     _asked_observe("pauses"),
-    _port_columns(Column("paused_priorities", "int64", "", "bits of the priorities that are stopped")),
+    _port_columns(
+        Column("paused_priorities", "int64", "", "sum of 2^priority over those that are stopped; 0: none is")
+    ),
 )
 UTILISATION = RecordedTable(
     "utilisation",
     "bytes on the line of the observed ports in each interval",
     _asked_observe("utilisation"),
-    _port_columns(Column("wire_bytes", "int64", "B", "put on the line, preamble and gap counted")),
+    _port_columns(
+        Column("wire_bytes", "int64", "B", "put on the line in the interval that ends then, preamble and gap counted")
+    ),
 )
 OPERATIONS = RecordedTable(
     "operations",
@@ -216,7 +250,13 @@ OPERATIONS = RecordedTable(
     asked_record("timeline"),
     (
         Column("npu", "int32", "", "whose program it is"),
-        Column("kind", "int8", "", "compute, wait, issue, send, receive or step", labelled=True),
+        Column(
+            "kind",
+            "int8",
+            "",
+            "compute, wait, issue, send, receive, work (of a graph) or step (a tick of --compat)",
+            labelled=True,
+        ),
         Column("layer", "int32", "", "what the training loop calls it: its layer", labelled=True),
         Column("iteration", "int32", "", "its training pass, from 0"),
         Column("part", "int32", "", "its part of the layer's work", labelled=True),
@@ -230,11 +270,11 @@ PHASES = RecordedTable(
     'when chunks waited and ran on every NPU, if ``record`` had "timeline"; raises InputError otherwise',
     asked_record("timeline"),
     (
-        Column("npu", "int32", "", "where"),
+        Column("npu", "int32", "", "NPU on which it ran"),
         Column("collective", "int32", "", "number of its collective", of=("instance",), made=collectives_of),
         Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
         Column("phase", "int32", "", "number of its phase", of=("instance",), made=phases_of),
-        Column("dimension", "int32", "", "which dimension of the network it runs over"),
+        Column("dimension", "int32", "", "dimension that it runs over, from 0; -1: a message between two NPUs"),
         Column("queued_ps", "int64", "ps", "when it joined its queue"),
         Column("start_ps", "int64", "ps", "when it got a slot"),
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),
@@ -249,7 +289,12 @@ CHANNELS = RecordedTable(
         Column("chunk", "int32", "", "number of its chunk", of=("instance",), made=chunks_of),
         Column("schedule", "int32", "", "number of its schedule, whose rows are in channel_rows"),
         Column("lanes", "int32", "", "lanes of the schedule; that of a step is the step modulo lanes"),
-        Column("whole_bytes", "int64", "B", "the data that the schedule's blocks are parts of"),
+        Column(
+            "whole_bytes",
+            "int64",
+            "B",
+            "the data that the schedule's blocks are parts of: b begins at floor(b x data / blocks)",
+        ),
         Column("blocks", "int64", "", "number of these blocks"),
         Column("start_ps", "int64", "ps", "from its start on an NPU to the first sends"),
         Column("near_ps", "int64", "ps", "latency of a message from the same server"),
@@ -258,7 +303,9 @@ CHANNELS = RecordedTable(
         Column("far_copy_bytes_per_us", "int64", "B/us", "copying of data from another server; 0: in no time"),
         Column("near_wire_per_mille", "int32", "", "bytes on the wire for 1,000 of data, inside a server"),
         Column("far_wire_per_mille", "int32", "", "bytes on the wire for 1,000 of data, between servers"),
-        Column("copies_as_it_comes", "int8", "", "1: what comes from another server is copied as it comes"),
+        Column(
+            "copies_as_it_comes", "int8", "", "1: data from another server is copied as it comes; 0: once all is there"
+        ),
     ),
 )
 CHANNEL_ROWS = RecordedTable(
@@ -269,8 +316,8 @@ CHANNEL_ROWS = RecordedTable(
         Column("schedule", "int32", "", "number of the schedule"),
         Column("row", "int32", "", "number of the row; of a message its row modulo the schedule's number of rows here"),
         Column("step", "int32", "", "in which step its receiver handles it"),
-        Column("first_block", "int32", "", "first block that it carries, of rank 0 if all ranks do the same"),
-        Column("block_count", "int32", "", "number of blocks; 0: a signal"),
+        Column("first_block", "int32", "", "first block that it carries; of rank 0 if all ranks do the same"),
+        Column("block_count", "int32", "", "number of blocks; 0: a signal of one byte"),
     ),
 )
 NODES = RecordedTable(
@@ -281,7 +328,9 @@ NODES = RecordedTable(
         Column("npu", "int32", "", "whose node it is"),
         Column("node", "int64", "", "its id"),
         Column("name", "int32", "", "its name", labelled=True),
-        Column("kind", "int32", "", "which kind of work it is", labelled=True),
+        Column(
+            "kind", "int32", "", "kind of work, as `compute`, `host`, `all_reduce of group 3`, `send`", labelled=True
+        ),
         Column("issue_ps", "int64", "ps", "when it began"),
         Column("done_ps", "int64", "ps", "when it had ended"),
     ),
@@ -295,8 +344,8 @@ COMPLETIONS = RecordedTable(
         Column("source", "int32", "", "NPU that sends"),
         Column("destination", "int32", "", "NPU that receives"),
         Column("bytes", "int64", "B", "size"),
-        Column("start_ps", "int64", "ps", "when it started"),
-        Column("end_ps", "int64", "ps", "when it was delivered"),
+        Column("start_ps", "int64", "ps", "its start, or when what it waits for was delivered"),
+        Column("end_ps", "int64", "ps", "when it was delivered, both NPUs' endpoint delays included"),
         Column("ideal_ps", "int64", "ps", "time alone on an idle network; 0: not known"),
     ),
 )

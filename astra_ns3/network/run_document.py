@@ -17,21 +17,32 @@ class StopDocument(TypedDict):
     """Why a run stopped early."""
 
     kind: str
+    """The kind of the error."""
     message: str
+    """The error's message."""
     exit_status: int
+    """The exit status."""
 
 
 class FloorDocument(TypedDict):
     """The least time that lines, or by its ``kind`` a chain, allow, and how much of it the run took."""
 
     time_ps: int
+    """The least time that the run can take."""
     kind: str
+    """The reason: `lines` for their bytes, or a `chain` of computations."""
     where: str
+    """Which lines, or which chain."""
     lines_ps: int
+    """Time that the lines need, whatever the kind of the floor."""
     chain_ps: int
+    """The longest chain of computations; 0: there is none."""
     bytes: int
+    """Bytes that cross these lines."""
     bytes_per_ns: float
+    """The rate of these lines."""
     share: float | None
+    """The finish over the floor. Below 1 the result is one that no network with these lines reaches."""
 
 
 class TenantDocument(TypedDict, total=False):
@@ -48,30 +59,55 @@ class TenantDocument(TypedDict, total=False):
     """
 
     name: str
+    """The job's name."""
     npus: list[int]
+    """The NPU of each of its ranks."""
     start_ps: int | None
+    """When it started; null: it never did."""
     arrival_ps: int
+    """When it arrived, of a job that arrives."""
     restarts: int
+    """How often it began again, of a job that may. All other numbers are of its last try."""
     first_start_ps: int | None
+    """When it first began, of a job that may begin again."""
     restart_after_ps: int
+    """Time from a failure to the next try, as the file has it."""
     most_restarts: int
+    """How often it may begin again, as the file has it."""
     after: str
+    """The job that its start waited for, if the file names one."""
     after_passes: int
+    """The passes of that job, if the file names some."""
     end_ps: int
+    """When it is to be stopped, if the file says so."""
     dimensions: list[int]
+    """Its logical grid."""
     priority: int
+    """The RoCE priority of its messages, if the file names one."""
     workload: str
+    """Its workload's file."""
     passes: int | None
+    """Passes that it was asked for; null: for ever."""
     passes_done: int
+    """Passes that it has done."""
     ended_by: str | None
+    """The reason of its end, as in jobs.csv; null: nothing did."""
     complete: bool
+    """Whether it came to its end, or to the end that was asked for."""
     finish_ps: int
+    """When its last NPU was done, from its start."""
     compute_ps: int
+    """Computing of its reported NPU."""
     exposed_ps: int
+    """Waiting of its reported NPU."""
     traffic: bool
+    """Whether it is other traffic."""
     started: int
+    """Flows that started, of other traffic."""
     delivered: int
+    """Flows that were delivered, of other traffic."""
     slowdowns: Mapping[str, float] | None
+    """Percentiles of the slowdown of its flows, of other traffic; null: not known."""
 
 
 def npus_of(tenant: TenantDocument) -> int:
@@ -83,9 +119,13 @@ class WaitsDocument(TypedDict):
     """The waits of jobs that arrive: how many did, and how many started; the mean and the longest wait of these."""
 
     arrived: int
+    """Jobs that arrived."""
     started: int
+    """Jobs that arrived and started."""
     mean_ps: int
+    """Their mean wait."""
     longest_ps: int
+    """Their longest wait."""
 
 
 class EventDocument(TypedDict, total=False):
@@ -97,26 +137,47 @@ class EventDocument(TypedDict, total=False):
     """
 
     event: int
+    """Its number in the scenario's file."""
     name: str
+    """Name of the part."""
     drawn: bool
+    """Whether it was drawn by rates."""
     link: int
+    """Number of the link."""
     switch: int
+    """Number of the switch."""
     npu: int
+    """Number of the NPU."""
     start_ps: int
+    """When it begins."""
     end_ps: int | None
+    """When all is as before; null: never."""
     every_ps: int
+    """Time after which it comes again."""
     times: int
+    """How often it comes."""
     up: bool
+    """Whether the part is up."""
     rate_bps: int
+    """Its rate then."""
     delay_ps: int
+    """Its delay then."""
     error_rate: float
+    """Its error rate then."""
     storm: bool
+    """Whether the NIC stops its switch."""
     ecn: dict[str, float]
+    """The switch's marking thresholds then."""
     buffer_bytes: int
+    """The switch's buffer then."""
     pfc: dict[str, float]
+    """The switch's thresholds of pauses then."""
     control: dict[str, JsonValue]
+    """The numbers of the NPU's congestion control then."""
     still: bool
+    """Whether the NPU stands still."""
     slower: float
+    """How many times as long the NPU's computations take."""
 
 
 class RowDocument(TypedDict):
@@ -143,16 +204,22 @@ class ExposedDocument(TypedDict, total=False):
     """The exposed time of a layer or of a group."""
 
     layer: str
+    """The layer."""
     group: str
+    """The group of NPUs."""
     exposed_ps: int
+    """Time waited for it."""
 
 
 class RoleDocument(TypedDict):
     """The exposed time of the NPU that stands for a role."""
 
     role: str
+    """The role."""
     npu: int
+    """The NPU that stands for it."""
     groups: Sequence[ExposedDocument]
+    """Its exposed time by group."""
 
 
 class FlowSizesDocument(TypedDict):
@@ -164,28 +231,46 @@ class FlowSizesDocument(TypedDict):
     """
 
     above_bytes: int
+    """Sizes above this."""
     most_bytes: int
+    """Sizes up to this."""
     flows: int
+    """Delivered flows."""
     bytes: int
+    """Their bytes."""
     times_ps: Mapping[str, int]
+    """Percentiles of the time from start to delivery, as in flow_completion.csv."""
     slowdowns: Mapping[str, float] | None
+    """Percentiles of the time over the ideal time; null: not known."""
 
 
 class FlowsDocument(TypedDict):
     """Totals of a list of flows."""
 
     flows: int
+    """Flows of the list."""
     started: int
+    """Flows that started."""
     delivered: int
+    """Flows that were delivered."""
     bytes: int
+    """Bytes of all flows."""
     delivered_bytes: int
+    """Bytes of delivered flows."""
     overlapping: int
+    """Flows that started while another between the same two NPUs was on its way."""
     first_start_ps: int
+    """The first start."""
     last_end_ps: int
+    """The last delivery."""
     goodput_bps: int | None
+    """Delivered bits over the time between both."""
     all: FlowSizesDocument | None
+    """The percentiles of all flows."""
     sizes: Sequence[FlowSizesDocument]
+    """The percentiles by class of size."""
     bins: Sequence[FlowSizesDocument]
+    """The percentiles of each twentieth of the flows by size."""
 
 
 StageDocument = Mapping[str, Any]  # a name, words, and the bytes of as many parts as memory has
@@ -195,101 +280,182 @@ class MemoryDocument(TypedDict):
     """Memory of a model's training."""
 
     capacity_bytes: int | None
+    """Memory of an NPU."""
     peak_bytes: int
+    """Memory that the fullest NPU needs."""
     fits: bool | None
+    """Whether that fits; null: not known."""
     stages: Sequence[StageDocument]
+    """For each stage the peak, when that is, and its parts."""
 
 
 class ExpertsDocument(TypedDict):
     """How uneven the load of experts is."""
 
     layers: int
+    """Layers whose experts aren't chosen alike."""
     worst_layer: str
+    """The layer with the most uneven load."""
     most_over_mean: float
+    """There, the busiest place's rows over the mean."""
     mean_over_layers: float
+    """The mean of that ratio over layers."""
     rows: int
+    """Rows of all layers."""
     dropped: int
+    """Choices of tokens above capacities."""
 
 
 class ThroughputDocument(TypedDict):
     """Samples, tokens and operations of a model in a second."""
 
     sample: str
+    """The meaning of a sample, in a word."""
     samples_per_iteration: int
+    """Samples of an iteration over all copies."""
     iteration_ps: int
+    """The finish over passes."""
     samples_per_second: float
+    """Samples in a second."""
     tokens_per_second: float | None
+    """Tokens in a second; null where samples have no tokens."""
     dropped_share: float | None
+    """Share of the tokens' choices of experts above capacities; null where experts are chosen alike."""
     model_flops_per_iteration: int
+    """Three times the FLOPs of forward products, without what is computed again or dropped (PaLM, 2022, appendix B)."""
     peak_flops_per_npu: int | None
+    """The device's peak for the datatype; null: not known, or a file gives the times."""
     model_flop_utilisation: float | None
+    """Model FLOPs over NPUs x peak x time; null without a peak."""
 
 
 class ForeseenDocument(TypedDict, total=False):
     """Facts of a model's training that are known before it runs: its memory, and the network below it."""
 
     memory_by_stage: MemoryDocument
+    """Memory of a model."""
     experts: ExpertsDocument
+    """Load of a model's experts, if they aren't chosen alike."""
     device_losses: Mapping[str, float]
+    """The losses of a model's device: `launch_overhead_ps` of each operation, `scale_up_efficiency` of lines inside
+    nodes, and `overlap_slowdown` of computing beside collectives."""
     scale_up_efficiency_left_to_nccl: float
+    """The device's share of the lines inside nodes where NCCL plays the collectives: the lines keep their rate, and
+    NCCL's channels lose the rest."""
     network: FileDocument
+    """The network as it was run, defaults written out, with the rates inside nodes that a model's device reaches."""
     compute_scale: float
+    """The option `--compute-scale`."""
 
 
 class RunDocument(ForeseenDocument, total=False):
     """All of run.json; which keys there are depends on the workload, the backend and how the run ended."""
 
     format: str
+    """The kind of the file."""
     format_version: int
+    """The version of that form."""
     run_name: str
+    """The run's name."""
     complete: bool
+    """Whether all NPUs, or jobs, came to their end."""
     stopped: StopDocument | None
+    """Why not; null: they did."""
     finish_ps: int
+    """When the last NPU or job was done; in a stopped run, the simulated time reached."""
     floor: FloorDocument | None
+    """The least time that the run can take. Null for a stopped run, a backend of your own, and a job of several."""
     job: TenantDocument
+    """The job, in the folder of one of several."""
     jobs: Sequence[TenantDocument]
+    """The jobs, of a run of several."""
     waits: WaitsDocument | None
+    """Waits of jobs that arrive; null: none arrives. With several jobs alone."""
     npu_time_used: float | None
+    """Share of the time of all NPUs in which jobs had them. With several jobs alone."""
     scenario: str | None
+    """The scenario's file; null: there is none. With several jobs alone."""
     events: Sequence[EventDocument]
+    """The effect of each event on each part. With several jobs alone."""
     recovery: FileDocument
+    """The policies of recovery in force, with all their keys. With several jobs alone."""
     npus: int
+    """NPUs of the run."""
     npus_done: int
+    """NPUs that came to their end."""
     compute_ps: int
+    """Computing of the reported NPU."""
     exposed_ps: int
+    """Waiting of the reported NPU."""
     exposed_by_layer: Sequence[ExposedDocument]
+    """That waiting by layer: the time after the last pass included, what a stopped run still waited for, and `steps of
+    the training loop`, the ticks of `--compat`. Adds up to `exposed_ps` exactly."""
     exposed_by_group: Sequence[ExposedDocument]
+    """The same by group of NPUs, the longest first."""
     exposed_by_group_of_roles: Sequence[RoleDocument]
+    """The same of an NPU of each role, where there are several."""
     collectives: int
+    """Collectives that were issued."""
     collectives_ended: int
+    """Collectives that ended."""
     chunks: int
+    """Chunks of all collectives."""
     flows: FlowsDocument
+    """Totals of a list of flows."""
     throughput: ThroughputDocument
+    """Throughput of a model whose run came to its end, unless a scale other than 1 changed it."""
     statistics: Mapping[str, int | float]
+    """Totals of the network: the table of statistics."""
     warnings: Sequence[str]
+    """Warnings, as they were printed."""
     compat: str
+    """Whose rules held, those that the network file brought included."""
     num_queues_per_dimension: int
+    """Queues of each dimension, as they were run."""
     backend: str
+    """The option `--backend`."""
     seed: int
+    """The option `--seed`."""
     passes: int
+    """The option `--passes`. For a job that plays for ever, the passes that it has done, at least 1."""
     report_npu: int
+    """The option `--report-npu`."""
     comm_scale: float
+    """The option `--comm-scale`."""
     record: list[str]
+    """The option `--record`."""
     hook: bool
+    """Whether there was a hook."""
     limits: Mapping[str, int | float | None]
+    """The limits that were given."""
     compute_slowdown: FileDocument | None
+    """The file of `--compute-slowdown`, with what collectives take on a model's device; null: nothing is slowed."""
     hook_result: Any  # what a user's hook returned
+    """The answer of the hook's end function, if it is JSON."""
     workload: FileDocument
+    """The workload as it was run, after scaling."""
     system: FileDocument
+    """The system as it was run, defaults written out."""
     in_force: FileDocument | None
+    """Numbers that the network file leaves open: all of `tcp` and `roce`, `ecn` thresholds by rate, and the congestion
+    control's under `control`. Null on an analytical network."""
     npus_per_server: int
+    """Where NCCL plays collectives: so many NPUs, in the order of their numbers, share a server."""
     started: str
+    """When the run began."""
     timing: Mapping[str, float]
+    """Seconds: set-up, simulation, Python callbacks."""
     memory: Mapping[str, int]
+    """Bytes of memory that the run took."""
     versions: Mapping[str, str]
+    """Versions of this program, ns-3, Python and what else takes part."""
     files: Sequence[str]
+    """Names of the run's files."""
     digests: Mapping[str, str]
+    """SHA-256 of each of these files."""
     digest: str
+    """SHA-256 of all of run.json before this key. Commands look at digests only where reading fails, to name the
+    damaged file."""
 
 
 SeedsDocument = dict[str, Any]  # run.json of several seeds: a table of their runs' own numbers

@@ -1,4 +1,4 @@
-"""What of the reported NPU's time was exposed, by layer or by group, for people, from what run.json says of it."""
+"""The exposed time of the reported NPU, by layer or by group, for people, from what run.json says of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came of a list of flows, for people: a table by size, of the numbers in run.json."""
+"""The results of a list of flows, for people: a table by size, of the numbers in run.json."""
 
 from __future__ import annotations
 

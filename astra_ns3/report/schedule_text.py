@@ -1,4 +1,4 @@
-"""What a schedule amounts to: ranks, messages, rounds, and how much each rank sends; as an object and as text."""
+"""The numbers of a schedule: ranks, messages, rounds, and how much each rank sends; as an object and as text."""
 
 from __future__ import annotations
 

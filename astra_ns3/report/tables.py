@@ -36,7 +36,7 @@ HOW_TO_RECORD: Mapping[str, str] = {
     "pauses": "observe.pauses in the network file",
     "utilisation": "observe.utilisation in the network file",
 }
-"""What a run has to be given for a table to be there."""
+"""The option that a run has to be given for a table to be there."""
 
 
 PACKETS_NEEDED = "a network of packets (--backend ns3)"

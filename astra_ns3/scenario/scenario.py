@@ -45,9 +45,9 @@ class Tenancy:
     """Whether it plays until all that are not have ended."""
     is_traffic: bool = False
     berth: Berth | None = None
-    """What chooses the NPUs of a job that arrives; ``npus`` are those that it would have alone."""
+    """The chooser of NPUs for a job that arrives; ``npus`` are those that it would have alone."""
     restart_ps: int | None = None
-    """Of a further try of the tenant before it: so long after that one has failed it begins."""
+    """The time after which a further try begins once the try before it has failed."""
     job: str = ""
     """The name of its job, which all its tries have; empty: its own."""
     priority: int | None = None

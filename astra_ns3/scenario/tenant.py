@@ -24,10 +24,12 @@ LARGEST_SEED = 2**32 - 1
 
 @dataclass(frozen=True)
 class After:
-    """A condition for a job's start: the end of another ``job``, or so many of its ``passes``."""
+    """A condition for a job's start: the end of another job, or so many of its passes."""
 
     job: str
+    """The name of the other job."""
     passes: int | None = None
+    """Passes of that job; None: all of them."""
 
 
 @dataclass(frozen=True)
@@ -40,41 +42,46 @@ class Restart:
 
 @dataclass(frozen=True)
 class Tenant:
-    """A workload and a system on some NPUs of a network.
-
-    ``npus``: rank i of the tenant is NPU ``npus[i]`` of the network (None: all NPUs, in order). ``workload`` and
-    ``system``: paths or models, as :func:`astra_ns3.run` takes them. ``start_ps``: when the tenant's programs begin.
-    ``dimensions``: the tenant's logical grid, the innermost first (None: cut from the network's). ``seed``: of the
-    tenant's random numbers (None: made of the run's seed and the name). ``report_npu``: the rank whose layers tables
-    tell of. ``compute_slowdown``: what makes ranks compute slower. ``changes``: other values of keys of the two files.
-    ``where``: the place in a scenario's file that names it, empty: none does. ``after``: what it waits for; then
-    ``start_ps`` counts from there. ``end_ps``: when it is stopped (None: it isn't). ``passes``: :data:`FOREVER`: until
-    all others have ended. ``traffic``: the tenant is other traffic, whose workload and system are made of it where the
-    network is known. ``arrives``: at ``start_ps`` it begins to wait for NPUs, which its placement chooses once enough
-    are free. ``restart``: it begins again when its transport has given up (None: it doesn't). ``job``: the name of the
-    job of which it is a further try (None: it is the first); the tries of a job follow each other.
-    ``priority``: in which its messages travel (None: in that of the network's transport).
-    """
+    """A workload and a system on some NPUs of a network."""
 
     name: str
+    """The name of its results."""
     npus: Sequence[int] | Placement | None
+    """The NPUs of the network: its rank i is NPU ``npus[i]``. None: all NPUs, in order."""
     workload: FilePath | AnyWorkload
+    """A path or a model, as :func:`astra_ns3.run` takes it."""
     system: FilePath | SystemConfig
+    """A path or a model, as :func:`astra_ns3.run` takes it."""
     start_ps: int = 0
+    """When its programs begin. With ``after`` it counts from what is waited for."""
     passes: int = 1
+    """How often it plays its workload; :data:`FOREVER`: until all others have ended."""
     dimensions: Sequence[int] | None = None
+    """Its logical grid, the innermost dimension first. None: cut from the network's."""
     seed: int | None = None
+    """The seed of its random numbers. None: made of the run's seed and its name."""
     report_npu: int = 0
+    """The rank whose layers tables tell of."""
     compute_slowdown: FilePath | ComputeSlowdown | Mapping[str, object] | None = None
+    """The file of slowdowns, by its ranks."""
     changes: Mapping[str, Json] | None = None
+    """Other values of keys of its two files."""
     where: str = ""
+    """The place in a scenario's file that names it; empty: none does."""
     after: After | None = None
+    """The job that it waits for."""
     end_ps: int | None = None
+    """When it is stopped. None: it isn't."""
     traffic: Traffic | None = None
+    """Other traffic that stands in the place of workload and system, which are made of it later."""
     arrives: bool = False
+    """Whether it begins to wait for NPUs at ``start_ps``, which its placement chooses once enough are free."""
     restart: Restart | None = None
+    """How it begins again when its transport has given up. None: it doesn't."""
     job: str | None = None
+    """The name of the job of which it is a further try. None: it is the first."""
     priority: int | None = None
+    """The priority of its messages. None: that of the network's transport."""
 
     @property
     def job_name(self) -> str:

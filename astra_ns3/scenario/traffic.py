@@ -25,7 +25,7 @@ from astra_ns3.workload.generators.processes import BITS, Constant, Incast, OnOf
 from astra_ns3.workload.generators.receivers import Receivers
 
 BYTES_PER_FLOW = 130
-"""What a flow takes: 70 while it is drawn, measured, and its columns in the native half."""
+"""Bytes of a flow: 70 while it is drawn, measured, and its columns in the native half."""
 
 
 @dataclass(frozen=True)

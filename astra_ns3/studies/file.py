@@ -124,8 +124,11 @@ class StudyLimits(ConfigModel):
     """When a point is given up."""
 
     wall_time_ps: WallTimePs | None = Field(alias="wall_time", default=None)
+    """Most wall time of a point, also as `10min` or `2h`."""
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
+    """Most memory of a point."""
     simulated_time_ps: PositiveTimePs | None = Field(alias="simulated_time", default=None)
+    """Most simulated time of a point."""
 
     def over(self, others: StudyLimits | None) -> StudyLimits:
         """Return these values, and the others' where they say nothing."""
@@ -146,46 +149,71 @@ class PartConfig(ConfigModel):
     """One question of a study: its points are those of its axes, combined, with each seed."""
 
     title: str = ""
+    """The part's title, and that of figures without one."""
     base: Changes = Field(default_factory=dict)
+    """Changes of all points of this part, after the study's."""
     axes: Axes = Field(default_factory=dict)
+    """The things that are varied: values of a key, labels with changes, or a list of changes."""
     combine: Combine = "product"
+    """`product`: every value with every other. `one-at-a-time`: the first value of every axis, and points that differ
+    from it in one axis. `together`: the k-th values of all axes."""
     names: dict[str, str] = Field(default_factory=dict)
-    """Of axes: the names of their columns."""
+    """The names of columns, for axes of this part."""
     seeds: Seeds | None = None
+    """The seeds of this part. Absent: the study's."""
     limits: StudyLimits | None = None
+    """The limits of this part. Absent: the study's."""
     figures: Figures = Field(default_factory=dict)
+    """Pictures by name."""
 
 
 class PresetPart(ConfigModel):
-    """What a preset changes of a part; an axis that it names has its values instead of the part's."""
+    """The changes of a part by a preset; an axis that it names has its values instead of the part's."""
 
     skip: OnOff = False
+    """Whether the part is left out."""
     base: Changes = Field(default_factory=dict)
+    """Changes of all points of the part, after the part's."""
     axes: Axes = Field(default_factory=dict)
+    """Other values for axes of the part; of an axis with labels, a list of those to keep."""
     combine: Combine | None = None
+    """Another way to combine."""
     seeds: Seeds | None = None
+    """Other seeds."""
     limits: StudyLimits | None = None
+    """Other limits."""
 
 
 class PresetConfig(ConfigModel):
     """A size of the study, as ``laptop`` or ``paper``."""
 
     base: Changes = Field(default_factory=dict)
+    """Changes of all points, after the study's."""
     seeds: Seeds | None = None
+    """Other seeds."""
     limits: StudyLimits | None = None
+    """Other limits."""
     parts: dict[str, PresetPart] = Field(default_factory=dict)
+    """Changes of parts, by the part's name."""
 
 
 class StudyConfig(ConfigModel):
     """A study's file."""
 
     title: str = ""
+    """The study's title. Absent: the file's name."""
     base: Changes = Field(default_factory=dict)
+    """Changes that all points start with."""
     seeds: Seeds = (1,)
+    """How many seeds, from 1 on, or a list of them. Each point is played with each."""
     limits: StudyLimits | None = None
+    """When a point is given up: it has failed then."""
     names: dict[str, str] = Field(default_factory=dict)
+    """The names of columns, for axes whose names are long."""
     presets: Annotated[dict[str, PresetConfig], BeforeValidator(_named)] = Field(default_factory=dict)
+    """Sizes of the study by name. `laptop` is used if `--preset` names none."""
     parts: Annotated[dict[str, PartConfig], Field(min_length=1), BeforeValidator(_named)]
+    """The questions of the study by name, each with points and figures of its own."""
 
     @model_validator(mode="after")
     @checked
@@ -236,7 +264,7 @@ class Study:
     document: Document
     folder: Path
     text: str = ""
-    """Of its file; empty: it was given as data."""
+    """The text of its file; empty: it was given as data."""
 
     @property
     def name(self) -> str:

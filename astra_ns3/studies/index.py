@@ -1,6 +1,6 @@
 """All finished points of a store in one SQLite file: a copy of every point.json, made anew where it is gone.
 
-The client alone writes it. What counts is what the folders hold.
+The client alone writes it. The folders decide what there is.
 """
 
 from __future__ import annotations

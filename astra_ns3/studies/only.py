@@ -9,7 +9,7 @@ from astra_ns3.studies.figures.data import Label
 from astra_ns3.studies.keys import as_text
 
 Coordinates = Mapping[str, Label]
-"""Of a point: its part, the label of each axis, its seed."""
+"""The words of a point: its part, the label of each axis, its seed."""
 
 
 def chosen_by(only: Iterable[str], points: Sequence[Coordinates], keys: Mapping[str, str]) -> Callable[..., bool]:

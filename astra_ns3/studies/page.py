@@ -83,7 +83,7 @@ def _failures(result: StudyResult) -> Markup:
 
 
 def _warned(result: StudyResult) -> Markup:
-    """What runs warned of, with how many of them did."""
+    """The warnings of runs, with how many of them had each."""
     lines = [tag("li", tag("b", counted(runs, "run", "runs")), f": {words}") for words, runs in result.warnings]
     return tag("div", tag("b", "warned"), tag("ul", *lines), class_="warnings") if lines else Markup("")
 

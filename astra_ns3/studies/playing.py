@@ -242,7 +242,7 @@ class _Study:
         return self._after_trouble(task, error)
 
     def _after_trouble(self, task: PointTask, error: BaseException) -> PointOutcome | None:
-        """What a worker raised is no outcome of the point: it is told as one, and not stored."""
+        """An error that a worker raised is no outcome of the point: it is told as one, and not stored."""
         if isinstance(error, SourceChanged):
             return failed_outcome(task, error, {})
         if not isinstance(error, AstraNs3Error):

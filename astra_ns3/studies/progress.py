@@ -27,7 +27,7 @@ class StudyProgress:
     wall_seconds: float
     seconds_left: float | None
     stage: str = ""
-    """What is awaited before the first point can begin; empty from then on."""
+    """The thing that is awaited before the first point can begin; empty from then on."""
 
     @property
     def finished(self) -> int:

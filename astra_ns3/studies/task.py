@@ -47,18 +47,18 @@ class PointOutcome:
     status: str
     """"done", or "failed"."""
     error: StopDocument | None
-    """Of a failed point: ``kind``, ``message`` and ``exit_status``, as in run.json's ``stopped``."""
+    """The reason of a failed point: ``kind``, ``message`` and ``exit_status``, as in run.json's ``stopped``."""
     measures: Mapping[str, Measure]
     """One number for each name of :mod:`astra_ns3.studies.measures` that the run has; of a failed point what it did."""
     cost: Mapping[str, float]
     """``wall_seconds`` of the whole point, ``run_seconds`` of the run in it, ``cpu_seconds`` and ``peak_bytes`` of its
     process."""
     limits: Mapping[str, int | float | None]
-    """Those in force when it was played."""
+    """The limits in force when it was played."""
     measured_with: str = ""
     """Digest of the code that made the measures; empty: not known."""
     warnings: Sequence[str] = field(default_factory=list)
-    """What the run warned of."""
+    """The warnings of the run."""
 
     @property
     def message(self) -> str | None:

@@ -1,1 +1,1 @@
-"""What runs next on each NPU: chunking, scheduling policies, launch order."""
+"""The choice of what runs next on each NPU: chunking, scheduling policies, launch order."""

@@ -1,6 +1,6 @@
 """Plans a communicator's collectives one after the other: their chunks, each chunk's route, the queue of each phase.
 
-What it remembers from one to the next, all of it in program order and so the same on all members: whose turn it is
+It remembers things from one to the next, in program order and so the same on all members: whose turn it is
 among the queues of a dimension and between the two trees, and what the policy that orders dimensions remembers.
 """
 

@@ -1,6 +1,6 @@
 """The NPUs in a grid of dimensions, and the groups that a collective over some of these runs in.
 
-A communicator of fewer NPUs has a grid of its own: a part of the whole one if its NPUs form such, with the same
+A communicator of fewer NPUs has a grid of its own. It is a part of the whole one if its NPUs form such, with the same
 dimensions, else all of them along one dimension; unless it brings the sizes of one.
 """
 

@@ -1,7 +1,8 @@
 """Ends that are heard of in the order of their begins, where they come in one instant, as ASTRA-sim 2 has it.
 
 The network plays the events of one instant in the order in which they were put there. A message takes two of them more
-than a timer: one begins it, and one behind its arrival tells of it. What takes as many keeps its place among messages.
+than a timer: one begins it, and one behind its arrival tells of it. A batch that takes as many keeps its place among
+messages.
 """
 
 from __future__ import annotations

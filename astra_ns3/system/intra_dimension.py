@@ -1,6 +1,6 @@
 """Where a chunk that comes to a queue of one dimension joins the line: before which of those that wait.
 
-A rule is a function of what runs, what waits (both in order), and the newcomer; it gives an index into what waits, and
+A rule is a function of what runs, what waits (both in order), and the newcomer. It gives an index into what waits, and
 the first of those starts when a slot is free. The rules are ASTRA-sim 1.0's. All but ``by_priority`` order
 reduce-scatters and all-gathers only: other phases always join by priority.
 """

@@ -1,4 +1,4 @@
-"""What every NPU does and when, written down while it happens: the operations of its program, the phases of chunks."""
+"""The acts of every NPU, written down while it happens: the operations of its program, the phases of chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from astra_ns3.system.launches import Launch
 from astra_ns3.system.task import Task
 
 NO_DIMENSION = -1
-"""Of a message from one NPU to another, which stands in no queue."""
+"""The dimension of a message from one NPU to another, which stands in no queue."""
 BATCH_ROWS = 16_384
 """So many rows are handed over at once."""
 

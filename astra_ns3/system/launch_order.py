@@ -1,16 +1,16 @@
 """The order in which the NPUs start the chunks of one queue of a dimension: the same on all of them.
 
 One log for all NPUs, whose entries carry their members; an NPU skips what it has no part in. An NPU with a free slot
-starts its next entry if it has it waiting, waits for it if it hasn't, and only at the end of the log takes the first of
-its own line and appends it. Without that, two NPUs with one slot each can start different chunks and wait for each
+starts its next entry if it has it waiting, and waits for it if it hasn't. Only at the end of the log it takes the first
+of its own line and appends it. Without that, two NPUs with one slot each can start different chunks and wait for each
 other for ever (known from ASTRA-sim with few active chunks).
 
-There is one log for all NPUs, though a phase runs in groups. A log for each group would not do: let chunk c go through
+There is one log for all NPUs, though a phase runs in groups. A log for each group would not do. Let chunk c go through
 dimension 0, then 1, and chunk d through 1, then 0, on 2x2 NPUs 00, 01, 10, 11 (dimension 1 is the second digit). If the
 group {00, 10} starts c and {00, 01} then d, NPU 01 may choose d for {01, 11}, and NPU 10 may choose c for {10, 11}: NPU
 11, which has the other one of the two in either queue, waits for ever, and so do all.
 
-That nothing deadlocks is proved in docs/architecture.md. It rests on two things besides: a chunk is appended only when
+That nothing deadlocks is proved in docs/architecture.md. It rests on two things besides. A chunk is appended only when
 each role in its communicator has issued it (``system/layer.py``), and the programs don't wait for each other in a
 circle (``playing/dry_run/deadlock.py``).
 """

@@ -2,7 +2,7 @@
 
 Each NPU goes on by itself: a chunk leaves a phase on an NPU when that NPU has finished it (with the option
 ``phase_barrier``, when all members have). NPUs of one role run the same program. A collective that several roles take
-part in is held back on every NPU until each role has issued it on one: until then nobody knows that the others will
+part in is held back on every NPU until each role has issued it on one. Until then nobody knows that the others will
 come to it.
 """
 

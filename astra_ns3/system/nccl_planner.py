@@ -1,7 +1,7 @@
 """Plans a collective as NCCL plays it: its choice by size, and a phase for each channel.
 
 The channels of a collective start together, each in a queue of its own, so that a communicator's collectives follow
-each other in each channel. What NCCL decides is in :mod:`astra_ns3.nccl`; what a channel plays is a schedule of
+each other in each channel. NCCL's decisions are in :mod:`astra_ns3.nccl`; what a channel plays is a schedule of
 :mod:`astra_ns3.collectives`.
 """
 

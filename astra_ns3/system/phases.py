@@ -1,6 +1,6 @@
 """From a collective to the phases each of its chunks goes through.
 
-``baseline`` runs an all-reduce on every dimension with all the data; ``localBWAware`` scatters the data over the lower
+``baseline`` runs an all-reduce on every dimension with all the data. ``localBWAware`` scatters the data over the lower
 dimensions first, so that the last one carries only a part of them, and gathers them on the way back.
 """
 

@@ -38,6 +38,6 @@ def highest(counter: int, request: CollectiveRequest) -> tuple[int, int]:
 
 
 USUAL_POLICIES: Mapping[str, Policy] = {"LIFO": lifo, "FIFO": fifo, "EXPLICIT": explicit}
-"""Those that a system file may name for all collectives."""
+"""Policies that a system file may name for all collectives."""
 POLICIES: Mapping[str, Policy] = {**USUAL_POLICIES, "HIGHEST": highest}
-"""Those that a request may name for itself."""
+"""Policies that a request may name for itself."""

@@ -1,7 +1,7 @@
 """Random delays before NPUs start their phases, so that no two begin at the very same picosecond.
 
-Each is drawn from the seed, the NPU and the phase alone, by SplitMix64's mixing function (Steele, Lea and Flood,
-"Fast splittable pseudorandom number generators", OOPSLA 2014): the order in which phases start has no part in it.
+Each is drawn from the seed, the NPU and the phase alone, by SplitMix64's mixing function (Steele, Lea and Flood, "Fast
+splittable pseudorandom number generators", OOPSLA 2014). The order in which phases start has no part in it.
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ class Collective:
         self.stands_for: Collective | None = None
 
     def start(self, first_tasks: list[Task], npus: int, roles: frozenset[int]) -> None:
-        """What the members have to do; ``npus``: all there are; ``roles``: the members', if there are several."""
+        """The part of the work that members have to do; ``npus``: all there are; ``roles``: the members', if there are
+        several."""
         communicator = self.request.communicator
         self.members = self.members_left = npus if communicator is None else len(communicator)
         self.absent_roles = set(roles)

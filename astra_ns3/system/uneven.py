@@ -1,7 +1,7 @@
 """The plan of an all-to-all with counts: chunks of tables, each one phase over the whole group.
 
 A chunk cuts every count alike. Where all counts are multiples of a unit, such as a token's bytes, each chunk has its
-part of every unit, so that one schedule plays them all; where the unit has fewer bytes than there are chunks, each
+part of every unit, so that one schedule plays them all. Where the unit has fewer bytes than there are chunks, each
 count is cut by itself. Nothing is lost to rounding: the chunks of a count add up to it. Where rows go by way of
 gates, there is one chunk, which is cut in pieces.
 """

@@ -1,7 +1,7 @@
 """A network that changes: at given times links, switches and NPUs go down or come up, and links get other numbers.
 
 Changes cut a run into *epochs*, in each of which nothing changes. The routes of an epoch come from ``routes.py`` as
-those of any network; since all epochs have the same groups of hosts, the tables of two of them differ in a few
+those of any network. Since all epochs have the same groups of hosts, the tables of two of them differ in a few
 entries, and only these are handed over (``route_differences.py``). A description only; nothing here knows a simulator.
 
 A link carries something while it is up itself, and both its ends are. A switch is down with all its links, a host with
@@ -33,7 +33,7 @@ _PFC = {
 }
 """Quantities of a switch that are numbers of its priority flow control, and their names there."""
 OF_SWITCHES = ("ecn", "buffer_bytes", *_PFC)
-"""What only switches have."""
+"""Things that only switches have."""
 _Values = Mapping[str, object]
 _Ways = tuple[tuple[bool, int], ...]
 # A link that flaps brings the same routes again and again; of so many states they are kept.

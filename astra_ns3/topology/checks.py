@@ -1,4 +1,4 @@
-"""What can hardly be meant about a network's wires and buffers, whatever is sent over them."""
+"""Things that can hardly be meant about a network's wires and buffers, whatever is sent over them."""
 
 from __future__ import annotations
 

@@ -31,9 +31,10 @@ from astra_ns3.memory import require_memory
 BYTES_PER_LINK = 640
 """A link of a Graph with its two ports, their columns in ``adjacency``, and its share of hosts and switches."""
 BYTES_PER_ROUTE = 6
-"""Of one node to one group of hosts, in ``routes.py``: a distance, a set of ports unless many nodes share it."""
+"""The entry of one node for one group of hosts, in ``routes.py``: a distance, a set of ports unless many nodes share
+it."""
 BYTES_PER_COST = 9
-"""Of one switch to one group of hosts, in ``costs_and_links``."""
+"""The entry of one switch for one group of hosts, in ``costs_and_links``."""
 
 
 class Counts(NamedTuple):

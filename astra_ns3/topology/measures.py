@@ -1,4 +1,4 @@
-"""What a network amounts to, in numbers: counts, diameter, bisection, oversubscription, number of paths."""
+"""The measures of a network, in numbers: counts, diameter, bisection, oversubscription, number of paths."""
 
 from __future__ import annotations
 

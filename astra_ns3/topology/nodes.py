@@ -2,7 +2,7 @@
 
 Every NPU is a host. Its first port is its NIC, where it has one to itself; the others lead to its node. Shared NICs are
 links of NIC rate from the node's scale-up switches outwards. Links outwards of a node count for more than any path
-inside it, so NPUs of one node always talk over its own network, and only such paths are taken as are shortest outside.
+inside it. So NPUs of one node always talk over its own network, and only such paths are taken as are shortest outside.
 """
 
 from __future__ import annotations

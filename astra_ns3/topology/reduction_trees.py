@@ -22,7 +22,7 @@ from astra_ns3.topology.graph import Graph
 ONE_SWITCH, ONE_TREE = "nvls", "sharp"
 """The algorithms whose members share a switch, and those that have one tree."""
 MOST_TREES = 64
-"""Of one group, where many switches could be roots."""
+"""The trees of one group, where many switches could be roots."""
 
 _Numbers = npt.NDArray[np.int64]
 

@@ -4,7 +4,7 @@ Distance is the sum of the links' costs, which are 1 unless a builder says other
 forward nothing, so paths run over switches only. Which of several equal ports a flow takes is the switch's business;
 the tables hold them all.
 
-Hosts attached to the same switches are equally far from anywhere and form a *group*; tables have an entry per group,
+Hosts attached to the same switches are equally far from anywhere and form a *group*. Tables have an entry per group,
 and equal sets of ports are stored once, so that 8,192 hosts cost megabytes, not gigabytes.
 """
 

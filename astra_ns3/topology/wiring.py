@@ -1,4 +1,4 @@
-"""What builders build with: switches and links as they come, and the graph of them in the end."""
+"""The tools of builders: switches and links as they come, and the graph of them in the end."""
 
 from __future__ import annotations
 

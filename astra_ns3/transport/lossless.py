@@ -14,8 +14,8 @@ from astra_ns3.units import PS_PER_SECOND, format_rate
 PAUSE_WIRE_BYTES = 84
 """A pause frame: 64 bytes (IEEE 802.3, 31B), preamble and gap."""
 FRAMES_IN_FLIGHT = 3
-"""One that the switch's own port is sending when the pause is due, one that the sender can't stop, and one more while
-the sender makes up its mind (IEEE 802.1Q allows it about two frame times)."""
+"""A frame that the switch's own port is sending when the pause is due, and one that the sender can't stop. One more
+comes while the sender makes up its mind (IEEE 802.1Q allows it about two frame times)."""
 
 
 def largest_frame_bytes(transports: Iterable[Transport]) -> int:

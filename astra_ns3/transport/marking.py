@@ -21,7 +21,7 @@ LOW_BYTES, LOW_RATE_BPS = 100_000, 25 * 10**9
 HIGH_OVER_LOW = 4
 MOST_PROBABLE = 0.2
 UNDERFLOW_SHARE = 7
-"""Of rate x round trip a seventh keeps the line busy."""
+"""A seventh of rate x round trip keeps the line busy."""
 
 
 def with_marking(switch: SwitchOutline, transport: Transport, largest_wire_bytes: int) -> SwitchConfig:

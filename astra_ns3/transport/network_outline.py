@@ -1,4 +1,5 @@
-"""What transports must know of a network to judge their numbers: its ports, its switches, its slowest path."""
+"""The facts that transports must know of a network to judge their numbers: its ports, its switches, its slowest
+path."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ def tcp_packet_bytes(data_bytes: int, *, timestamps: bool = False) -> int:
 
 
 def frame_bytes(packet_bytes: int) -> int:
-    """What a buffer holds for an IP packet."""
+    """The bytes that a buffer holds for an IP packet."""
     return max(SMALLEST_FRAME_BYTES, packet_bytes + ETHERNET_HEADER_AND_FCS_BYTES)
 
 
 def wire_bytes(packet_bytes: int) -> int:
-    """What a link transmits for an IP packet."""
+    """The bytes that a link transmits for an IP packet."""
     return frame_bytes(packet_bytes) + PREAMBLE_AND_GAP_BYTES
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from PIL import Image
 from support.browser import opened
-from support.pages import ROOT, blocks, commands
+from support.pages import OWN_FILES, ROOT, blocks, commands
 
-PAGES = {"why": "README.md", **dict.fromkeys(("dlrm", "a2a", "incast"), "docs/cases.md")}
+PAGES = {"why": OWN_FILES, **dict.fromkeys(("dlrm", "a2a", "incast"), "docs/cases.md")}
 """By the name of the run whose command stands there."""
 FILES = ("workload.txt", "system.yaml", "network.yaml")
-"""README's, which its command takes."""
+"""Files of the page on writing them, which its command takes."""
 COLOURS = 256
 WIDTH = 900
 
@@ -34,7 +34,7 @@ def play(name: str, folder: Path) -> Path:
     """Return where the run of this name lies, made by its page's first command."""
     (folder / "inputs").symlink_to(ROOT / "inputs")
     for file in FILES:
-        (folder / file).write_text(blocks("README.md", f"file: {file}")[0], encoding="utf-8")
+        (folder / file).write_text(blocks(OWN_FILES, f"file: {file}")[0], encoding="utf-8")
     words = commands(PAGES[name], name)[0]
     astra_ns3(*words, folder=folder)
     return folder / words[words.index("-o") + 1]

@@ -68,6 +68,16 @@ def test_what_the_demo_prints_is_what_readme_shows(work: Path, monkeypatch: pyte
             assert line == expected
 
 
+def test_what_readme_compares_is_what_comes_out(work: Path) -> None:
+    files = re.findall(r"-([wsn]) (\S+) \\", text_of("Makefile"))
+    demo = [word for option, file in files for word in (f"-{option}", file)]
+    assert run_command("run", *demo, "-o", "results/demo", folder=work).returncode == 0
+    run, compare = commands("README.md", "compare")
+    assert run_command(*run, folder=work).returncode == 0
+    (shown,) = blocks("README.md", "output: compare")
+    assert run_command(*compare, folder=work).stdout.startswith(shown)
+
+
 MICRO_ALL_TO_ALL = ["-w", "inputs/workload/micro-all-to-all.txt", "-s", "inputs/system/flat.txt"]
 
 
@@ -81,7 +91,8 @@ def test_several_seeds_print_what_the_page_says(work: Path) -> None:
 
 
 def test_start_jitter_costs_hpcc_what_the_page_says(work: Path) -> None:
-    words = re.findall(r"took ([\d,]+) us with all starts at once and ([\d,]+) us", text_of("docs/system-file.md"))
+    page = " ".join(text_of("docs/system-file.md").split())
+    words = re.findall(r"took ([\d,]+) us with all starts at once and ([\d,]+) us", page)
     found = []
     for jitter in (0, 1000):
         result = astra_ns3.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_PARTS = "docs/extending.md"
+OWN_FILES = "docs/how-to/write-my-own-files.md"
 
 
 def text_of(page: str) -> str:

@@ -1,1 +1,1 @@
-"""What all configuration models share: documents with line numbers, strict models, reading."""
+"""The base of all configuration models: documents with line numbers, strict models, reading."""

@@ -1,7 +1,7 @@
 """Rules of another simulator that we follow on request only: one named option each, and the presets that set them.
 
 By default none is on. "semantics" below is the description of ASTRA-sim 1.0 that the options come from; what each
-changes is listed in docs/astra-sim-compatibility.md. What a network is like in another simulator (header sizes, when a
+changes is listed in docs/astra-sim-compatibility.md. Traits of a network in another simulator (header sizes, when a
 message is complete, ...) is no option here but keys of the network file, which an importer sets.
 """
 
@@ -19,11 +19,11 @@ class Compatibility:
     """Which rules of another simulator hold instead of ours; those of ASTRA-sim 1.0 unless said otherwise."""
 
     phase_barrier: bool = False
-    """A chunk leaves a phase only when all NPUs of the system, not only its group, have finished it; then all go on
+    """A chunk leaves a phase only when all NPUs of the system, not only its group, have finished it. Then all go on
     in that instant, in the order in which they finished (semantics 4). Ours: each NPU goes on by itself."""
 
     step_tick_ns: int = 0
-    """What each move of the training loop's state machine costs on top of compute (semantics 6). Ours: nothing."""
+    """The cost of each move of the training loop's state machine on top of compute (semantics 6). Ours: nothing."""
 
     exposed_until_first_end: bool = False
     """After the last pass, only the wait until the first of layer 0's weight-gradient collectives ends is booked as
@@ -63,7 +63,7 @@ class Compatibility:
     forward collective has fewer than 4096 bytes (SimAI). Ours: what the file says."""
 
     chunks_of_one_size: bool = False
-    """Chunks are floor(bytes / splits), as many as it takes, each of that size; but for all-gathers a chunk has at
+    """Chunks are floor(bytes / splits), as many as it takes, each of that size. But for all-gathers a chunk has at
     least as many bytes as there are NPUs, and there are as many as splits, even of no bytes (ASTRA-sim 2). Ours: no
     byte more than was asked for."""
 
@@ -73,7 +73,7 @@ class Compatibility:
 
     groups_as_one_ring: bool = False
     """A collective of fewer than all NPUs is one ring over its members in the order of their list, or the algorithm of
-    a system file that names a single one; the dimensions asked for count for nothing. So they do where all NPUs are
+    a system file that names a single one. The dimensions asked for count for nothing. So they do where all NPUs are
     members, and the order of the list, too (ASTRA-sim 2). Ours: the part of the grid that the members are."""
 
     group_endpoint_delay_ns: int | None = None
@@ -89,8 +89,8 @@ class Compatibility:
     Ours: all start them in one order."""
 
     collectives_by_number_alone: bool = False
-    """Members of a group that come to different collectives with the same number play them with each other, if their
-    messages are of the same sizes (ASTRA-sim 2, where nothing else is compared). Ours: an error."""
+    """Members of a group that come to different collectives with the same number play them with each other. Only
+    the sizes of messages are compared (ASTRA-sim 2). Ours: an error."""
 
     messages_by_arrival: bool = False
     """A message costs its network time alone, is matched by its size, too, and ends at its arrival for both ends, for
@@ -98,16 +98,16 @@ class Compatibility:
     when the transport has it, and ends that differ in size are an error."""
 
     ends_in_order_of_begins: bool = False
-    """Of what ends in a graph in one instant that which began first is heard of first, be it a computation or a message
-    on its way (ASTRA-sim 2). Ours: computations first."""
+    """Work of a graph that ends in one instant is heard of in the order in which it began, be it a computation or a
+    message on its way (ASTRA-sim 2). Ours: computations first."""
 
     late_receives_end_last: bool = False
     """A receive whose message is there already ends in that instant, but behind all that goes on (ASTRA-sim 2 on its
     analytical networks). Ours: at once, before anything else begins."""
 
     nodes_of_graphs_by_number: bool = False
-    """Of nodes that are ready the one with the lowest number goes first, and one node at a time of an NPU communicates,
-    accesses memory or is of no known type; receives need no place (ASTRA-sim 2). Ours: by priority first, memory has
+    """The ready node with the lowest number goes first, and one node at a time of an NPU communicates,
+    accesses memory or is of no known type. Receives need no place (ASTRA-sim 2). Ours: by priority first, memory has
     a place of its own, and communication none."""
 
     untimed_nodes_are_overlooked: bool = False
@@ -115,7 +115,7 @@ class Compatibility:
     stops if there is none). Ours: at once."""
 
     least_duration_ns: int = 0
-    """What a node of a graph without a duration takes (ASTRA-sim 2: 1 ns). Ours: nothing."""
+    """The time of a node of a graph without a duration (ASTRA-sim 2: 1 ns). Ours: nothing."""
 
     whole_roofline_ns: bool = False
     """The roofline gives whole nanoseconds, rounded down (ASTRA-sim 2). Ours: picoseconds."""

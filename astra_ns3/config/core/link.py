@@ -14,5 +14,8 @@ class LinkConfig(ConfigModel):
     """One full-duplex link: rate of each direction, propagation delay one way, share of packets lost on the way."""
 
     rate_bps: RateBps = Field(alias="rate")
+    """The rate of each direction."""
     delay_ps: TimePs = Field(alias="delay")
+    """The propagation delay, one way."""
     error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """The probability that a frame is lost on the way, in each direction."""

@@ -36,9 +36,9 @@ _ALLOWED = re.compile(r"[;,] allowed: .*?(?=; did you mean|$)")
 _DEEPEST = 3
 """So many levels of groups below one are searched for a key that stands in the wrong place."""
 FOLDER = "folder"
-"""Of the document that is being read, in the context of validators."""
+"""The folder of the document that is being read, in the context of validators."""
 Keys = dict[str, object]
-"""What stands in a group of keys."""
+"""The content of a group of keys."""
 
 
 class ConfigModel(BaseModel):

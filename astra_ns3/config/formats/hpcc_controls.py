@@ -1,6 +1,6 @@
 """CC_MODE of the HPCC simulator: its congestion controls by name, with the parameters that its keys give them.
 
-What has no key has the value in its code: TIMELY 50, 500 and 20 us, EWMA 0.875, beta 0.8.
+Numbers without a key have the value in its code: TIMELY 50, 500 and 20 us, EWMA 0.875, beta 0.8.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from astra_ns3.config.formats.hpcc_topology import HpccTopology
 from astra_ns3.config.formats.plain_graph import PlainGraph, PlainLink, PlainNode
 
 OUTSIDE_COST = 2
-"""Of a link between a host and a switch that isn't scale-up: NPUs of one server talk over its scale-up switch."""
+"""A link between a host and a switch that isn't scale-up: NPUs of one server talk over its scale-up switch."""
 
 
 def hpcc_graph(topology: HpccTopology) -> PlainGraph:

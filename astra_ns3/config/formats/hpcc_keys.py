@@ -1,7 +1,7 @@
 """Keys of the HPCC simulator's config.txt: how each is written, and which of them say nothing here.
 
 The list is that of astra-network-ns3's reader, and of SimAI's, whose SimAI.conf has keys of its own for what it writes
-down. Units are theirs: times are microseconds, thresholds thousands of bytes, the buffer MiB. Those readers skip what
+down. Units are theirs: times are microseconds, thresholds thousands of bytes, the buffer MiB. Its readers skip what
 they don't know; here that is an error with the nearest key.
 """
 
@@ -142,6 +142,42 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
     }
 )
 """Keys that are read and checked but change nothing here, and why."""
+
+BECOMES: Mapping[str, str] = MappingProxyType(
+    {
+        "CC_MODE": "`congestion_control`: 1 `dcqcn`, 3 `hpcc`, 7 `timely`, 8 `dctcp`, 10 `hpcc-pint`, 12 `none`; all "
+        "others have no code behind them there and are refused",
+        **dict.fromkeys(
+            (
+                "RATE_AI", "RATE_HAI", "MIN_RATE", "EWMA_GAIN", "ALPHA_RESUME_INTERVAL", "RATE_DECREASE_INTERVAL",
+                "RP_TIMER", "FAST_RECOVERY_TIMES", "CLAMP_TARGET_RATE", "DCTCP_RATE_AI", "U_TARGET", "MI_THRESH",
+                "FAST_REACT", "MULTI_RATE", "PINT_LOG_BASE", "PINT_PROB",
+            ),
+            "a parameter of the congestion control",
+        ),
+        "HAS_WIN": "`window`",
+        "VAR_WIN": "`window_scales_with_rate`",
+        "GLOBAL_T": "`base_rtt_of`",
+        "RATE_BOUND": "`rate_limited`",
+        "PACKET_PAYLOAD_SIZE": "`payload`",
+        "L2_ACK_INTERVAL": "`ack_every`",
+        "L2_BACK_TO_ZERO": "`reliability.kind`",
+        "L2_CHUNK_SIZE": "`reliability.go_back_0_chunk`",
+        **dict.fromkeys(("ENABLE_QCN", "KMIN_MAP", "KMAX_MAP", "PMAX_MAP"), "`switch.ecn`, by rate"),
+        "BUFFER_SIZE": "`switch.buffer`",
+        "ACK_HIGH_PRIO": "1: `ack_priority: 6`, with a warning",
+        "PFC_OUTPUT_FILE": "`observe.pauses`",
+        **dict.fromkeys(
+            ("QLEN_MON_FILE", "QLEN_MON_START"),
+            "`observe.queues: [all]` every 100 ns, unless the start is as far off as in the samples",
+        ),
+        "INT_MULTI": "above 1 a warning: telemetry is exact here",
+        "ERROR_RATE_PER_LINK": "`error_rate` of links that have none of their own",
+        "TOPOLOGY_FILE": "the topology, relative to the file",
+        **dict.fromkeys(("LINK_DOWN", "NIC_TOTAL_PAUSE_TIME", "SAMPLE_FEEDBACK"), "refused unless it is off"),
+    }
+)  # fmt: skip
+"""Keys that change something, and the key of a network file that each becomes."""
 
 
 @dataclass(frozen=True)

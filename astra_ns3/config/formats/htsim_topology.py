@@ -1,7 +1,7 @@
 """Topology files of Broadcom's htsim (csg-htsim): a fat tree of two or three tiers, as a graph.
 
 Lines are a word and a number. First ``Nodes``, ``Tiers`` and ``Podsize``; then for each tier, the lowest first,
-``Tier t`` and its keys. Its source is the model: a switch of tier 0 has ``Radix_Down`` hosts, each switch of a pod's
+``Tier t`` and its keys. Its source is the model. A switch of tier 0 has ``Radix_Down`` hosts, each switch of a pod's
 tier 1 a bundle of links to each of its pod's tier 0, and core switches p, p + A, ... are joined to each pod's
 aggregation switch p of A. A link has the speed and latency of the tier above it. A switch's latency is added to its
 links, half to each, so that a packet through it takes as long.

@@ -33,10 +33,15 @@ class RemoteMemory(ConfigModel):
     kind: Literal["NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"] = (
         Field(alias="memory-type")
     )
+    """How the memory is shared: by ASTRA-sim 2's word."""
     latency_ns: _Latency | None = Field(alias="remote-mem-latency", default=None)
+    """Latency of an access, in nanoseconds."""
     bandwidth: _Bandwidth | None = Field(alias="remote-mem-bw", default=None)
+    """Bandwidth in GB/s (10^9)."""
     nodes: Count | None = Field(alias="num-nodes", default=None)
+    """Nodes that share the memory."""
     npus_of_node: Count | None = Field(alias="num-npus-per-node", default=None)
+    """NPUs of each node."""
 
     @model_validator(mode="after")
     @checked

@@ -20,10 +20,13 @@ class ModelBase(ConfigModel):
     """Keys of ``parallel`` that a kind has no use for: they keep their defaults."""
 
     name: Annotated[str, MinLen(1)]
+    """The model's name."""
     parallel: Parallel = Parallel()
+    """How the model is split over NPUs."""
     compute: Compute = Roofline()
+    """How long computing takes; its `kind` says by which rule."""
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
-    """Of an NPU; the device's if it isn't said."""
+    """Memory of an NPU. Absent: the device's."""
 
     @model_validator(mode="after")
     @checked

@@ -41,11 +41,17 @@ class Efficiency(Shares):
     """
 
     matmul: Share = 0.7
+    """Share reached by products of matrices."""
     attention: Share = 0.6
+    """Share reached by attention."""
     convolution: Share = 0.5
+    """Share reached by convolutions."""
     elementwise: Share = 0.5
+    """Share reached by elementwise operations."""
     gather: Share = 0.5
+    """Share reached by look-ups in tables."""
     optimizer: Share = 0.5
+    """Share reached by updates of weights."""
 
 
 class MemoryEfficiency(Shares):
@@ -55,18 +61,24 @@ class MemoryEfficiency(Shares):
     """
 
     matmul: Share = 0.8
+    """Share reached by products of matrices."""
     attention: Share = 0.8
+    """Share reached by attention."""
     convolution: Share = 0.8
+    """Share reached by convolutions."""
     elementwise: Share = 0.8
+    """Share reached by elementwise operations."""
     gather: Share = 0.5
+    """Share reached by look-ups in tables."""
     optimizer: Share = 0.8
+    """Share reached by updates of weights."""
 
 
 class Losses(NamedTuple):
     """How far programs stay behind what a device and its lines could do."""
 
     launch_overhead_ps: int = 0
-    """What every operation takes besides."""
+    """Time that every operation takes besides."""
     scale_up_efficiency: float = 1.0
     """The share of the lines inside a node that transfers reach."""
     overlap_slowdown: float = 1.0
@@ -77,10 +89,14 @@ class RooflineKeys(ConfigModel):
     """How operations are timed by what the device could do at most."""
 
     device: NamedDevice | None = None
+    """The device: a name of the list of devices, or a group of numbers."""
     efficiency: Annotated[Efficiency, BeforeValidator(_one_for_all)] = Efficiency()
+    """Share of the peak that operations reach which the processors limit: one number for all, or a group by kind."""
     memory_efficiency: Annotated[MemoryEfficiency, BeforeValidator(_one_for_all)] = MemoryEfficiency()
+    """Share of the memory's bandwidth that operations reach which memory limits: one number for all, or a group by
+    kind."""
     launch_overhead_ps: TimePs | None = Field(alias="launch_overhead", default=None)
-    """What every operation takes besides; None: the device's, as in what follows."""
+    """Time that every operation takes besides; None: the device's, as in what follows."""
     scale_up_efficiency: Share | None = None
     """The share of the lines inside a node that transfers reach."""
     overlap_slowdown: Slowdown | None = None
@@ -104,6 +120,7 @@ class Roofline(RooflineKeys):
 
     kind: Literal["roofline"] = "roofline"
     device: NamedDevice = device_named("H100")
+    """The device: a name of the list of devices, or a group of numbers."""
 
 
 class Table(RooflineKeys):
@@ -130,11 +147,15 @@ class Systolic(RooflineKeys):
 
     kind: Literal["systolic"]
     rows: Count
+    """Rows of cells of an array, each of which does a multiplication and an addition a cycle."""
     columns: Count
+    """Columns of cells of an array."""
     arrays: Count = 1
+    """Arrays that share the folds of a product, and products done at once, evenly."""
     frequency: Frequency
     """Cycles per second."""
     dataflow: Literal["output_stationary", "weight_stationary", "input_stationary"] = "weight_stationary"
+    """The operand that stays in the array."""
     method: Literal["auto", "closed_form", "scalesim"] = "auto"
     """``auto``: scalesim where it is installed, for products that it can do in seconds; a closed form for others."""
     outputs_drain: OnOff = False
@@ -159,7 +180,9 @@ class Given(ConfigModel):
 
     kind: Literal["given"]
     scale_up_efficiency: Share = 1.0
+    """Share of the lines inside a node that transfers reach."""
     overlap_slowdown: Slowdown = 1.0
+    """Computing takes so many times as long while collectives run on its NPU."""
 
     @property
     def losses(self) -> Losses:
@@ -195,6 +218,7 @@ Compute = Annotated[
 
 class _Section(ConfigModel):
     compute: Compute
+    """How long computing takes; its `kind` says by which rule."""
 
 
 def json_schema() -> JsonSchemaValue:

@@ -23,7 +23,7 @@ class Residual(ConfigModel):
     """
 
     blocks: Annotated[tuple[Listed, ...], MinLen(1)]
-    """Of each stage."""
+    """Blocks of each stage."""
     width: Count = 64
     """Channels of the first stage's inner convolutions."""
     bottleneck: OnOff = True
@@ -47,9 +47,13 @@ class ConvolutionShape(ConfigModel):
     image: Count = 224
     """Pixels along each side."""
     channels: Count = 3
+    """Channels of an image."""
     classes: Count = 1000
+    """Classes that the last layer tells apart."""
     residual: Residual | None = None
+    """A network of residual blocks."""
     plain: Plain | None = None
+    """A network of plain convolutions."""
 
     @model_validator(mode="after")
     @checked
@@ -74,4 +78,6 @@ class ConvolutionFile(ModelBase):
 
     kind: Literal["convolution"]
     model: ConvolutionShape
+    """The model's layers."""
     training: Training = Training()
+    """The data and the optimizer of an iteration."""

@@ -11,7 +11,7 @@ Numbers are those that vendors publish for one package, as it is sold:
 * MI300X: AMD, "Instinct MI300X accelerator data sheet", 2023.
 * TPUv4, TPUv5p: Google, Cloud TPU documentation, "TPU v4" and "TPU v5p", 2024; of a chip, without a vector peak.
 
-What programs lose on a device is one measured value each. A device that nobody measured has the value of its family,
+Each loss of programs on a device is one measured value. A device that nobody measured has the value of its family,
 as docs/compute.md marks:
 
 * launch_overhead: A100: a profile of 1,010 kernels in one stream, each 1.81 us of every 3.41 us (the repository
@@ -58,10 +58,15 @@ class Peak(ConfigModel):
     """Operations per second of products of matrices, dense, for each datatype that the device has."""
 
     float32: Flops | None = None
+    """Peak in FLOPS with float32."""
     tfloat32: Flops | None = None
+    """Peak in FLOPS with tfloat32."""
     bfloat16: Flops | None = None
+    """Peak in FLOPS with bfloat16."""
     float16: Flops | None = None
+    """Peak in FLOPS with float16."""
     float8: Flops | None = None
+    """Peak in FLOPS with float8."""
 
     @model_validator(mode="after")
     @checked
@@ -79,12 +84,15 @@ class Device(ConfigModel):
     """A device that computes."""
 
     name: Annotated[str, MinLen(1)]
+    """The device's name."""
     peak: Peak
+    """The peak by datatype."""
     vector: Flops | None = None
-    """Of operations that are no products of matrices; None: not known, and these take what their memory takes."""
+    """Peak of operations that are no products of matrices; None: not known, and these take what their memory takes."""
     memory_bandwidth: ByteRate
     """Bytes per second."""
     memory_bytes: PositiveBytes = Field(alias="memory")
+    """The device's memory."""
     launch_overhead_ps: TimePs = Field(alias="launch_overhead", default=0)
     """Time that every operation takes besides."""
     scale_up_efficiency: Share = 1.0

@@ -20,19 +20,23 @@ class DlrmShape(ConfigModel):
     """The model itself. ``bottom``, ``top``: widths of the layers of each network, the last included."""
 
     tables: Count
+    """Tables of embeddings."""
     rows: Count = 1_000_000
-    """Of each table."""
+    """Rows of each table."""
     embedding: Count
     """Numbers in a row."""
     pooling: Count
     """Rows that are summed, of each table for each sample."""
     dense_features: Count
+    """Numbers of a sample beside the tables' keys."""
     bottom: _Widths
+    """Widths of the layers for dense features."""
     top: _Widths
+    """Widths of the layers at the end."""
     interaction: Literal["concatenation", "dot"] = "concatenation"
-    """Of all vectors: one behind the other, or the products of all pairs behind the dense one."""
+    """The interaction of all vectors: one behind the other, or the products of all pairs behind the dense one."""
     placement: Literal["table", "row", "column"] = "table"
-    """What an NPU has of the tables: whole ones, some rows of all, or some columns of all."""
+    """The share of the tables that an NPU has: whole ones, some rows of all, or some columns of all."""
     tables_of_npus: RelativePath | None = None
     """With ``placement: table``: a CSV file with columns ``table`` and ``npu``; else they are dealt out in turn."""
     sends_indices: OnOff = False
@@ -75,4 +79,6 @@ class DlrmFile(ModelBase):
 
     kind: Literal["dlrm"]
     model: DlrmShape
+    """The model's sizes."""
     training: Training = Training()
+    """The data and the optimizer of an iteration."""

@@ -22,7 +22,7 @@ from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.errors import nearest, wrong
 
 ModelFile = TransformerFile | ConvolutionFile | RecurrentFile | DlrmFile | GemmsFile
-"""What a file may hold."""
+"""All that a file may hold."""
 KINDS: dict[str, type[ModelFile]] = {
     get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(ModelFile)
 }

@@ -15,6 +15,7 @@ class GemmsShape(ConfigModel):
     """``table``: a CSV file with columns ``Layer``, ``m``, ``n`` and ``k``: m x n activations by n x k weights."""
 
     table: RelativePath
+    """A CSV file of products of matrices."""
 
 
 class GemmsFile(ModelBase):
@@ -24,4 +25,6 @@ class GemmsFile(ModelBase):
 
     kind: Literal["gemms"]
     model: GemmsShape
+    """The table of products."""
     training: Training = Training()
+    """The data and the optimizer of an iteration."""

@@ -26,6 +26,7 @@ class Parallel(ConfigModel):
     """Degrees of parallelism; ranks are numbered tensor first, then context, data, pipeline."""
 
     tensor: Count = 1
+    """NPUs that split each product of matrices among them."""
     sequence: OnOff = False
     """Whether what isn't split by ``tensor`` is split along the sequence."""
     gather_inputs_again: OnOff = True
@@ -34,12 +35,15 @@ class Parallel(ConfigModel):
     overlap_tensor: OnOff = False
     """Whether sums of gradients of inputs over the tensor group go on while gradients of weights are computed."""
     context: Count = 1
+    """NPUs that share each sequence."""
     context_by: Literal["ring", "all-gather", "all-to-all"] = "ring"
     """How attention sees the keys and values of the whole sequence."""
     pipeline: Count = 1
+    """Stages of the pipeline."""
     data: Literal["auto"] | Count = "auto"
-    """``auto``: as many as the network's NPUs leave."""
+    """Copies of the model. `auto`: as many as the network's NPUs leave."""
     expert: Count = 1
+    """Neighbours of context times data that share the experts."""
     schedule: Annotated[str, AfterValidator(_known)] = "1f1b"
     """In which order a stage computes micro-batches and its parts of the model."""
     virtual_stages: Count = 1
@@ -47,7 +51,9 @@ class Parallel(ConfigModel):
     layers_per_part: Annotated[tuple[Number, ...], MinLen(1)] | None = None
     """Layers of each part of the model, in its order; else evenly."""
     zero: Annotated[int, Strict(), Ge(0), Le(3)] = 0
+    """How much copies share, 0 to 3."""
     bucket_bytes: PositiveBytes | None = Field(alias="bucket", default=None)
+    """Gradients are sent when so many bytes have come together, as `25MB`. Absent: layer by layer."""
     overlap: OnOff = True
     """Whether gradients are sent while the backward pass goes on."""
     prefetch: Number = 1

@@ -16,14 +16,19 @@ class RecurrentShape(ConfigModel):
     """Layers of long short-term memory; the decoder's layers all see what attention gives them of the encoder."""
 
     units: Count
+    """Numbers of a cell's state."""
     vocabulary: Count
+    """Tokens that there are."""
     encoder_layers: Listed
+    """Layers of the encoder."""
     bidirectional_layers: Number = 1
-    """Of the encoder, the first ones."""
+    """Bidirectional layers of the encoder, the first ones."""
     decoder_layers: Listed
+    """Layers of the decoder."""
     source_length: Count
     """Words of a sentence."""
     target_length: Count
+    """Tokens of a translation."""
 
     @model_validator(mode="after")
     @checked
@@ -42,4 +47,6 @@ class RecurrentFile(ModelBase):
 
     kind: Literal["recurrent"]
     model: RecurrentShape
+    """The model's sizes."""
     training: Training = Training()
+    """The data and the optimizer of an iteration."""

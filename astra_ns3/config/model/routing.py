@@ -29,7 +29,9 @@ class Routing(ConfigModel):
     node_limit: Count | None = None
     """A token goes to experts on so many nodes at most."""
     npus_per_node: Count | None = None
+    """NPUs of a node, for limits and dispatch by node."""
     dispatch: Dispatch = Field(default_factory=Dispatch)
+    """How tokens travel to experts."""
 
     @field_validator("routing")
     @classmethod

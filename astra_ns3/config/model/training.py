@@ -13,7 +13,8 @@ Datatype = Literal["float32", "tfloat32", "bfloat16", "float16", "float8"]
 Optimizer = Literal["adam", "momentum", "sgd"]
 
 VALUE_BYTES: Mapping[str, int] = {"float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 2}
-"""Of an activation or weight; with float8 only products of matrices have 8 bits, what is kept and sent has 16."""
+"""The datatype of an activation or weight; with float8 only products of matrices have 8 bits, what is kept and sent has
+16."""
 _SINGLE_BYTES = 4
 # Numbers, in single precision, that an optimizer keeps for each parameter.
 _STATES: Mapping[str, int] = {"adam": 2, "momentum": 1, "sgd": 0}
@@ -23,14 +24,17 @@ class Training(ConfigModel):
     """The size of one iteration; ``micro_batch`` is the number of samples that go through the model at a time."""
 
     micro_batch: Count = 1
+    """Samples of a micro-batch."""
     micro_batches: Count | None = None
-    """Of an iteration, on each copy of the model."""
+    """Micro-batches of an iteration, on each copy of the model."""
     global_batch: Count | None = None
-    """Instead: samples of an iteration, over all copies."""
+    """Samples of an iteration over all copies, instead of `micro_batches`."""
     datatype: Datatype = "bfloat16"
+    """The datatype of products."""
     gradients: Datatype | None = None
-    """As they are kept and sent; the datatype of the rest if it isn't said."""
+    """The datatype of gradients as they are kept and sent. Absent: that of the rest."""
     optimizer: Optimizer = "adam"
+    """The optimizer, which says what is kept for each weight."""
 
     @model_validator(mode="after")
     @checked
@@ -62,5 +66,6 @@ class SequenceTraining(Training):
     """Training of a model of sequences: a sample is one of ``sequence`` tokens."""
 
     sequence: Count
+    """Tokens of a sample."""
     recompute: Literal["none", "selective", "full"] = "none"
     """``full``: of each layer only the input is kept; ``selective``: what attention makes of queries and keys isn't."""

@@ -13,13 +13,14 @@ from astra_ns3.config.model.routing import Routing
 from astra_ns3.config.model.training import SequenceTraining
 
 QUERY_KEY_VALUE = "query_key_value"
-"""Of ``biases``: only of the products that make queries, keys and values."""
+"""A value of ``biases``: only the products that make queries, keys and values."""
 
 
 class Experts(Routing):
     """Feed-forward networks of which each token goes through a few."""
 
     count: Listed
+    """How many experts a layer has."""
     active: Count
     """Experts that each token goes to."""
     feed_forward: Count
@@ -29,8 +30,9 @@ class Experts(Routing):
     first_dense: Number = 0
     """Layers at the beginning that have an ordinary feed-forward network."""
     every: Count = 1
-    """Of the others each so many-th has experts, the last of them."""
+    """Distance of layers with experts among the others: each so many-th has them."""
     router_biases: OnOff = False
+    """Whether the router has a number for each expert besides."""
     shared_gate: OnOff = False
     """Whether a product of each token with one vector says how much of the shared experts goes through."""
 
@@ -53,31 +55,40 @@ class LatentAttention(ConfigModel):
     """Attention whose queries, keys and values are made of short vectors: DeepSeek-V2's."""
 
     query_rank: Number = 0
-    """Of the vector that queries are made of; 0: of the input itself."""
+    """Length of the vector that queries are made of; 0: they are made of the input itself."""
     key_value_rank: Count
+    """Length of the vector that keys and values are made of."""
     plain_size: Count
-    """Of a head's query and key, the part without a position."""
+    """Numbers of a head's query and key without a position."""
     rotary_size: Count
     """The part with one; of the key it is the same for all heads."""
     value_size: Count
+    """Numbers of a head's value."""
 
 
 class TransformerShape(ConfigModel):
     """The model itself. ``feed_forward``: width of the ordinary network; four times ``hidden`` if it isn't said."""
 
     layers: Listed
+    """Layers."""
     hidden: Count
+    """Numbers of a token between layers."""
     heads: Count
+    """Heads of attention."""
     kv_heads: Count | None = None
     """Heads of keys and values; as many as of queries if it isn't said."""
     head_size: Count | None = None
-    """``hidden`` over ``heads`` if it isn't said."""
+    """Numbers of a head. Absent: `hidden` over `heads`."""
     latent: LatentAttention | None = None
+    """Latent attention, instead of `kv_heads` and `head_size`. Absent: none."""
     feed_forward: Count | None = None
+    """Width of the ordinary feed-forward network. Absent: 4 times `hidden`."""
     gated: OnOff = False
     """Whether one half of the first product decides what goes through of the other."""
     experts: Experts | None = None
+    """A mixture of experts. Absent: none."""
     vocabulary: Count
+    """Tokens that there are."""
     positions: Literal["rotary", "none"] | Count = "rotary"
     """A number: so many learned ones."""
     segments: Number = 0
@@ -85,15 +96,19 @@ class TransformerShape(ConfigModel):
     tied_embeddings: OnOff = False
     """Whether logits are made with the embedding's weights."""
     biases: OnOff | Literal["query_key_value"] = False
-    """Of all products in layers, or only of those that make queries, keys and values."""
+    """Whether all products in layers have biases, or only the products that make queries, keys and values."""
     query_key_norm: OnOff = False
     """Whether each head's query and key are normalised."""
     norm: Literal["rms", "layer"] = "rms"
+    """The normalisation: `rms` has a scale, `layer` a scale and a shift."""
     embedding_norm: OnOff = False
+    """Whether there is a normalisation behind the embedding."""
     final_norm: OnOff = True
+    """Whether there is a normalisation before the logits."""
     pooler: OnOff = False
     """A product of the first token's output with a square matrix, at the end."""
     dropout: OnOff = False
+    """Whether masks are written and kept, a byte a number."""
     fused_attention: OnOff = True
     """Whether scores never go to memory."""
     skip_masked: OnOff = False
@@ -196,7 +211,9 @@ class TransformerFile(ModelBase):
 
     kind: Literal["transformer"]
     model: TransformerShape
+    """The model's sizes."""
     training: SequenceTraining
+    """The data and the optimizer of an iteration."""
 
     @model_validator(mode="after")
     @checked

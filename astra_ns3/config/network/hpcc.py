@@ -1,6 +1,6 @@
 """The HPCC simulator's config.txt, as astra-network-ns3 and SimAI read it, to a network of ours and a preset of rules.
 
-What its code does beside its keys stands in :func:`_transport` and :func:`_pfc`: header sizes without Ethernet, a queue
+Rules of its code that have no key stand in :func:`_transport` and :func:`_pfc`: header sizes without Ethernet, a queue
 pair for each message, completion at the last acknowledgement, times in whole nanoseconds.
 """
 

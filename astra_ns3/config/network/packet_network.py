@@ -78,17 +78,23 @@ class Observe(ConfigModel):
     """Names of ports and values that are recorded while the simulation runs; none unless asked for."""
 
     connections: tuple[Literal["congestion_window", "rtt", "retransmissions", "timeouts"], ...] = ()
+    """Values of every TCP connection."""
     queues: _Ports = ()
+    """Ports whose queue is recorded, as `host3` or `switch0:3`, or `all`."""
     queue_interval_ps: PositiveTimePs = Field(alias="queue_interval", default=10 * PS_PER_US)
+    """A queue is sampled at multiples of this time; a row is written where it differs from the last."""
     queue_pairs: tuple[Literal["rate", "window", "alpha", "retransmissions", "cnps"], ...] = ()
-    """Of every RoCE queue pair."""
+    """Values of every RoCE queue pair."""
     queue_pair_interval_ps: TimePs = Field(alias="queue_pair_interval", default=0)
     """Sampled at multiples of this; 0: written at each change."""
     pauses: OnOff = False
     """Every PFC pause and resume of every port."""
     utilisation: _Ports = ()
+    """Ports whose share of each interval is recorded, or `all`."""
     utilisation_interval_ps: PositiveTimePs = Field(alias="utilisation_interval", default=10 * PS_PER_US)
+    """The interval of `utilisation`."""
     pcap: tuple[Annotated[str, AfterValidator(_port_name)], ...] = ()
+    """Ports whose frames are captured."""
 
     @property
     def anything(self) -> bool:
@@ -101,12 +107,14 @@ class NetworkConfig(ConfigModel):
     """One network: everything below the system layer."""
 
     topology: TopologyConfig
+    """The graph of hosts, switches and links; its `kind` says which keys it has."""
     transport: TransportConfig = TcpTransport()
-    """With ``transports``: that of the outermost dimension."""
+    """How messages travel: TCP or RoCE. With `transports` this is the transport of the outermost dimension."""
     transports: Annotated[tuple[TransportConfig, ...], Field(min_length=1)] | None = None
-    """Instead: one for each dimension, the innermost first. A message goes over that of the highest dimension in which
-    its two NPUs differ."""
+    """Transports by dimension, the innermost first, instead of `transport`. A message goes over the transport of the
+    highest dimension in which its two NPUs differ."""
     observe: Observe = Observe()
+    """Ports and values that are recorded while the run goes on."""
 
     @model_validator(mode="after")
     @checked

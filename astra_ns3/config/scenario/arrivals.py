@@ -43,7 +43,9 @@ class ArrivalsConfig(ConfigModel):
     system: FileBeside | None = None
     """The system file of all jobs whose line names none."""
     placement: PlacementKind = "packed"
+    """The kind of placement of all jobs that arrive."""
     order: Literal["first-come"] = "first-come"
+    """Who gets NPUs first. `first-come` is the only order."""
 
     @model_validator(mode="before")
     @classmethod

@@ -52,6 +52,7 @@ class Repair(ConfigModel):
     """A time until repair that is drawn, exponentially distributed."""
 
     mean_ps: PositiveTimePs = Field(alias="mean")
+    """The mean time of a repair."""
 
 
 class DeviceFailures(ConfigModel):
@@ -62,7 +63,7 @@ class DeviceFailures(ConfigModel):
     mtbf_ps: LongTimePs | None = Field(alias="mtbf", default=None)
     """Mean time from a repair of a device to its next failure."""
     repair: TimePs | Repair | None = None
-    """None: for ever."""
+    """How long a failure lasts: a time, or `{mean: TIME}`, exponentially distributed. Absent: for ever."""
 
     @property
     def per_ps(self) -> float:
@@ -84,20 +85,25 @@ class FailuresConfig(ConfigModel):
     """Failures at random: of each kind of devices so many, all independent of each other."""
 
     rates: Literal["llama-3"] | None = None
-    """A published set, of which :mod:`astra_ns3.scenario.failures` has the source."""
+    """A published set of rates; what the file says of a kind goes before it. Absent: none."""
     scale: Annotated[float, Gt(0)] = 1.0
     """Every rate is so many times as high."""
     seed: Seed | None = None
-    """None: made of the run's seed."""
+    """The seed of the draws. Absent: made of the run's seed."""
     from_ps: TimePs = Field(alias="from", default=0)
+    """No failure happens before this time."""
     until_ps: PositiveTimePs = Field(alias="until")
     """No failure begins then or later; one that has begun goes on."""
     repair: TimePs | Repair | None = None
-    """How long failures of the published set last; None: for ever."""
+    """How long failures of the published set last. Absent: for ever."""
     link: DeviceFailures | None = None
+    """Failures of links."""
     switch: DeviceFailures | None = None
+    """Failures of switches."""
     nic: DeviceFailures | None = None
+    """Failures of NICs."""
     npu: DeviceFailures | None = None
+    """Failures of NPUs."""
 
     @property
     def given(self) -> dict[str, DeviceFailures]:

@@ -76,25 +76,32 @@ class JobConfig(ConfigModel):
     """A workload and a system on some of the network's NPUs."""
 
     name: Annotated[str, MinLen(1)]
+    """Names the job's results."""
     workload: FileBeside
+    """The job's workload file."""
     system: FileBeside
+    """The job's system file."""
     changes: dict[str, JsonValue] = Field(alias="set", default_factory=dict)
-    """Other values of keys of the two files, as of ``--set``."""
+    """Other values of keys of the two files, as with `--set`, each key with `workload.` or `system.` in front."""
     npus: Npus | None = None
-    """None: all of the network's."""
+    """Numbers of NPUs and ranges, as `[0, 4, "8-15"]`, in the order of the job's ranks, or a placement. No two jobs
+    have an NPU in common. Absent: all, for a job alone."""
     start: StartTime = 0
+    """When its programs begin: a time, or `{after: JOB}`, with `passes: K` for so many of JOB's passes, and `delay`."""
     end_ps: PositiveTimePs | None = Field(alias="end", default=None)
-    """When it is stopped; None: it goes on."""
+    """When it is stopped, wherever it is. Absent: never."""
     restart: RestartConfig | None = None
-    """When it begins again after its transport has given up; None: it doesn't."""
+    """`{after: TIME, at-most: N}`: it begins again so long after its transport has given up. Absent: it doesn't."""
     passes: Passes = 1
+    """How often it plays its workload. `forever`: until all jobs that have an end have ended."""
     seed: Seed | None = None
-    """None: made of the run's seed and the name."""
+    """The seed of its random numbers. Absent: made of the run's `--seed` and its name."""
     dimensions: tuple[Count, ...] | None = None
-    """None: cut from the network's."""
+    """Its logical grid, the innermost dimension first. Absent: cut from the network's."""
     compute_slowdown: FileBeside | None = Field(alias="compute-slowdown", default=None)
+    """A file of what slows its NPUs down, by its ranks."""
     priority: Priority | None = None
-    """In which its messages travel; None: in that of the network's transport."""
+    """The RoCE priority of its messages, 0 to 7. Absent: that of the network's transport."""
 
     @property
     def count(self) -> int | None:
@@ -121,32 +128,44 @@ class EventConfig(ConfigModel):
     """A change of a link, a switch, an NPU or its NIC, from a time on: for ever, for a while, or periodically."""
 
     at_ps: TimePs = Field(alias="at")
+    """When it happens."""
     for_ps: PositiveTimePs | None = Field(alias="for", default=None)
-    """After it all is as it was; None: it stays so."""
+    """How long it lasts; then all is as before. Absent: for ever."""
     every_ps: PositiveTimePs | None = Field(alias="every", default=None)
+    """Time after which it comes again, longer than `for`."""
     times: Annotated[Listed, Ge(2)] | None = None
+    """How often it comes in all."""
     link: LinkName | None = None
+    """Both ends, as `[leaf 0, spine 1]`, which is all links between the two; or the number of a link. An event has one
+    of `link`, `switch`, `nic` and `npu`."""
     switch: NodeName | None = None
+    """The switch, by name or number."""
     npu: Number | Literal["all"] | None = None
+    """The NPU. Its host is down with the last of its NPUs. `all` goes with `control` alone."""
     nic: NodeName | None = None
+    """The NPU whose host's outward links are meant, or one port, as `host3:1`."""
     up: OnOff | None = None
+    """`false`: it goes down. `true`: it comes up again."""
     rate: RateOrShare | None = None
+    """Another rate of a link or NIC, or a share of its own, as `50%`."""
     delay_ps: TimePs | None = Field(alias="delay", default=None)
+    """Another delay of a link or NIC, one way."""
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = Field(alias="error-rate", default=None)
+    """Another probability that a frame is lost, of a link or NIC."""
     ecn: EcnConfig | None = None
-    """New thresholds of all ports of a switch that mark."""
+    """Other thresholds of all ports of a switch that mark."""
     buffer_bytes: PositiveBytes | None = Field(alias="buffer", default=None)
     """Another size of the memory that all ports of a switch share."""
     pfc: PfcThresholds | None = None
     """Other thresholds of the pauses of a switch."""
     storm: OnOff | None = None
-    """A NIC has its switch stop every lossless priority."""
+    """`true`: the NIC has its switch stop every lossless priority, as a broken NIC does."""
     still: OnOff | None = None
-    """An NPU neither computes nor begins messages."""
+    """`true`: the NPU neither computes nor begins messages nor handles those that come. `for` is needed."""
     slower: Annotated[float, Ge(0.001), Le(1e6)] | None = None
-    """An NPU's computations take so many times as long."""
+    """The NPU's computations take so many times as long."""
     control: Annotated[dict[str, JsonValue], MinLen(1)] | None = None
-    """Other numbers of the congestion control of what an NPU sends."""
+    """Other numbers of the congestion control of what the NPU sends, as `{rate_ai: 100Mbps}`."""
 
     @model_validator(mode="after")
     @checked
@@ -203,14 +222,19 @@ class ScenarioConfig(ConfigModel):
     """A scenario's file."""
 
     network: FileBeside | None = None
-    """None: whoever runs it names one."""
+    """The network file; `-n` goes before it. Absent: that of `-n`."""
     jobs: tuple[JobConfig, ...] = ()
+    """The jobs. Needed, unless there are `arrivals` or `traffic`."""
     arrivals: ArrivalsConfig | None = None
-    """Jobs of a table, which wait for NPUs; None: there are none."""
+    """A table of jobs that arrive and wait for NPUs: its path, or these keys. Absent: none."""
     traffic: Annotated[tuple[TrafficConfig, ...], MaxLen(MOST_ENTRIES)] = ()
+    """Flows of others beside the jobs, or alone."""
     events: tuple[EventConfig, ...] = ()
+    """Events of the network and its NPUs."""
     failures: FailuresConfig | None = None
+    """Failures at random, by rates. Absent: nothing fails."""
     recovery: RecoveryConfig = RecoveryConfig()
+    """How the network finds failures out, and when routes follow. Absent: all is known everywhere at once."""
 
     @model_validator(mode="after")
     @checked

@@ -18,9 +18,11 @@ class Placement(ConfigModel):
     """NPUs by a rule, of those that no other job has."""
 
     place: PlacementKind
+    """Which rule chooses: `packed`, `spread`, `random`, `fragmented`, `rack` or `rail`."""
     count: Listed
+    """How many NPUs."""
     seed: Seed | None = None
-    """None: made of the run's seed and the job's name."""
+    """The seed of the draw; equal seeds give equal places. Absent: made of the run's seed and the job's name."""
 
     @model_validator(mode="after")
     @checked

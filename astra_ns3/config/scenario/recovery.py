@@ -1,6 +1,6 @@
 """Keys of a scenario that say how a network finds out that a link is down, and what it does then.
 
-What the policies do stands in :mod:`astra_ns3.scenario.recovery`, a file each.
+The policies themselves stand in :mod:`astra_ns3.scenario.recovery`, a file each.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class OwnPolicy(ConfigModel):
         AfterValidator(_own_kind),
         WithJsonSchema({"type": "string", "pattern": r"\.py:[A-Za-z_]\w*$", "examples": [FORM]}),
     ]
+    """`FILE.py:name`, a function that answers."""
     parameters: Annotated[dict[str, Plain | tuple[Plain, ...]], BeforeValidator(plain_values)] = Field(
         default_factory=dict
     )
@@ -87,9 +88,11 @@ class Hello(ConfigModel):
 
     kind: Literal["hello"]
     interval_ps: PositiveTimePs = Field(alias="interval")
+    """Time between two hellos."""
     multiplier: Count = 3
+    """Hellos that have to be missing."""
     seed: Seed | None = None
-    """Draws when within the interval each link says hello; None: made of the run's seed."""
+    """The seed that draws when within the interval each link says hello. Absent: made of the run's seed."""
 
 
 class AtOnce(ConfigModel):
@@ -103,8 +106,10 @@ class Converge(ConfigModel):
 
     kind: Literal["converge"]
     after_ps: TimePs = Field(alias="after")
+    """Time from when a failure is noticed until all routes have followed."""
     local_repair_ps: TimePs | None = Field(alias="local-repair", default=None)
-    """When the ends themselves leave the link out where they have equal ports; None: with all others."""
+    """Time from when the ends notice until they leave the link out where they have equal ports. Absent: with all
+    others."""
 
     @model_validator(mode="after")
     @checked

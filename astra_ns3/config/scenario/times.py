@@ -22,16 +22,20 @@ class AfterConfig(ConfigModel):
     """A start that follows another job: its end, or the end of so many of its passes."""
 
     after: Annotated[str, MinLen(1)]
+    """The job whose end, or passes, are waited for."""
     passes: Count | None = None
-    """None: all of them."""
+    """Passes of that job that have to be done. Absent: all of them."""
     delay_ps: TimePs = Field(alias="delay", default=0)
+    """Time between that and the start."""
 
 
 class RestartConfig(ConfigModel):
     """A job that begins again, from its first pass, when its transport has given up."""
 
     after_ps: TimePs = Field(alias="after")
+    """Time between the failure and the next try."""
     at_most: Annotated[Count, Le(MOST_RESTARTS)] = Field(alias="at-most")
+    """How often it may begin again."""
 
 
 def _form(value: Json | AfterConfig) -> str:

@@ -38,28 +38,39 @@ class TrafficConfig(ConfigModel):
     """Flows between some NPUs, which jobs may have too."""
 
     name: Annotated[str, MinLen(1)]
+    """Names its results. No job has this name."""
     kind: Literal["poisson", "incast", "on-off", "constant"]
+    """The generator, as of `generate flows`."""
     sizes: FlowSizeWords
+    """One size, `web-search`, `hadoop`, `storage`, or a file of sizes."""
     load: Annotated[float, Gt(0), Le(1)] | None = None
     """The share of the cut's rate that the flows' bytes across the cut take on average."""
     cut: Annotated[str, MinLen(1)] | None = None
-    """Hosts, racks, or a tier of switches: the links that lead out of them. None: hosts."""
+    """The links that `load` counts: those out of `hosts`, of `racks`, or of a tier of switches. Absent: hosts."""
     rate_bps: RateBps | None = Field(alias="rate", default=None)
     """The mean rate of each NPU; with on-off, while it is on."""
     rack_local: Annotated[float, Ge(0), Le(1)] | None = Field(alias="rack-local", default=None)
+    """The share of flows that stay in the sender's rack; not with `incast`. Absent: as chance has it."""
     npus: NpuNumbers | None = None
-    """None: all of the network's."""
+    """Numbers of the NPUs that take part, and ranges; jobs may have them, too. Absent: all."""
     start_ps: TimePs = Field(alias="start", default=0)
+    """When it begins."""
     end_ps: PositiveTimePs | None = Field(alias="end", default=None)
+    """No flow starts from this time on. Absent: never."""
     flows: Annotated[Count, Le(100_000_000)] | None = None
+    """Most flows. Absent: no limit."""
     seed: Seed | None = None
-    """None: made of the run's seed and the name."""
+    """The seed of its random numbers. Absent: made of the run's seed and its name."""
     priority: Priority | None = None
-    """In which its messages travel; None: in that of the network's transport."""
+    """The RoCE priority of its flows, 0 to 7. Absent: that of the network's transport."""
     senders: Count | None = None
+    """How many send at once, with `incast`."""
     interval_ps: PositiveTimePs | None = Field(alias="interval", default=None)
+    """Time between bursts, with `incast`; `load` may stand instead."""
     on_ps: PositiveTimePs | None = Field(alias="on", default=None)
+    """How long an NPU sends on average, with `on-off`."""
     off_ps: PositiveTimePs | None = Field(alias="off", default=None)
+    """How long an NPU is silent on average, with `on-off`."""
 
     @property
     def ends(self) -> bool:

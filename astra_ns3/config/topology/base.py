@@ -19,7 +19,7 @@ from astra_ns3.units import format_rate
 MOST_NPUS = 1_000_000
 """A typing error such as 16e9 must not fill the memory before it is seen."""
 MOST_OF_ANYTHING = 65_536
-"""Of one count in a description: leaves, spines, ports of a switch."""
+"""The bound of one count in a description: leaves, spines, ports of a switch."""
 
 Some = Annotated[Count, Le(MOST_OF_ANYTHING)]
 Npus = Annotated[Count, Le(MOST_NPUS)]
@@ -37,8 +37,11 @@ class LinkChange(ConfigModel):
     """A link in terms of another one: what is absent is as there."""
 
     rate_bps: RateBps | None = Field(alias="rate", default=None)
+    """Another rate of each direction."""
     delay_ps: TimePs | None = Field(alias="delay", default=None)
+    """Another propagation delay, one way."""
     error_rate: Annotated[float, Ge(0), Lt(1)] | None = None
+    """Another probability that a frame is lost."""
 
     def of(self, link: LinkConfig, rate_bps: int | None = None) -> LinkConfig:
         """``link`` with the changes; ``rate_bps`` is the rate unless the file gives one."""
@@ -61,21 +64,24 @@ class Forwarding(ConfigModel):
     """
 
     by: Literal["hosts"]
+    """Who forwards. `forwarding: hosts` is short for it."""
     switch: SwitchConfig | None = None
     """In each host; absent: as the topology's ``switch``."""
     injection: LinkChange = LinkChange()
-    """Between a host and its switch; absent: the rates of its links together, no delay."""
+    """The link between a host and its switch. Absent: as fast as the host's links together, without delay."""
 
 
 class TopologyBase(ConfigModel):
     """Keys of every topology."""
 
     routing: RoutingConfig = RoutingConfig()
+    """How switches choose among equally short ways."""
     dimensions: Dimensions | None = None
     """NPUs along each logical dimension, the innermost first; absent: as the topology is built."""
     nic: NicConfig = NicConfig()
+    """The network card of each host."""
     forwarding: Annotated[Forwarding, BeforeValidator(_by)] | None = None
-    """Absent: hosts forward nothing."""
+    """Who passes on what isn't for it. Absent: hosts forward nothing."""
 
     @model_validator(mode="after")
     @checked

@@ -20,9 +20,9 @@ class RouterTopology(TopologyBase):
     """Hosts forward nothing: each NPU has a router beside it, a switch, and a link to it."""
 
     link: LinkConfig
-    """Between routers."""
+    """The links between routers."""
     injection: LinkChange = LinkChange()
-    """Between an NPU and its router; absent: the rates of the router's other links together, no delay."""
+    """The link between an NPU and its router. Absent: as fast as the router's other links together, without delay."""
     switch: SwitchConfig
     """The routers."""
 
@@ -57,6 +57,7 @@ class Ring(RouterTopology):
 
     kind: Literal["ring"]
     npus: Npus
+    """How many NPUs there are, each with a router of its own."""
 
     def grid(self) -> tuple[int, ...]:
         """One axis."""
@@ -101,7 +102,9 @@ class FullMesh(TopologyBase):
 
     kind: Literal["full-mesh"]
     npus: Annotated[int, Strict(), Ge(2), Le(_MOST_IN_FULL_MESH)]
+    """How many NPUs there are."""
     link: LinkConfig
+    """The link between each two NPUs."""
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""
@@ -120,15 +123,19 @@ class Dragonfly(OnOneLink):
 
     kind: Literal["dragonfly"]
     a: Annotated[int, Strict(), Ge(1), Le(256)]
+    """Routers of a group."""
     p: Annotated[int, Strict(), Ge(1), Le(256)]
+    """Hosts of a router."""
     h: Annotated[int, Strict(), Ge(1), Le(256)]
+    """Links from a router to other groups."""
     link: LinkConfig
-    """Between an NPU and its router."""
+    """The links between NPUs and their routers."""
     group_link: LinkChange = LinkChange()
-    """Between routers of one group; what is absent is as in ``link``."""
+    """The links between routers of one group. Absent, or a part that is absent: as `link`."""
     global_link: LinkChange = LinkChange()
-    """Between groups; what is absent is as in ``link``."""
+    """The links between groups. Absent, or a part that is absent: as `link`."""
     switch: SwitchConfig
+    """The routers."""
 
     @property
     def groups(self) -> int:

@@ -100,19 +100,19 @@ class FileTopology(TopologyBase):
     path: str
     """In a file, as seen from that file's folder; here, from the folder that the program runs in."""
     format: _Format | None = None
-    """Absent: told by what is in it, or else by the ending."""
+    """The format of the graph. Absent: told by the content, or else by the ending."""
     switch: SwitchConfig
     """Every switch, unless its entry in the file has a buffer of its own."""
     scale_up_switch: SwitchConfig | None = None
     """Switches inside servers, where the file says which they are; absent: as ``switch``."""
     error_rate: Annotated[float, Ge(0), Lt(1)] = 0.0
-    """Of every link that has none of its own."""
+    """The error rate of every link that has none of its own."""
     hosts: Hosts | None = None
     """Which nodes are hosts, where the file doesn't say so in our words."""
     attributes: Attributes | None = None
-    """What the file calls its attributes."""
+    """The names that the file has for its attributes."""
     defaults: LinkDefaults | None = None
-    """Of links whose rate or delay the file doesn't say."""
+    """Values of links whose rate or delay the file doesn't say."""
     links: Mapping[str, LinkDefaults] | None = None
     """The same for links of one class."""
     _content: PlainGraph | Grid | None = PrivateAttr(default=None)

@@ -20,7 +20,7 @@ from astra_ns3.config.topology.switched import Clos, Dumbbell, FatTree, LeafSpin
 FlatTopology = (
     SingleSwitch | LeafSpine | FatTree | Clos | Dumbbell | Ring | Torus | Mesh | FullMesh | Dragonfly | FileTopology
 )
-"""What may join nodes."""
+"""The topologies that may join nodes."""
 
 _OWN_KEYS = ("routing", "dimensions", "nic", "forwarding")
 _SIZED_BY_NPUS = ("single-switch", "fat-tree", "ring", "full-mesh")
@@ -30,6 +30,7 @@ class ScaleUp(ConfigModel):
     """The network inside a node."""
 
     kind: Literal["switch", "ring", "full-mesh"] = "switch"
+    """The network inside a node: NPUs on switches, on a ring of routers, or each joined to each."""
     planes: Annotated[Count, Le(64)] = 1
     """Switches of a node, each joined to each of its NPUs; only with kind switch."""
     link: LinkConfig
@@ -69,8 +70,11 @@ class ScaleUp(ConfigModel):
 
 class _Nodes(TopologyBase):
     nodes: Some
+    """How many nodes there are. NPU r is in node r div npus_per_node."""
     npus_per_node: Annotated[Count, Le(1024)]
+    """NPUs of a node."""
     scale_up: ScaleUp
+    """The network inside each node."""
 
     def npu_count(self) -> int:
         """NPUs of all nodes; NPU r is in node ``r // npus_per_node``."""
@@ -127,11 +131,13 @@ class Hierarchical(_Nodes):
 
     kind: Literal["hierarchical"]
     nics_per_node: Count | None = None
-    """Absent: one for each NPU. Fewer are shared."""
+    """NICs of a node, a divisor of `npus_per_node`. Absent: one for each NPU. Fewer are shared."""
     shared_nics: Literal["scale-up", "pcie"] = "scale-up"
     """How NPUs share NICs: NICs are on the node's scale-up switches, or each is on a PCIe switch of its own, which
     joins it to the NPUs next to it at the NIC's rate."""
     scale_out: Annotated[FlatTopology, Field(discriminator="kind")]
+    """The network between nodes: a topology with nodes x nics_per_node ends. `npus` may be left out inside; `routing`,
+    `dimensions` and `nic` belong beside it."""
 
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
@@ -197,17 +203,19 @@ class RailOptimised(_Nodes):
 
     kind: Literal["rail-optimised"]
     nodes_per_leaf: Some | None = None
-    """Absent: all, one leaf a rail."""
+    """Nodes on each leaf of a rail, a divisor of `nodes`. Absent: all, one leaf a rail."""
     spines: Annotated[int, Strict(), Ge(0), Le(MOST_OF_ANYTHING)]
-    """None: rails alone, over which NPUs reach each other only if they forward."""
+    """Spine switches. 0: rails alone, over which NPUs reach each other only if they forward."""
     link: LinkConfig
     """NIC to leaf."""
     uplink: LinkChange = LinkChange()
     """Leaf to spine; what is absent is as in ``link``."""
     oversubscription: Ratio | None = None
-    """Instead of ``uplink.rate``: rates of a leaf's NICs together over those of its uplinks together."""
+    """The rates of a leaf's NICs together over those of its uplinks together, instead of `uplink.rate`."""
     switch: SwitchConfig
+    """The leaves."""
     spine_switch: SwitchConfig | None = None
+    """The spines. Absent: as `switch`."""
 
     @model_validator(mode="after")
     @checked

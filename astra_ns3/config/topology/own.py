@@ -89,6 +89,7 @@ class OwnTopology(TopologyBase):
     """A graph that a function of the user's gives, ``FILE.py:name``, called once with the parameters."""
 
     kind: Annotated[str, AfterValidator(as_value_error(_own_kind)), _KIND]
+    """`FILE.py:name`, a function that gives a graph. The path begins at the working folder."""
     parameters: Annotated[dict[str, object], BeforeValidator(plain_values), _PARAMETERS] = Field(default_factory=dict)
     """The function's arguments by name; quantities become bits per second, picoseconds or bytes."""
     _graph: BuiltGraph | None = PrivateAttr(default=None)

@@ -24,8 +24,12 @@ class Pin(ConfigModel):
     """
 
     sender: Number
+    """The NPU that sends."""
     receiver: Number
+    """The NPU that receives."""
     path: Number
+    """The number of the path, from 0. A node with c equally short ports takes number (path mod c), ascending, and hands
+    (path div c) to the next."""
 
 
 class RoutingConfig(ConfigModel):
@@ -38,8 +42,11 @@ class RoutingConfig(ConfigModel):
     """
 
     kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"
+    """How a switch chooses: `ecmp` by a hash of the flow. `spray` and `adaptive` choose packet by packet, `adaptive`
+    the port with least to send. `flowlet` does so anew after each pause of the flow, and `pinned` goes by `pins`."""
     seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] | None = None
-    """Of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's seed's."""
+    """The seed of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's
+    seed's."""
     spray: Literal["round-robin", "random"] | None = None
     """Absent: in turn."""
     flowlet_gap_ps: PositiveTimePs | None = Field(alias="flowlet_gap", default=None)
@@ -47,6 +54,7 @@ class RoutingConfig(ConfigModel):
     weighted: OnOff = False
     """Ports of different rates take turns in proportion to their rates (weighted ECMP)."""
     pins: tuple[Pin, ...] = ()
+    """The paths of `kind: pinned`. Pairs without a pin go by a hash."""
 
     @model_validator(mode="after")
     @checked

@@ -44,8 +44,11 @@ class EcnConfig(ConfigModel):
     """
 
     kmin_bytes: Bytes = Field(alias="kmin")
+    """The queue up to which nothing is marked. `kmin` equal to `kmax` is DCTCP's step."""
     kmax_bytes: PositiveBytes = Field(alias="kmax")
+    """The queue above which everything is marked."""
     pmax: Annotated[float, Strict(), Gt(0), Le(1)] = 1.0
+    """The probability of a mark just below `kmax`. It grows linearly from `kmin` on."""
     at: Literal["enqueue", "dequeue"] | None = None
     """When the queue is looked at; absent: at enqueue for TCP, at dequeue for RoCE."""
 
@@ -61,6 +64,7 @@ class EcnRate(EcnConfig):
     """Marking of the ports of exactly one rate."""
 
     rate_bps: RateBps = Field(alias="rate")
+    """The rate of the ports that these thresholds hold for."""
 
 
 class PfcConfig(ConfigModel):
@@ -70,18 +74,23 @@ class PfcConfig(ConfigModel):
     """
 
     priorities: Annotated[tuple[Priority, ...], Field(min_length=1, max_length=PRIORITIES)] = (3,)
+    """The priorities that are lossless."""
     alpha: Share = 0.125
+    """The share of an ingress queue: so many times what is free of the buffer, without headrooms and reserves."""
     reference_rate_bps: RateBps | None = Field(alias="reference_rate", default=None)
     """Faster ports have alpha doubled for each halving that brings their rate down to this one, until it is 1."""
     headroom_bytes: Bytes | None = Field(alias="headroom", default=None)
-    """What may still arrive after a pause was sent; absent: worked out from each port's rate and delay."""
+    """Memory for what may still arrive after a pause was sent, of each port and lossless priority. Absent: 2 x delay x
+    rate / 8, three of the largest frames on the line, and 84 bytes of the pause frame."""
     headroom_factor: Annotated[float, Gt(0), Le(1000)] | None = None
     """Headroom is so many times rate x delay of the port, instead of the exact sum."""
     reserve_bytes: Bytes = Field(alias="reserve", default=4096)
+    """Memory that each port and lossless priority has for itself."""
     resume_offset_bytes: Bytes = Field(alias="resume_offset", default=3072)
     """How far below the threshold of the pause a queue has to fall before its sender may go on."""
     watchdog_ps: TimePs = Field(alias="watchdog", default=PS_PER_MS)
-    """A port that stays paused longer than this is reported; 0: never."""
+    """A pause that lasts longer counts as one storm, and a warning names the port, the priority and the longest pause.
+    A circle of such ports is a deadlock and ends the run. 0: never."""
 
     @model_validator(mode="after")
     @checked
@@ -109,9 +118,13 @@ class PfcThresholds(ConfigModel):
     """Numbers of priority flow control that may change during a run; what is absent stays."""
 
     alpha: Share | None = None
+    """Another `alpha` of `switch.pfc`."""
     headroom_bytes: Bytes | None = Field(alias="headroom", default=None)
+    """Another `headroom` of `switch.pfc`."""
     reserve_bytes: Bytes | None = Field(alias="reserve", default=None)
+    """Another `reserve` of `switch.pfc`."""
     resume_offset_bytes: Bytes | None = Field(alias="resume_offset", default=None)
+    """Another `resume_offset` of `switch.pfc`."""
 
     @model_validator(mode="after")
     @checked
@@ -128,17 +141,18 @@ class CreditsConfig(ConfigModel):
     """
 
     bytes_: Annotated[PositiveBytes, Le(2**31 - 1)] = Field(alias="bytes", default=131_072)
-    """Buffer of each lane of each link. The default is the most that InfiniBand's counters can grant: 2,048 blocks of
-    64 bytes."""
+    """Buffer of each lane of each link. A buffer below the largest frame is refused, and a warning names one below a
+    loop's worth. The default is the most that InfiniBand's counters can grant: 2,048 blocks of 64 bytes."""
     update_ps: TimePs = Field(alias="update", default=0)
     """Time from when bytes have left the buffer until the credit for them is on the way back."""
     lanes: Annotated[int, Strict(), Ge(1), Le(PRIORITIES)] = 1
-    """The lanes of each priority in use: that one, and those above it."""
+    """Lanes of each priority in use: the priority itself and those above it. The last must be 7 or less."""
     change: Literal["hop", "date-line"] = "hop"
-    """When frames change to the next lane: at each switch behind the first, or where the order of a ring's or a
-    torus' links begins anew."""
+    """Where a frame changes to the next lane: at each `hop` between switches, or at the `date-line` of a ring, torus or
+    mesh."""
     watchdog_ps: TimePs = Field(alias="watchdog", default=PS_PER_MS)
-    """A lane that has waited longer than this for credit is looked at; 0: never."""
+    """A lane that waits longer for credit counts as one storm. A circle of such lanes is a deadlock and ends the run.
+    0: never."""
 
 
 class ReductionConfig(ConfigModel):
@@ -173,8 +187,9 @@ class SchedulerConfig(ConfigModel):
     """Which priority a port serves next: the highest, or by deficit weighted round robin (Shreedhar, Varghese 1995)."""
 
     kind: Literal["strict", "dwrr"] = "strict"
+    """Which priority a port serves: `strict`, the highest (7) first, or `dwrr`, deficit weighted round robin."""
     weights: Annotated[tuple[Count, ...], Field(min_length=PRIORITIES, max_length=PRIORITIES)] | None = None
-    """Of priorities 0 to 7; only and always with dwrr."""
+    """Weights of priorities 0 to 7; only and always with dwrr."""
 
     @model_validator(mode="after")
     @checked
@@ -218,20 +233,26 @@ class SwitchConfig(ConfigModel):
     """A switch: the buffer that all its ports share, its marking, its pauses (absent: none), how and when it sends."""
 
     buffer_bytes: PositiveBytes = Field(alias="buffer")
+    """The memory that all ports of the switch share. A frame that doesn't fit is dropped."""
     alpha: Share | None = None
-    """Of the dynamic threshold of a queue that isn't lossless; absent: it may take the whole pool."""
+    """The dynamic threshold of queues that aren't lossless: each may hold so many times what is free. Absent: the whole
+    pool."""
     ecn: Ecn | None = None
-    """Absent: ``scaled`` if RoCE's congestion control waits for marks, else ``off``."""
+    """When ports mark frames: one group of keys, a list of groups by rate, `scaled` (thresholds by rule) or `off`.
+    Absent: `scaled` if RoCE's congestion control waits for marks, else `off`."""
     pfc: PfcConfig | None = None
+    """Priority flow control. Absent: no pauses, and frames that don't fit are lost. `{}` is all defaults."""
     credits: CreditsConfig | None = None
-    """Credit-based links in place of drops and pauses; absent: none."""
+    """Links by credit, in place of drops and pauses. Absent: none. `{}` is all defaults. `pfc`, `alpha` and
+    `cut_through` are refused beside it."""
     reduction: ReductionConfig | None = None
-    """Reduction inside the switch, for the algorithms sharp, nvls and fred; absent: none."""
+    """Reduction inside the switch, for the algorithms sharp, nvls and fred. Absent: none. `{}` is all defaults."""
     scheduler: SchedulerConfig = SchedulerConfig()
+    """Which priority a port serves next."""
     cut_through_bytes: Annotated[Bytes, Ge(ETHERNET_HEADER_BYTES), Le(LARGEST_HEAD_BYTES)] | None = Field(
         alias="cut_through", default=None
     )
-    """A frame is sent on as soon as so many of its bytes are there and its line is free; absent: when all are."""
+    """Bytes of a frame that must be there before the switch sends it on, at least 14. Absent: the whole frame."""
 
     @model_validator(mode="after")
     @checked
@@ -292,3 +313,4 @@ class NicConfig(ConfigModel):
     """A host's network card: the buffer of its one queue (absent: unlimited)."""
 
     buffer_bytes: PositiveBytes | None = Field(alias="buffer", default=None)
+    """The queue of the card. Absent: unlimited."""

@@ -31,10 +31,16 @@ class SingleSwitch(OnOneLink):
 
     kind: Literal["single-switch"] = "single-switch"
     npus: Npus
+    """How many NPUs there are."""
     npus_per_host: Count = 1
+    """NPUs on each host: NPU r is on host r // npus_per_host. A divisor of `npus`."""
     link: LinkConfig
+    """The link between a host and the switch, in each direction."""
     switch: SwitchConfig
+    """The switch."""
     local: LinkConfig = Field(default_factory=default_local)
+    """How messages travel between NPUs of one host, outside the network. Absent: 2400Gbps and 25ns. Nothing is lost
+    there."""
 
     @model_validator(mode="after")
     @checked
@@ -65,18 +71,23 @@ class LeafSpine(OnOneLink):
 
     kind: Literal["leaf-spine"]
     leaves: Some
+    """Leaf switches. NPU r is on leaf r div hosts_per_leaf."""
     spines: Some
+    """Spine switches, each joined to all leaves."""
     hosts_per_leaf: Some
+    """Hosts on each leaf."""
     link: LinkConfig
+    """The links of hosts."""
     uplink: LinkChange = LinkChange()
-    """Between leaf and spine; what is absent is as in ``link``."""
+    """The links between leaf and spine. Absent, or a part that is absent: as `link`."""
     links_per_spine: Some = 1
     """Parallel links between a leaf and a spine."""
     oversubscription: Ratio | None = None
-    """Instead of ``uplink.rate``: rates of a leaf's hosts together over those of its uplinks together."""
+    """The rates of a leaf's hosts together over those of its uplinks together, instead of `uplink.rate`."""
     switch: SwitchConfig
+    """The leaves."""
     spine_switch: SwitchConfig | None = None
-    """Absent: as ``switch``."""
+    """The spines. Absent: as `switch`."""
 
     @model_validator(mode="after")
     @checked
@@ -98,18 +109,23 @@ class FatTree(OnOneLink):
 
     kind: Literal["fat-tree"]
     k: Annotated[int, Strict(), Ge(2), Le(_MOST_PORTS)]
+    """Ports of each switch: an even number."""
     npus: Npus
-    """Absent: k^3/4. Fewer fill pod after pod; the switches stay."""
+    """NPUs. Absent: k^3/4. Fewer fill pod after pod; the switches stay."""
     link: LinkConfig
+    """The links of hosts."""
     uplink: LinkChange = LinkChange()
     """Edge to aggregation; what is absent is as in ``link``."""
     core: LinkChange = LinkChange()
     """Aggregation to core; what is absent is as for ``uplink``."""
     oversubscription: Ratio | None = None
-    """Instead of ``uplink.rate``: rate of a host's link over that of an uplink."""
+    """The rate of a host's link over that of an uplink, instead of `uplink.rate`."""
     switch: SwitchConfig
+    """The edge switches."""
     aggregation_switch: SwitchConfig | None = None
+    """The aggregation switches. Absent: as `switch`."""
     core_switch: SwitchConfig | None = None
+    """The core switches. Absent: as `switch`."""
 
     @classmethod
     def prepare(cls, data: dict[str, object]) -> dict[str, object]:
@@ -141,12 +157,16 @@ class ClosLevel(ConfigModel):
     """
 
     children: Some
+    """Nodes of the level below (hosts, for the first level) on one switch."""
     parents: Some = 1
+    """Switches of this level that a node of the level below hangs on. More than 1 on the first level gives hosts
+    several NICs."""
     links: Some = 1
     """Parallel links between one switch and one of its children."""
     link: LinkConfig
-    """Between this level and the one below."""
+    """The links between this level and the one below."""
     switch: SwitchConfig
+    """The switches of this level."""
 
 
 class Clos(TopologyBase):
@@ -154,6 +174,7 @@ class Clos(TopologyBase):
 
     kind: Literal["clos"]
     levels: Annotated[tuple[ClosLevel, ...], Field(min_length=1, max_length=8)]
+    """The levels of switches, the lowest first."""
 
     def npu_count(self) -> int:
         """One on each host."""
@@ -170,11 +191,15 @@ class Dumbbell(OnOneLink):
 
     kind: Literal["dumbbell"]
     left: Some
+    """Hosts on the left switch."""
     right: Some
+    """Hosts on the right switch."""
     link: LinkConfig
+    """The links of hosts."""
     bottleneck: LinkChange = LinkChange()
-    """Between the switches; what is absent is as in ``link``."""
+    """The link between the switches. Absent, or a part that is absent: as `link`."""
     switch: SwitchConfig
+    """The two switches."""
 
     def npu_count(self) -> int:
         """One on each host, those on the left first."""

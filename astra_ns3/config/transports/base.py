@@ -1,4 +1,4 @@
-"""What the keys of every transport tell the rest."""
+"""The facts that the keys of every transport tell the rest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TransportKeys(ConfigModel):
     takes_control: ClassVar[bool] = False
     """Whether the option that names a congestion control is for it."""
     joined_by: ClassVar[Joined | None] = None
-    """What it keeps between two NPUs, as the key of ``observe`` that records it."""
+    """The thing that it keeps between two NPUs, as the key of ``observe`` that records it."""
 
     @property
     def own_control(self) -> OwnControl | None:

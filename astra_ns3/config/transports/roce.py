@@ -1,10 +1,10 @@
 """RoCE keys of a network file: packets, queue pairs, reliability, windows; congestion controls are in roce_control.
 
-The defaults are RoCEv2 on Ethernet (InfiniBand Architecture, Annex A17; IEEE 802.3): 14 bytes of Ethernet header, 20
-of IP, 8 of UDP, 12 of BTH, 4 of ICRC and 4 of FCS make 62 around the payload; an ACK adds an AETH of 4, a CNP 16
-reserved bytes; 8 of preamble and 12 of gap are on the line only. Seven retries are the most that a queue pair of a
-real NIC can be set to: a path on which so many timeouts follow each other without progress is taken for dead, and a run
-that says so is worth more than one that never ends.
+The defaults are RoCEv2 on Ethernet (InfiniBand Architecture, Annex A17; IEEE 802.3): 14 bytes of Ethernet header, 20 of
+IP, 8 of UDP, 12 of BTH, 4 of ICRC and 4 of FCS make 62 around the payload. An ACK adds an AETH of 4, a CNP 16 reserved
+bytes. 8 of preamble and 12 of gap are on the line only. Seven retries are the most that a queue pair of a real NIC can
+be set to. A path on which so many timeouts follow each other without progress is taken for dead, and a run that says so
+is worth more than one that never ends.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Reliability(ConfigModel):
     """How lost and reordered packets are recovered."""
 
     kind: Literal["go-back-n", "go-back-0", "selective-repeat"] = "go-back-n"
+    """The part that is sent again: all from the gap on, a piece from its start, or the lost packets alone (IRN)."""
     timeout_ps: PositiveTimePs | None = Field(alias="timeout", default=None)
     """So long without progress, and everything that is not acknowledged is sent again; absent: 16.777 ms (4.096 us x
     2**12, a setting of real NICs), with selective-repeat 1 ms."""
@@ -111,16 +112,20 @@ class RoceTransport(TransportKeys):
     payload_bytes: Annotated[PositiveBytes, Le(LARGEST_PAYLOAD_BYTES)] = Field(alias="payload", default=1000)
     """Data bytes of a full packet."""
     header_bytes: Annotated[Bytes, Le(4096)] = 62
-    """Around the payload of a data packet, as a buffer holds it."""
+    """Bytes around the payload of a data packet, as a buffer holds it: Ethernet 14, IP 20, UDP 8, BTH 12, ICRC 4, FCS
+    4."""
     ack_bytes: Annotated[PositiveBytes, Le(4096)] = 66
+    """Bytes of an acknowledgement: a header and an AETH of 4."""
     cnp_bytes: Annotated[PositiveBytes, Le(4096)] = 78
+    """Bytes of a congestion notification: a header and 16 reserved bytes."""
     minimum_frame_bytes: Annotated[Bytes, Le(4096)] = 64
+    """Shorter frames are filled up to so many bytes."""
     line_gap_bytes: Annotated[Bytes, Le(4096)] = 20
     """Preamble and gap: on the line only, for every frame."""
     telemetry_bytes: Annotated[Bytes, Le(4096)] | None = None
-    """On each data packet for the congestion control; absent: as it needs."""
+    """Bytes on each data packet for the congestion control. Absent: 42 for `hpcc`, 2 for `hpcc-pint`, else 0."""
     ack_telemetry_bytes: Annotated[Bytes, Le(4096)] | None = None
-    """On each ACK; absent: as it needs."""
+    """Bytes on each acknowledgement for the congestion control. Absent: as `telemetry_bytes`."""
     queue_pairs: Literal["per-pair", "per-message"] = "per-pair"
     """One queue pair for each ordered pair of NPUs and the whole run, or a new one for each message."""
     queue_pairs_per_pair: Annotated[Count, Le(MOST_QUEUE_PAIRS)] = 1
@@ -130,16 +135,21 @@ class RoceTransport(TransportKeys):
     """With several: whole messages take them in turns, or each message is cut into equal parts, one for each. NCCL has
     both (environment variables NCCL_IB_QPS_PER_CONNECTION and NCCL_IB_SPLIT_DATA_ON_QPS, 0 and 1)."""
     priority: Priority = 3
+    """The priority of data, 0 to 7."""
     ack_priority: Priority | None = None
-    """Absent: that of the data."""
+    """The priority of acknowledgements. Absent: that of the data."""
     cnp_priority: Priority = 6
+    """The priority of congestion notifications."""
     ack_every: Count = 1
-    """Packets for each ACK; the last packet of a message has one always."""
+    """Packets for each acknowledgement. The last packet of a message, and the last that the window lets out, always has
+    one."""
     completion: Literal["arrival", "acknowledged"] = "arrival"
     """When a message counts as arrived: its last byte received, or acknowledged to the sender."""
     reliability: Annotated[Reliability, OrName()] = Reliability()
+    """How lost and reordered packets are recovered; `reliability: go-back-0` is short for a kind with its defaults."""
     window: Window | None = None
-    """Most bytes in flight; ``bdp``: the bandwidth-delay product of the path; absent: as the control needs."""
+    """Most bytes in flight: a size, `bdp` (the path's bandwidth-delay product) or `none`. Absent: `bdp` for
+    `static-window`, `dctcp`, `hpcc`, `hpcc-pint` and `swift`, `none` for the others."""
     base_rtt: Literal["packet-and-ack", "payload"] = "packet-and-ack"
     """Round trip on an idle network, which ``bdp`` and some controls start from: that of a full packet and its ACK, or
     both ways' delays and one way's payload bits alone."""
@@ -161,6 +171,7 @@ class RoceTransport(TransportKeys):
     ecmp: Literal["flow-hash", "per-message-port"] = "flow-hash"
     """A queue pair keeps its source port, or takes the next one, from 10000 on, with each message of its pair."""
     congestion_control: Annotated[RoceControlConfig, BeforeValidator(_not_of_tcp)] = NoControl()
+    """The control of each queue pair: a name, or a group with `kind` and its parameters. `none` is line rate."""
 
     @property
     def own_control(self) -> OwnControl | None:

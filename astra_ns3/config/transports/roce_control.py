@@ -153,17 +153,23 @@ class Dcqcn(_FromSet):
     needs_ecn: ClassVar[bool] = True
     needs_cnps: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
+    """The set of numbers that the other keys have where they are absent."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    """Step of additive increase."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
+    """Step of hyper increase."""
     g: Fraction | None = None
+    """Gain of alpha's average."""
     alpha_timer_ps: PositiveTimePs | None = Field(alias="alpha_timer", default=None)
     """Without a CNP for so long, alpha falls."""
     decrease_timer_ps: TimePs | None = Field(alias="decrease_timer", default=None)
     """The rate is cut at the beats of this clock if a CNP came in between; 0: at each CNP."""
     increase_timer_ps: PositiveTimePs | None = Field(alias="increase_timer", default=None)
+    """Time between increases of the rate."""
     byte_counter_bytes: Bytes | None = Field(alias="byte_counter", default=None)
     """Bytes sent that count as one increase event; 0: no byte counter."""
     fast_recovery_times: Count | None = None
+    """Steps of fast recovery before additive increase."""
     clamp_target_rate: OnOff | None = None
     """Whether each cut lowers the target rate too, also during fast recovery."""
     rate_on_first_cnp: Fraction | None = None
@@ -175,12 +181,19 @@ class Timely(_FromSet):
 
     kind: Literal["timely"] = "timely"
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    """The set of numbers that the other keys have where they are absent."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    """Step of additive increase."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
+    """Step of hyper increase."""
     ewma: Fraction | None = None
+    """Weight of the newest difference of round trips."""
     beta: Fraction | None = None
+    """Factor of a decrease."""
     t_low_ps: PositiveTimePs | None = Field(alias="t_low", default=None)
+    """Round trip below which the rate always rises."""
     t_high_ps: PositiveTimePs | None = Field(alias="t_high", default=None)
+    """Round trip above which the rate always falls."""
     minimum_rtt_ps: TimePs | None = Field(alias="minimum_rtt", default=None)
     """The gradient is divided by this; 0: by the path's own."""
     hai_after: Count | None = None
@@ -213,12 +226,15 @@ class Dctcp(_FromSet):
     needs_ecn: ClassVar[bool] = True
     lasting: ClassVar[frozenset[str]] = frozenset({"window"})
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    """The set of numbers that the other keys have where they are absent."""
     window: OnOff | None = None
     """Whether it moves the window, as RFC 8257 does, or the rate."""
     g: Fraction | None = None
+    """Gain of alpha's average."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    """Step of increase where the rate is moved."""
     minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
-    """0: two packets."""
+    """The least window; 0: two packets."""
 
     def moves_rate(self, numbers: Mapping[str, float]) -> bool:
         """Unless it moves the window."""
@@ -243,9 +259,13 @@ class _Utilisation(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     window_scales: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
+    """The set of numbers that the other keys have where they are absent."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
+    """Step of additive increase."""
     eta: Fraction | None = None
+    """The utilisation that is aimed at."""
     max_stage: Number | None = None
+    """Additive steps before a multiplicative one."""
     fast_react: OnOff | None = None
     """Whether acknowledgements between two updates of the reference rate change the rate too."""
 
@@ -261,7 +281,7 @@ class Hpcc(_Utilisation):
     multiple_rates: OnOff | None = None
     """Whether each hop has a reference rate of its own; the lowest counts."""
     base_rtt_ps: TimePs | None = Field(alias="base_rtt", default=None)
-    """0: the path's own."""
+    """The base round trip; 0: the path's own."""
 
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """Unless ``base_rtt`` stands in for it."""
@@ -292,17 +312,27 @@ class Swift(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     flow_start_cost: ClassVar[float] = 0.3
     parameters: Literal["scaled", "paper"] = "scaled"
+    """The set of numbers that the other keys have where they are absent."""
     base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
+    """The target delay without hops."""
     per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)
+    """Target delay added for each hop."""
     ai: Annotated[float, Gt(0)] | None = None
+    """Packets that the window grows by each round trip."""
     beta: Fraction | None = None
+    """Factor of a decrease."""
     max_mdf: Fraction | None = None
+    """The largest decrease at once."""
     fs_range_ps: TimePs | None = Field(alias="fs_range", default=None)
+    """Range of the target's flow scaling."""
     fs_min_cwnd: Annotated[float, Gt(0)] | None = None
+    """Window, in packets, at which flow scaling is largest."""
     fs_max_cwnd: Annotated[float, Gt(0)] | None = None
+    """Window, in packets, from which flow scaling is 0."""
     min_cwnd: Annotated[float, Gt(0)] | None = None
+    """The least window, in packets."""
     max_cwnd: Annotated[float, Ge(0)] | None = None
-    """0: what the line sends in the longest target delay of a large window."""
+    """The largest window, in packets; 0: what the line sends in the longest target delay of a large window."""
     retransmit_reset: Count | None = None
     """Timeouts in a row after which the window is the least one."""
 
@@ -361,7 +391,10 @@ class OwnControl(RoceControl):
 
     needs_cnps: ClassVar[bool] = True
     kind: Annotated[str, AfterValidator(_own_kind)]
+    """`FILE.hpp:Class` or `FILE.py:Class`; the path begins at the working folder."""
     parameters: Annotated[dict[str, float], BeforeValidator(_base_units)] = Field(default_factory=dict)
+    """Numbers for the class, by any names: numbers, on or off, or rates, times and sizes with a unit. They arrive in
+    bits per second, picoseconds and bytes."""
 
     @property
     def path(self) -> str:

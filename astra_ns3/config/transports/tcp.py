@@ -1,10 +1,10 @@
 """TCP keys of a network file. The defaults are for a data centre and are never ns-3's (1 s minimum RTO, 536-byte
 segments, 200 ms delayed ACK, 3 s connection timeout).
 
-Why these numbers: the window is that of the HotI 2020 case study; the initial window is RFC 6928's; a minimum RTO of
-10 ms is above the time in which 127 such windows leave a 100 Gb/s port (5.4 ms), so that a long queue is not taken
-for a loss; the clock granularity must be below it, since it is a floor under the RTO as well (RFC 6298, 2.3); the
-delayed ACK waits for two segments (RFC 5681, 4.2) but far less than the minimum RTO.
+Why these numbers: the window is that of the HotI 2020 case study; the initial window is RFC 6928's. A minimum RTO of 10
+ms is above the time in which 127 such windows leave a 100 Gb/s port (5.4 ms), so that a long queue is not taken for a
+loss. The clock granularity must be below it, since it is a floor under the RTO as well (RFC 6298, 2.3). The delayed ACK
+waits for two segments (RFC 5681, 4.2) but far less than the minimum RTO.
 """
 
 from __future__ import annotations
@@ -66,24 +66,36 @@ class TcpTransport(TransportKeys):
     congestion_control: Annotated[
         str, BeforeValidator(_congestion_control), WithJsonSchema({"enum": list(CONGESTION_CONTROLS)})
     ] = "NewReno"
+    """ns-3's algorithm; upper and lower case are alike."""
     window_bytes: Annotated[PositiveBytes, Le(LARGEST_WINDOW_BYTES)] = Field(alias="window", default=500_000)
     """Send and receive buffer of each connection."""
     mtu_bytes: Annotated[PositiveBytes, Ge(SMALLEST_MTU_BYTES), Le(LARGEST_MTU_BYTES)] = Field(
         alias="mtu", default=1500
     )
+    """Bytes of the largest IP packet."""
     segment_bytes: PositiveBytes | None = Field(alias="segment", default=None)
     """Data bytes of a full segment; absent: what the MTU leaves after the headers."""
     initial_window_segments: Count = 10
+    """The congestion window at the start, in segments (RFC 6928)."""
     min_rto_ps: PositiveTimePs = Field(alias="min_rto", default=10 * PS_PER_MS)
+    """The least retransmission timeout."""
     clock_granularity_ps: PositiveTimePs = Field(alias="clock_granularity", default=10 * PS_PER_US)
+    """The clock's step, which is a floor under the retransmission timeout too (RFC 6298, 2.3)."""
     delayed_ack_count: Count = 2
+    """Segments for each acknowledgement (RFC 5681, 4.2)."""
     delayed_ack_timeout_ps: PositiveTimePs = Field(alias="delayed_ack_timeout", default=40 * PS_PER_US)
+    """How long an acknowledgement may wait."""
     ecn: OnOff | None = None
-    """Absent: on for DCTCP, else off."""
+    """Whether ECN is used. Absent: on for DCTCP, else off."""
     sack: OnOff = True
+    """Whether selective acknowledgements are used (RFC 2018)."""
     timestamps: OnOff = False
+    """Whether segments carry timestamps, which tick in milliseconds and take 12 bytes of each packet."""
     completion: Literal["arrival", "acknowledged"] = "arrival"
     """When a message counts as arrived: its last byte read by the receiver, or acknowledged to the sender."""
     connect_timeout_ps: PositiveTimePs = Field(alias="connect_timeout", default=5 * PS_PER_MS)
+    """The first wait of the handshake."""
     connect_retries: Count = 6
+    """Handshakes tried before giving up."""
     data_retries: Count = 15
+    """Retransmissions of a segment before giving up."""

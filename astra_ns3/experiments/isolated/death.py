@@ -29,7 +29,8 @@ _SAYING_NOTHING = (
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What the parent knows of a child. ``stage``: of the set-up (None: it had begun); ``over``: it had ended too."""
+    """The facts that the parent knows of a child. ``stage``: of the set-up (None: it had begun); ``over``: it had ended
+    too."""
 
     stage: str | None
     over: bool

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What ends a program that does nothing about it: Ctrl-C, a batch system, a terminal that is closed."""
+"""The signals that end a program that does nothing about them: Ctrl-C, a batch system, a terminal that is closed."""
 
 
 Handler = Callable[[int, FrameType | None], None] | int | None

@@ -22,7 +22,7 @@ from astra_ns3.frozen import dataclass
 
 @dataclass(frozen=True)
 class ChildEnds:
-    """What a child is given: it owns none of it, whoever made it closes it once the child is there."""
+    """The ends that a child is given: it owns none of it, whoever made it closes it once the child is there."""
 
     connection: socket.socket
     errors: int
@@ -36,7 +36,7 @@ class ChildEnds:
 Launch = Callable[[ChildEnds], Child]
 """Starts a child; raises OSError or BackendError if that is not possible."""
 Launcher = Callable[[RunRequest, Watch], Launch]
-"""What starts the child that plays a request."""
+"""A way to start the child that plays a request."""
 
 
 def forked(request: RunRequest, watch: Watch) -> Launch:

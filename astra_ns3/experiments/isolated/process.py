@@ -22,11 +22,11 @@ class Child(ABC):
     def __init__(self, pid: int, file: int | None) -> None:
         self.pid = pid
         self.file = file
-        """What can be polled: it is readable once the child has ended; None: the kernel has no such thing."""
+        """A descriptor to poll: it is readable once the child has ended; None: the kernel has no such thing."""
         self.usage: resource.struct_rusage | None = None
-        """What it took of the machine; None until :meth:`wait` has found out."""
+        """Its use of the machine; None until :meth:`wait` has found out."""
         self.at_end: list[Callable[[], None]] = []
-        """What :meth:`wait` calls when the child has ended."""
+        """The function that :meth:`wait` calls when the child has ended."""
         self._status: int | None = None
         self._ended = False
 

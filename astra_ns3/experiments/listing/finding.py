@@ -17,7 +17,7 @@ from astra_ns3.frozen import dataclass
 
 @dataclass(frozen=True)
 class FoundRun:
-    """What a run.json says, and in which folder it stands, as seen from where the search began."""
+    """The content of a run.json, and in which folder it stands, as seen from where the search began."""
 
     folder: str
     metadata: Mapping[str, Json]
@@ -61,7 +61,7 @@ def find_runs(root: str | os.PathLike[str]) -> Found:
 
 
 def _read(file: Path) -> Mapping[str, Json] | None:
-    """What is in a run.json; None if it is that of several seeds or tenants, which have folders of their own.
+    """The content of a run.json; None if it is that of several seeds or tenants, which have folders of their own.
 
     Raises OSError and ValueError for what is no run's.
     """

@@ -1,6 +1,6 @@
 """NCCL's choices for the collectives of a run, played too: whether another algorithm or protocol had been faster.
 
-Those collectives that the chain spends most time in are played alone, on the run's own network with the run's own NCCL:
+The collectives that the chain spends most time in are played alone, on the run's own network with the run's own NCCL:
 as the tuner chooses, and as it might have. ``NCCL_ALGO`` and ``NCCL_PROTO`` force each choice. How many messages that
 takes is known beforehand, and what takes too many is left out.
 """

@@ -22,7 +22,7 @@ from astra_ns3.whole_file import whole_file
 ENDINGS = (".png", ".svg", ".pdf", ".html")
 _WIDTH_INCHES = 4.5
 _MOST_SERVERS, _MOST_WORDS = 64, 16
-"""Of servers at all, and of those whose numbers find room in a picture."""
+"""The most servers at all, and the most whose numbers find room in a picture."""
 _DARK, _LIGHT = (0, 34, 78), (254, 232, 56)
 """The ends of cividis."""
 

@@ -17,7 +17,8 @@ from astra_ns3.network.backends import abilities_of
 
 
 def kind_of(request: RunRequest) -> ServerKind:
-    """What a server should have loaded for ``request``: without it the run is the same, and takes seconds longer."""
+    """The modules that a server should have loaded for ``request``: without it the run is the same, and takes seconds
+    longer."""
     if not abilities_of(request.backend).packets:
         return ServerKind()
     controls = {

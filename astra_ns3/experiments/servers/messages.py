@@ -1,4 +1,4 @@
-"""What a worker and its server say to each other: Python objects over a socket, with open files beside them."""
+"""The messages of a worker and its server: Python objects over a socket, with open files beside them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Unplayed(BackendError):
 
 @dataclass(frozen=True)
 class ServerKind:
-    """What a server has loaded beyond ns-3 itself: what differs lets children of one kind begin at once."""
+    """The modules that a server has loaded beyond ns-3 itself: what differs lets children of one kind begin at once."""
 
     hooks: bool = False
     """ns-3's headers, for hooks."""
@@ -43,11 +43,11 @@ class Ready:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a run takes over from the process that asks for it, as if it were forked there."""
+    """The state that a run takes over from the process that asks for it, as if it were forked there."""
 
     folder: str
     mask: int | None
-    """Of new files' permissions; None: not known."""
+    """The mask of new files' permissions; None: not known."""
     modules: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
 

@@ -101,7 +101,7 @@ def _fork(asked: Play, files: list[int], connection: socket.socket) -> ChildProc
     line, errors, clock = files
 
     def leave() -> None:
-        """In the child: leave the server behind. What goes wrong must not play on as a second server."""
+        """In the child: leave the server behind. An error must not play on as a second server."""
         try:
             connection.close()
             if asked.surroundings is not None:

@@ -1,4 +1,5 @@
-"""What a user's hook is given: the live simulation through ns-3's own Python API, before the first event."""
+"""The context that a user's hook is given: the live simulation through ns-3's own Python API, before the first
+event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session calls back in Python."""
+"""The functions that a session calls back in Python."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _TIMER_BIT = 32
 
 
 def dues_at(address: int, count: int) -> tuple[list[int], list[int]]:
-    """What ``several_due`` tells of: the number of each, an instance or a token, and its NPU, -1 for a timer."""
+    """The subjects of ``several_due``: the number of each, an instance or a token, and its NPU, -1 for a
+    timer."""
     words = (ctypes.c_uint64 * (_WORDS * count)).from_address(address)[:]
     return words[::_WORDS], [-1 if word >> _TIMER_BIT else word for word in words[1::_WORDS]]
 

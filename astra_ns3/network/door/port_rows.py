@@ -1,4 +1,4 @@
-"""What each port of a network has done, as arrays: rows are made when they are asked for.
+"""The counters of each port of a network, as arrays: rows are made when they are asked for.
 
 A network of 65,536 hosts has 393,216 ports, and a run's child tells its parent several times what they have done.
 """

@@ -36,10 +36,10 @@ class Cuts:
     bytes: Numbers
     bytes_per_ns: npt.NDArray[np.float64]
     names: tuple[str, str]
-    """What stands before and behind the number of a place."""
+    """The words before and behind the number of a place."""
     places: Numbers
     others: Numbers | None = None
-    """What stands behind that; None: nothing."""
+    """The place behind that; None: nothing."""
 
     def where(self, cut: int) -> str:
         """Return the name of a cut's lines."""

@@ -1,1 +1,1 @@
-"""What messages would take alone on an idle network."""
+"""The time that messages would take alone on an idle network."""

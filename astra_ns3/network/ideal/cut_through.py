@@ -1,8 +1,8 @@
 """Frames one behind the other, alone on a path some of whose switches cut through.
 
 A switch that cuts through sends a frame on when its head has come, if the next line is free by then and would not run
-out of bits; else when all of it is there and the line is free. Frames of one size do the same one after the other until
-a queue has drained, so that what becomes of any number of them is told by a few pieces, each linear in it.
+out of bits. Else when all of it is there and the line is free. Frames of one size do the same one after the other until
+a queue has drained. So a few pieces, each linear in the number of frames, tell their course.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class _Step:
-    """What becomes of a frame of each message; shapes ``(lines, messages)``.
+    """The course of a frame of each message; shapes ``(lines, messages)``.
 
     ``free_ps``: when the line is free again; ``waits_ps``: how long the frame waits for the one before it, once all of
     it is there; ``at_head``: sent on when its head had come.

@@ -1,4 +1,4 @@
-"""What a message takes alone on an analytical network: by its formula, or along its links, store and forward.
+"""The time of a message alone on an analytical network: by its formula, or along its links, store and forward.
 
 The rules are those of the native half (``ns3-scratch/analytical``); sums are of floating-point nanoseconds
 and are rounded where they are there.

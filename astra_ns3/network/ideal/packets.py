@@ -1,4 +1,4 @@
-"""What a message takes alone over packets: its frames one behind the other, at the rate of each line of its path.
+"""The time of a message alone over packets: its frames one behind the other, at the rate of each line of its path.
 
 For RoCE this is what the native half writes into flows.parquet, the acknowledgement that completes it included. A
 message that keeps to one way has the ideal of the fastest of its equal ways. *Model limits*: TCP's ideal is its

@@ -22,7 +22,7 @@ class Way(NamedTuple):
     delay_ps: int
     rates_bps: tuple[int, ...]
     cut_through: tuple[int, ...]
-    """Of each switch between two lines the bytes of a frame that it waits for before it sends it on, 0 for all."""
+    """The bytes of a frame that each switch between two lines waits for before it sends the frame on, 0 for all."""
     widths: tuple[float, ...] = ()
     """By step, how many times its rate all lines that may be taken have together; empty: one way."""
     alike: bool = True

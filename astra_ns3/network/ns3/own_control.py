@@ -15,7 +15,7 @@ from astra_ns3.transport.transport import Transport
 from astra_ns3.user_code import UserPart, guarded, load_part
 
 METHODS = ("start", "ack_received", "cnp_received", "packet_sent", "loss_detected", "timer_due")
-"""What a Python class may have; what it lacks is not called."""
+"""The methods that a Python class may have; a method that it lacks is not called."""
 TELEMETRY = ("NONE", "HOPS", "PATH")
 """By number, as in ``roce-congestion-control.h``."""
 Made = Callable[[Mapping[str, float]], object]
@@ -180,7 +180,8 @@ class Sender:
 
 
 class Ack:
-    """What an acknowledgement tells; see ``RoceAck``. ``telemetry``: (time_ps, sent, queue, rate) of each switch."""
+    """The facts that an acknowledgement tells; see ``RoceAck``. ``telemetry``: (time_ps, sent, queue, rate) of each
+    switch."""
 
     __slots__ = ("_address", "_native")
 
@@ -220,7 +221,7 @@ class Ack:
 
     @property
     def telemetry(self) -> list[tuple[int, int, int, int]]:
-        """What each switch reported, in order of the path."""
+        """The report of each switch, in order of the path."""
         native, ack = self._native, self._address
         numbers = (native.HopTimePs, native.HopSentBytes, native.HopQueueBytes, native.HopRateBps)
         return [
@@ -260,7 +261,8 @@ class PythonControl:
         self._telemetry = TELEMETRY.index(wanted) if wanted in TELEMETRY else 0
 
     def telemetry(self) -> int:
-        """What packets carry for it: the place in :data:`TELEMETRY` of what its class has as ``telemetry``."""
+        """The telemetry that packets carry for it: the place in :data:`TELEMETRY` of what its class has as
+        ``telemetry``."""
         return self._telemetry
 
     def start(self, sender: int) -> None:

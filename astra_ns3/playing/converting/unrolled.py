@@ -1,6 +1,6 @@
 """A training loop as a graph: what its programs do, node after node, for every NPU.
 
-A program is one thread: what it computes waits for all that it has waited for before, and for what it computed last; a
+A program is one thread: what it computes waits for all that it has waited for before, and for what it computed last. A
 collective or a message starts where the thread is. The time that an update takes is a node of the host's that follows
 its collective. An all-to-all with counts is a message for each. *Model limits*: these aren't cut in chunks and take no
 slots; updates of one NPU come one after the other there, in a loop side by side. Where groups

@@ -21,7 +21,7 @@ from astra_ns3.system.layer import SystemLayer
 
 
 class Recorded(Protocol):
-    """What an NPU does."""
+    """The work of an NPU."""
 
     def record(self, now_ps: int) -> NpuRecord:
         """Its totals until now."""

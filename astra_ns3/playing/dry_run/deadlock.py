@@ -2,17 +2,17 @@
 
 Each role's program is run once, step by step, so that little of it is held at a time. A collective is done when each
 role in it has issued it; a message, when both of its ends are posted that have to be. What an NPU does next doesn't
-depend on time, so this comes to the end if and only if nothing waits for itself, in a circle of the order within each
+depend on time. So this comes to the end if and only if nothing waits for itself, in a circle of the order within each
 role and of what waits for what. Besides, roles must issue the collectives that they share in orders that agree, as MPI
 and NCCL ask for: that is played, too, as if each were waited for at once.
 
 Waiting for any of several counts as waiting for all. A collective without data or partners holds nobody up.
 
 Beside it goes the least time that each role can be at, the same for all of its NPUs: computations take their time,
-communication takes none. A collective is done when the last of its roles has come to it, or later by its update time; a
+communication takes none. A collective is done when the last of its roles has come to it, or later by its update time. A
 message has come when both ends are posted, and waiting for any of several is over with the first. No run is faster:
 there, too, a collective begins when each role has issued it. A handle's ``issue_ps`` is here when it is done at the
-earliest, once that is known; its ``done`` is what programs may see of that, which is as little as in a run.
+earliest, once that is known. Its ``done`` is what programs may see of that, which is as little as in a run.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class _Walk:
 
 _TELLING_PASSES = 3
 _MOST_PASSES = 100
-"""Of programs of several roles that are played for their chain: each more adds what each role computes in it."""
+"""The most passes of programs of several roles that are played for their chain: each more adds what each role computes
+in it."""
 
 
 @dataclass(eq=False)

@@ -20,7 +20,7 @@ _GIVEN_PRIORITY = HIGHEST_PRIORITY // 2
 
 
 class Requests:
-    """What nodes ask for. ``groups``: members by name, of a workload on ``npus`` in a grid of ``dimensions``."""
+    """The requests of nodes. ``groups``: members by name, of a workload on ``npus`` in a grid of ``dimensions``."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ BeginPart = Callable[[NpuPlayer, GraphNode, Hashable], bool | None]
 
 
 def check_custom(system: SystemConfig, compatibility: Compatibility = OURS) -> tuple[str, ...]:
-    """What the user of a system's custom collectives should know, each one line; raises InputError as
+    """Facts that the user of a system's custom collectives should know, each one line; raises InputError as
     :func:`~astra_ns3.workload.graphs.checking.check_graphs`, and for a collective among their nodes."""
     warnings: list[str] = []
     for key, trace in _traces(system).items():
@@ -42,7 +42,8 @@ def check_custom(system: SystemConfig, compatibility: Compatibility = OURS) -> t
 
 
 class CustomMessages(NamedTuple):
-    """What the graphs of a kind of collective send each time: ``messages`` between two ranks, and of how many bytes."""
+    """The traffic of the graphs of a kind of collective each time: ``messages`` between two ranks, and of how many
+    bytes."""
 
     source: str
     ranks: int
@@ -106,7 +107,7 @@ class CustomCollectives:
         done: Callable[[NpuPlayer], None],
         told: Told | None = None,
     ) -> NpuPlayer:
-        """What plays the next collective of a kind on one NPU; ``done`` is told at its end, ``told`` of each node.
+        """The player of the next collective of a kind on one NPU; ``done`` is told at its end, ``told`` of each node.
 
         Raises InputError.
         """

@@ -84,7 +84,7 @@ class InStep:
             self._parts(player, [its])[0].ended(node, time_ps, took_ps)
 
     def _parts(self, player: NpuPlayer, groups: list[list[int]]) -> list[NpuPlayer]:
-        """What plays each of ``groups``, which a player's NPUs part into; the rest of them stay behind."""
+        """The player of each of ``groups``, which a player's NPUs part into; the rest of them stay behind."""
         if len(groups) == 1 and len(groups[0]) == len(player.npus):
             player.npus = groups[0]
             return [player]

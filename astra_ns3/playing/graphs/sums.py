@@ -109,7 +109,7 @@ class WorkSums:
         )
 
     def exposed_by_group(self, now_ps: int) -> Mapping[str, int]:
-        """What was exposed by exchanges in each group until then, the longest first."""
+        """The time exposed by exchanges in each group until then, the longest first."""
         groups = Counter(self._groups)
         for (_, group), _, begin_ps, end_ps in self._waits(now_ps):
             groups[group] += end_ps - begin_ps
@@ -127,7 +127,7 @@ class WorkSums:
         return going if ended_ps == time_ps else None
 
     def _waits(self, now_ps: int) -> list[_Wait]:
-        """What the device has waited for since it last computed, in order of time; nothing while it computes."""
+        """The waits of the device since it last computed, in order of time; nothing while it computes."""
         if self._computing:
             return []
         found: list[_Wait] = []

@@ -19,7 +19,7 @@ from astra_ns3.workload.loops.micro_batches import MicroBatches
 from astra_ns3.workload.training.schedules import Position, WorkKind, interleaved, one_forward_one_backward
 
 PIPELINE = "pipeline"
-"""What messages between stages are called in the place of a layer."""
+"""The name of messages between stages in the place of a layer."""
 ACTIVATION, GRADIENT = "activation", "gradient"
 
 
@@ -32,7 +32,7 @@ class Turn(NamedTuple):
 
 
 def turns(stage: int, stages: int, batches: int, chunks: int) -> Iterator[Turn]:
-    """What a stage does, in order; ``batches`` is a multiple of ``stages`` where there are several ``chunks``."""
+    """The steps of a stage, in order; ``batches`` is a multiple of ``stages`` where there are several ``chunks``."""
     order = one_forward_one_backward if chunks == 1 else interleaved
     for work in order(Position(stage, stages, chunks, batches)):
         yield Turn(work.kind is WorkKind.FORWARD, work.micro_batch, work.chunk)

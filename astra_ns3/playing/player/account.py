@@ -22,7 +22,7 @@ KINDS: Mapping[type[Held | Posting], str] = {
     Send: "send",
     Receive: "receive",
 }
-"""What takes time, and what is posted, as a journal calls it."""
+"""The kinds of work that take time or are posted, as a journal calls them."""
 
 
 @dataclass

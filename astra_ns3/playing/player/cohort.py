@@ -1,8 +1,8 @@
 """NPUs of one role that are in step: what they do next is worked out once for all of them.
 
-They have read a program as far, and wait for the same or compute for as long. What lets some of them go on and not the
-others parts them; those that come to the same place at the same moment, one after the other, are together again. An NPU
-that plays by itself is a cohort, too.
+They have read a program as far, and wait for the same or compute for as long. A wait that ends for some of them and not
+for others parts them; those that come to the same place at the same moment, one after the other, are together again. An
+NPU that plays by itself is a cohort, too.
 """
 
 from __future__ import annotations

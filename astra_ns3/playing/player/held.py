@@ -1,4 +1,4 @@
-"""What keeps an NPU, or several in step, from going on."""
+"""The thing that keeps an NPU, or several in step, from going on."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Stuck(Protocol):
 
     @property
     def blocking(self) -> Blocking | None:
-        """What it is busy with or waits for."""
+        """The thing that it is busy with or waits for."""
 
 
 def describe_stall(

@@ -253,7 +253,8 @@ def _observed(roles: Sequence[Role], role_of: Sequence[Role], report_npu: int) -
 
 
 def _role_numbers(programs: RolePrograms) -> list[int] | None:
-    """The number of each NPU's role, None for one role. What reacts to time may differ on each NPU of a role."""
+    """The number of each NPU's role, None for one role. Programs that react to time may differ on each NPU of a
+    role."""
     if programs.reactive:
         return list(range(programs.grid.npus))
     return [role.number for role in programs.role_of] if len(programs.roles) > 1 else None

@@ -1,6 +1,6 @@
 """The program of a role as its NPUs read it: blocks of operations, whose waits name what was posted by its number.
 
-A fixed program does the same on every NPU, whatever the time, so one run of it can be written down, block by block as
+A fixed program does the same on every NPU, whatever the time. So one run of it can be written down, block by block as
 the first NPU comes to its end, and read by all. A block that all NPUs have left is nobody's and freed: what is held is
 what they are apart. A live program may ask what is done by now: one NPU reads it alone, and a block is one operation.
 """

@@ -3,9 +3,9 @@
 While chunks of collectives run on an NPU its computations go on at a lower speed. Whenever the first begins or the last
 ends, what is left of each computation is worked out anew, exactly: nothing is sampled.
 
-Model limits: a chunk counts from when the NPU starts it to when the NPU has done its part, waiting for others included,
-as the kernel of a communication library holds its processors; messages between two NPUs take nothing. Computations slow
-down, but communication doesn't.
+Model limits: a chunk counts from when the NPU starts it to when the NPU has done its part, waiting for others included.
+Kernels of communication libraries hold their processors so long. Messages between two NPUs take nothing. Computations
+slow down, but communication doesn't.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Running:
         """In ps; with ``speeds`` a whole number of their units."""
         self.since_ps = since_ps
         self.kind = kind
-        """What it takes by itself, and what of that memory limits."""
+        """The time that it takes by itself, and the part of that which memory limits."""
         self.stretch = UNCHANGED
         """Its factor while collectives run."""
         self.resume = resume

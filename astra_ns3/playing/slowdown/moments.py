@@ -1,4 +1,4 @@
-"""What NPUs do in one moment: handed to the network together, in the order in which each would do it by itself."""
+"""Acts of NPUs in one moment: handed to the network together, in the order in which each would do it by itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Moments:
         self._launches.call_later(npu, delay_ps, callback)
 
     def begin(self, npu: int, took_ps: int, resume: Resume) -> None:
-        """What an NPU, or several with this one first, does for so long from now on."""
+        """The work of an NPU, or of several with this one first, for so long from now on."""
         if self._launches.keeps:
             self._begun[took_ps].append((npu, resume))
         else:

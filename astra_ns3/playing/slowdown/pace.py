@@ -23,7 +23,7 @@ class Speeds(NamedTuple):
     """Whole units of work a picosecond: by itself, ``alone``, and ``stretched`` by a factor; exact."""
 
     units_per_ps: int
-    """Of work."""
+    """Picoseconds of work."""
     alone: int
     stretched: int
 

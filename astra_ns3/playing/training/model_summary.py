@@ -69,7 +69,7 @@ class StageWork:
     compute_ps: int
     flops: int
     again_flops: int
-    """Of ``flops``, those that are computed once more to save memory."""
+    """The part of ``flops`` that is computed once more to save memory."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Parameter servers: NPUs that keep the weights, update them by what workers send, and send them back.
 
 Each server has an equal part of every bucket, whole elements each. Synchronous, it waits for all workers' gradients of
-a bucket, adds them up and sends everybody the new weights; asynchronous, it updates by one worker's and answers that
+a bucket, adds them up and sends everybody the new weights. Asynchronous, it updates by one worker's and answers that
 worker, whoever comes first, and no worker waits for another. A worker needs the weights that came of its last gradients
 before its next pass through a layer. Source: M. Li et al., "Scaling Distributed Machine Learning with the Parameter
 Server", OSDI 2014.
@@ -30,7 +30,7 @@ from astra_ns3.system.request import Handle
 from astra_ns3.workload.grids.grid_cut import GridCut
 
 SERVERS = "servers"
-"""What waiting for messages between workers and servers is told under."""
+"""The name under which waiting for messages between workers and servers is told."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,8 @@ class Shards:
         return -(-parameters // self._sizes[group])
 
     def summed_bytes(self, parameters: int) -> int:
-        """What a tensor group adds up of so many: all as in Megatron-LM, from stage 2 on what an NPU has of them."""
+        """The gradients of so many that a tensor group adds up: all as in Megatron-LM, from stage 2 on what an NPU has
+        of them."""
         own = self.shard(Group.GRADIENT, parameters) if self._sharding.stage >= 2 else parameters
         return self._sent_bytes(own * self._elements.gradient)
 

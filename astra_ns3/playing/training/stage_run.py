@@ -19,13 +19,13 @@ from astra_ns3.system.request import Handle
 from astra_ns3.workload.training.schedules import Work, WorkKind
 
 PIPELINE = "pipeline"
-"""What messages between stages are called in the place of a layer."""
+"""The name of messages between stages in the place of a layer."""
 OPTIMIZER = "optimizer"
-"""What the update is called in the place of a layer."""
+"""The name of the update in the place of a layer."""
 SUMMED = "own tokens"
-"""What gradients that tensor groups add up, for each NPU used the weights for its own tokens, are called there."""
+"""The name there of gradients that tensor groups add up, for each NPU used the weights for its own tokens."""
 TIED = "tied embedding"
-"""What the gradient that the first and the last stage share is called in the place of a layer."""
+"""The name of the gradient that the first and the last stage share in the place of a layer."""
 ACTIVATION, GRADIENT, WEIGHTS, AGAIN, UPDATE = "activation", "gradient", "weights", "recompute", "update"
 
 # The policy of what the block that is computed waits for.

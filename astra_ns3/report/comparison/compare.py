@@ -15,7 +15,7 @@ from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
 
 OVER_SEEDS = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
-"""What is said to whoever compares seeds one by one."""
+"""The note for whoever compares seeds one by one."""
 
 _UNLIKE = (
     "accounts aren't compared: TCP's count the last segment of a message alone, and have a part of TCP's own, so their "
@@ -24,7 +24,7 @@ _UNLIKE = (
 
 
 def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comparison:
-    """What differs between two results, in configuration and in what came out; the largest changes first.
+    """Return what differs between two results, in configuration and in what came out; the largest changes first.
 
     Notes call the runs by ``names``.
 

@@ -1,4 +1,4 @@
-"""What differs between two runs."""
+"""The differences between two runs."""
 
 from __future__ import annotations
 

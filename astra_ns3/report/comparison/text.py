@@ -10,7 +10,7 @@ from astra_ns3.report.comparison.differences import ABSENT, Difference
 from astra_ns3.units import EXACT_BY_KEY, format_time, with_unit, without_unit
 
 MOST_ROWS = 20
-"""Of each group; the rest is counted, and in the JSON."""
+"""Rows of each group; the rest is counted, and in the JSON."""
 _LONGEST_VALUE = 40
 _IN_FORCE = "in_force."
 _DIGITS = 10  # so that values that differ look different

@@ -1,8 +1,8 @@
 """Possible causes of an event, by the tables of a run: the steps of a walk back in time.
 
-An *event* is a moment of an NPU: an operation of its program ended, its program went on, its part of a phase had
-handled what it had to, its part was over, got a slot, joined its queue. Each has causes, the likeliest first. What the
-tables don't tell apart, such as two messages that arrive at one picosecond, are several causes.
+An *event* is a moment of an NPU. An operation of its program ended, its program went on, its part of a phase had
+handled what it had to, its part was over, got a slot, joined its queue. Each has causes, the likeliest first. Events
+that the tables don't tell apart, such as two messages that arrive at one picosecond, are several causes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The critical path: the chain of computations, waits and messages, back from the end, that determines the end.
 
 Each link of the chain ends at the picosecond at which the next begins, so their times add up to the whole exactly.
-:mod:`astra_ns3.report.explanation.causes` says what may have let something happen; of several causes any will do whose
+:mod:`astra_ns3.report.explanation.causes` says what may have let something happen. Any of several causes will do whose
 own causes lead back to the beginning. Many things happen at one picosecond where NPUs take no time for a message, so a
 cause that leads nowhere is given up for the next, and none is taken twice.
 """

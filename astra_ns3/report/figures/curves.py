@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Key = TypeVar("Key")
 Real = npt.NDArray[np.float64]
 MOST_POINTS = 1_500
-"""Of a line in a file: more can't be told apart at a column's width."""
+"""Points of a line in a file: more can't be told apart at a column's width."""
 _SHARES = 200
 
 

@@ -1,4 +1,4 @@
-"""What a figure is: panels, their axes, and the series on these, as plain data that both renderers draw."""
+"""A figure: panels, their axes, and the series on these, as plain data that both renderers draw."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Spans(Series):
 
 @dataclass(frozen=True, eq=False)
 class Band(Series):
-    """What lies between two step functions, whose values hold from one of ``edges`` to the next."""
+    """The band between two step functions, whose values hold from one of ``edges`` to the next."""
 
     edges: npt.ArrayLike
     low: npt.ArrayLike
@@ -200,4 +200,4 @@ class Figure:
     across: int = 1
     share_x: bool = False
     missing: str = ""
-    """What a figure lacks, above the legend."""
+    """The note on what a figure lacks, above the legend."""

@@ -165,7 +165,7 @@ def _size(groups: Sequence[int]) -> int:
 
 
 def _row_name(graph: Graph, nodes: list[int], level: int, *, inferred: bool) -> tuple[str, int]:
-    """What a row is called, and how many letters of its switches' last words say the same."""
+    """The name of a row, and how many letters of its switches' last words say the same."""
     if level == 0:
         return "NPUs", 0
     name = Counter(switch_name(graph, node).rpartition(" ")[0] for node in nodes).most_common(1)[0][0]
@@ -179,7 +179,7 @@ def _row_name(graph: Graph, nodes: list[int], level: int, *, inferred: bool) -> 
 
 
 def _common(names: Sequence[str]) -> str:
-    """What all names begin with."""
+    """The words that all names begin with."""
     alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return "".join(letters[0] for letters in alike)
 

@@ -1,4 +1,4 @@
-"""What a picture of a network is made of: marks at places, wires between them, frames around them."""
+"""The elements of a picture of a network: marks at places, wires between them, frames around them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Layout:
     rows: list[tuple[str, float]] = field(default_factory=list)
     width: float = 1.0
     height: float | None = None
-    """Of a picture without rows."""
+    """The size of a picture without rows."""
 
 
 def switch_name(graph: Graph, node: int) -> str:

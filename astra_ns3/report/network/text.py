@@ -1,4 +1,4 @@
-"""What ``astra-ns3 show network`` prints."""
+"""The text that ``astra-ns3 show network`` prints."""
 
 from __future__ import annotations
 

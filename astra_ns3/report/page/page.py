@@ -23,7 +23,7 @@ from astra_ns3.report.tables import Records, is_of_flows
 from astra_ns3.whole_file import whole_file
 
 MOST_DATA_BYTES = 1_000_000
-"""Of a page, besides plotly.js, which has about 4.8 MB."""
+"""The most bytes of a page, besides plotly.js, which has about 4.8 MB."""
 MOST_DETAIL, LEAST_DETAIL = 400, 25
 """About how many points a curve may have; halved until the page is small enough."""
 _MOST_COLUMNS = 3
@@ -76,7 +76,7 @@ def _named(runs: Sequence[Records]) -> list[Shown]:
 
 
 class _Told(NamedTuple):
-    """What doesn't depend on how much detail there is room for, and takes longest to find."""
+    """The parts that don't depend on how much detail there is room for, and take longest to find."""
 
     words: Markup
     comparisons: tuple[tuple[str, Markup], ...]
@@ -168,7 +168,7 @@ def _columns(panels: int, runs: int) -> int:
 
 
 def _data(made: Figure | Missing) -> list[dict[str, object]]:
-    """What the script draws, panel by panel."""
+    """The data that the script draws, panel by panel."""
     panels = () if isinstance(made, Missing) else made.panels
     return [{"data": plain_labels(traces(panel)), "layout": plain_labels(layout(panel))} for panel in panels]
 
@@ -178,7 +178,7 @@ def _title(runs: Sequence[Shown]) -> str:
 
 
 def _line(runs: Sequence[Shown]) -> str:
-    """What was run, where it is the same for all."""
+    """The workload, where it is the same for all."""
     told = {}
     for shown in runs:
         run, workload = shown.run.metadata, shown.run.metadata["workload"]

@@ -1,4 +1,4 @@
-"""What a kind of picture is, and what a user chooses of one."""
+"""Kinds of pictures, and what a user chooses of one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 COLUMN_INCHES = 3.3
 DOUBLE_INCHES = 7.0
 WIDTHS = {"column": COLUMN_INCHES, "double": DOUBLE_INCHES}
-"""Of a column of a two-column paper, and of both."""
+"""The widths of a column of a two-column paper, and of both."""
 _LEAST_INCHES, _MOST_INCHES = 2.0, 40.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How a picture is to be: its width; the ports, NPUs, roles or pairs to show, none: a choice of its own; its title,
+    """How a picture is to be: its width. The ports, NPUs, roles or pairs to show, none: a choice of its own; its title,
     None: the run's name, empty: none; other runs in the same axes.
     """
 

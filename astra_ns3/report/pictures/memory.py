@@ -1,4 +1,4 @@
-"""What an NPU of a stage keeps in its memory over the steps of its schedule, part upon part, and what it has."""
+"""The memory of an NPU of a stage over the steps of its schedule, part upon part, and what it has."""
 
 from __future__ import annotations
 

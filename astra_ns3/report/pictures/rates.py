@@ -1,4 +1,4 @@
-"""What congestion control did: rates and windows of queue pairs, windows and round trips of connections."""
+"""The course of congestion control: rates and windows of queue pairs, windows and round trips of connections."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from astra_ns3.report.records import COLLECTIVES, Recorded, by_value, ps_of, tab
 from astra_ns3.report.tables import Numbers, Records
 
 MOST_NPUS = 8
-"""Of a file, without ``select``: evenly apart."""
+"""NPUs of a file, without ``select``: evenly apart."""
 MOST_BARS = 600
-"""Of an NPU's program."""
+"""Operations of an NPU's program."""
 MOST_COLLECTIVES = 40
 _MOST_ON_PAGE = 12
 # Parts of a run's time on a page, at most.

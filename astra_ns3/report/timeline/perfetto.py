@@ -21,7 +21,7 @@ SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
 STATE_CLEARED, NEEDS_STATE = 1, 2
 """Flags of a packet: it begins a sequence; it refers to names that the sequence has told."""
 UNIT_BYTES = 3
-"""Of a counter."""
+"""The unit of a counter."""
 ORDERED_BY_RANK = 3
 """Tracks stand below their parent by their ranks (``ChildTracksOrdering.EXPLICIT``)."""
 

@@ -1,4 +1,4 @@
-"""What NPUs did: operations of their programs, collectives, and the phases of their chunks."""
+"""The work of NPUs: operations of their programs, collectives, and the phases of their chunks."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def write_run(records: Records, writer: TraceWriter) -> int:
 
 
 def collective_names(records: Records) -> list[str]:
-    """What the trace calls each collective, by its number: layer, part and kind; one with nothing to do has none."""
+    """The name of each collective in the trace, by its number: layer, part and kind; one with nothing to do has
+    none."""
     rows = records.rows(COLLECTIVES)
     names = [""] * (max((int(row["collective"]) for row in rows), default=-1) + 1)
     for row in rows:

@@ -59,7 +59,7 @@ def write_timeline(records: Records, path: str | os.PathLike[str] | None = None,
 
 
 def left_out(records: Records) -> list[str]:
-    """What has to be recorded for a trace to show more."""
+    """The records that a trace needs to show more."""
     wanted = ["operations", "utilisation", "queues", "pauses"]
     if messages.messages_of(records) is None:
         wanted.append("flows")

@@ -26,7 +26,7 @@ Annotations = Iterable[tuple[int, int]]
 
 @dataclass
 class Written:
-    """What is in the trace so far."""
+    """The counts of the trace so far."""
 
     slices: int = 0
     instants: int = 0

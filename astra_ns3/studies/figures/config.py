@@ -24,15 +24,19 @@ class FigureConfig(ConfigModel):
     """A figure of a part: what stands on its axes. Names are those of the part's columns."""
 
     kind: str
+    """Which picture: `bars`, `stacked`, `lines`, `heatmap`, `layers` or `table`."""
     title: str = ""
+    """Its title. Absent: the part's."""
     x: str | None = None
-    """A column of coordinates; absent: the first axis."""
+    """The coordinates: an axis, or `seed`. Absent: the first axis, and with `one-at-a-time` each change of the base
+    case."""
     y: Names = ()
     """Measures; absent: ``finish_us``."""
     by: str | None = None
-    """A series for each of its values."""
+    """An axis: a series for each of its values."""
     panels: str | None = None
-    """A small picture for each of its values."""
+    """An axis: a small picture for each of its values. Axes that no key names are panels, too."""
     relative_to: dict[str, Any] | None = None  # labels of the study's own columns
     """Each number over that of the row with these coordinates and else the same ones."""
     log: OnOff = False
+    """Whether the scale is logarithmic. Bars get one only where the largest is ten times the least or more."""

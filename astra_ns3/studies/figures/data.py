@@ -76,7 +76,7 @@ class Series:
     measure: str
     cells: tuple[Cell | None, ...]
     lacking: tuple[bool, ...] = field(default=(), compare=False)
-    """Of each place, whether a point of the study has no number there."""
+    """Whether a point of the study has no number at a place, for each."""
 
 
 @dataclass(frozen=True)

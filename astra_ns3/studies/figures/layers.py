@@ -14,7 +14,7 @@ from astra_ns3.units import PS_PER_US
 
 COLUMNS = ("communication_us", "exposed_us", "compute_us", "forward_communication_us",
            "weight_gradient_communication_us", "input_gradient_communication_us")  # fmt: skip
-"""What ``y`` may be: columns of layers.csv."""
+"""The values that ``y`` may have: columns of layers.csv."""
 
 
 def make(view: View, figure: FigureConfig) -> Figure:

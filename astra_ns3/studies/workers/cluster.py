@@ -27,7 +27,8 @@ _TELL_SECONDS = 20.0
 _LOST = "the connection to the scheduler was lost; runs that have ended are kept"
 
 Security: TypeAlias = "distributed.Security | Mapping[str, object] | None"
-"""What distributed.Client takes as ``security``: None, a distributed.Security, or its arguments as a mapping."""
+"""The object that distributed.Client takes as ``security``: None, a distributed.Security, or its arguments as a
+mapping."""
 
 
 def tls_files(ca_file: str, certificate: str, key: str) -> Mapping[str, str | bool]:

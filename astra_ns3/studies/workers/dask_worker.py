@@ -1,4 +1,5 @@
-"""What runs in a Dask worker: functions that Dask calls there by name. A study's servers hang on the worker object."""
+"""The part that runs in a Dask worker: functions that Dask calls there by name. A study's servers hang on the worker
+object."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class _Worker:
             raise BackendError(f"no workers could be started: {error.strerror}") from error
         self.ready = False
         self.task: PointTask | None = None
-        """What it plays."""
+        """The task that it plays."""
         self.connection = self.process.connection
         self.connection.settimeout(_PATIENCE_SECONDS)
         self.tell(crew)

@@ -1,6 +1,6 @@
 """Which dimensions of ASTRA-sim's analytical network a topology of ours stands for, at its best.
 
-Rings and tori are rings, full meshes fully connected; every fabric of switches is one switch that never is the limit,
+Rings and tori are rings, full meshes fully connected. Every fabric of switches is one switch that never is the limit,
 with half of the delay of its longest path as the latency of a link. Meshes with edges have no counterpart.
 """
 

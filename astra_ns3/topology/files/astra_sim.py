@@ -1,11 +1,11 @@
 """ASTRA-sim's analytical networks as networks of packets.
 
-Each NPU has a router, joined to it by an injection link as fast as the router's other links together. In each
-dimension the routers of NPUs that differ only there are joined: ``ring`` in a ring, ``fully-connected`` each to each,
-``switch`` to one switch. A link has the bandwidth that a message gets in that dimension and the link latency; to it are
-added what the analytical model counts besides, so that an idle path takes as long: half of the router latency and the
-NIC latency on each link to a switch, two NIC latencies on a link between fully connected NPUs. A ring's NIC latency is
-on the injection link, the largest if there are several. The memory's part is left out. A network of one switch has no
+Each NPU has a router, joined to it by an injection link as fast as the router's other links together. In each dimension
+the routers of NPUs that differ only there are joined: ``ring`` in a ring, ``fully-connected`` each to each, ``switch``
+to one switch. A link has the bandwidth that a message gets in that dimension and the link latency. Latencies that the
+analytical model counts besides are added, so that an idle path takes as long: half of the router latency and the NIC
+latency on each link to a switch, two NIC latencies on a link between fully connected NPUs. A ring's NIC latency is on
+the injection link, the largest if there are several. The memory's part is left out. A network of one switch has no
 routers.
 """
 

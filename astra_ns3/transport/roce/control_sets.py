@@ -30,7 +30,8 @@ _HALF_REGAINED_PS = 1_375_000_000
 
 @dataclass(frozen=True)
 class Line:
-    """What numbers are scaled by: the rate of a host's line, the longest base round trip, a packet's payload."""
+    """The line that numbers are scaled by: the rate of a host's line, the longest base round trip, a packet's
+    payload."""
 
     rate_bps: int
     round_trip_ps: int
@@ -44,7 +45,8 @@ class Line:
 
 @dataclass(frozen=True)
 class InForce:
-    """What a set and a file together say: the numbers of the control, and those of the transport that go with it."""
+    """The numbers that a set and a file together say: the numbers of the control, and those of the transport that go
+    with it."""
 
     numbers: Numbers
     cnp_interval_ps: int

@@ -1,4 +1,4 @@
-"""What every clock is: from an operation to the time it takes on one NPU."""
+"""The interface of every clock: from an operation to the time it takes on one NPU."""
 
 from __future__ import annotations
 

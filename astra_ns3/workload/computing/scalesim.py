@@ -1,6 +1,6 @@
 """Cycles of products of matrices as PyPI's ``scalesim`` 2.x counts them, run as it is in a process of its own.
 
-What it counted stays in a file for each array, so that a product is simulated once.
+Its counts stay in a file for each array, so that a product is simulated once.
 """
 
 from __future__ import annotations

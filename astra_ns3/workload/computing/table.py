@@ -28,7 +28,7 @@ class MeasuredGrid:
         self._values = [sorted(set(column)) for column in zip(*measured.times_ps, strict=True)]
 
     def outside(self, at: Sizes) -> str:
-        """What of a place is outside of what was measured, in words; "" if nothing is."""
+        """The coordinates of a place outside of what was measured, in words; "" if nothing is."""
         for name, value, values in zip(self.measured.columns, at, self._values, strict=True):
             if not values[0] <= value <= values[-1]:
                 return f"{name} {value}, measured from {values[0]} to {values[-1]}"
@@ -127,7 +127,7 @@ class TableClock:
         return self._beside.time_ps(operation)
 
     def memory_bound(self, operation: Operation) -> bool:
-        """What isn't in the table as the other clock says; a measured time doesn't tell."""
+        """Times that aren't in the table are as the other clock says; a measured time doesn't tell."""
         return self._beside is not None and operation.kind not in self._grids and self._beside.memory_bound(operation)
 
     def _measured_ps(self, grid: MeasuredGrid, operation: Operation) -> int:
@@ -141,7 +141,8 @@ class TableClock:
         return products * grid.time_ps(at)
 
     def outside(self, operation: Operation) -> str:
-        """What of an operation is outside of what was measured, in words; "" if nothing is, or nobody measured it."""
+        """The coordinates of an operation outside of what was measured, in words; "" if nothing is, or nobody measured
+        it."""
         grid = self._grids.get(operation.kind)
         outside = grid.outside(_sizes(grid.measured, operation)) if grid is not None else ""
         where = f"{self._source}: operation '{operation.name}', a {operation.kind.value}"

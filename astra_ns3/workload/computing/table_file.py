@@ -15,7 +15,8 @@ from astra_ns3.frozen import dataclass, field
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_MS, PS_PER_NS, PS_PER_US
 
 COORDINATES = ("m", "n", "k", "count", "flops", "bytes")
-"""What times may depend on, as they are called in :class:`~astra_ns3.config.training_plan.Operation`."""
+"""The coordinates that times may depend on, as they are called in
+:class:`~astra_ns3.config.training_plan.Operation`."""
 TIMES: Mapping[str, int] = {"time_ps": 1, "time_ns": PS_PER_NS, "time_us": PS_PER_US, "time_ms": PS_PER_MS}
 """Columns of times, one of which a file has, and their unit in picoseconds."""
 _KIND = "kind"

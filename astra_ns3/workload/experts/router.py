@@ -1,11 +1,11 @@
 """Which experts the tokens of a layer go to, as whole numbers of rows.
 
-Without a node limit, or a form of dispatch that has nodes, nothing is drawn but which experts are popular: of each
-place's tokens every expert gets its part, rounded so that each token still has all its experts
+Without a node limit, or a form of dispatch that has nodes, nothing is drawn but which experts are popular. Every expert
+gets its part of each place's tokens, rounded so that each token still has all its experts
 (:mod:`astra_ns3.workload.experts.shares`). All micro-batches of a layer, and all groups that share its experts, are
-routed alike. A capacity is that of a place's tokens at an expert,
-the even share times the factor, rounded up, and what is above it is dropped. Source: D. Lepikhin et al., "GShard:
-Scaling Giant Models with Conditional Computation and Automatic Sharding", 2020, whose groups of tokens are the places.
+routed alike. A capacity is that of a place's tokens at an expert, the even share times the factor, rounded up, and what
+is above it is dropped. Source: D. Lepikhin et al., "GShard: Scaling Giant Models with Conditional Computation and
+Automatic Sharding", 2020, whose groups of tokens are the places.
 """
 
 from __future__ import annotations

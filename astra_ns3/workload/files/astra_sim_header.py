@@ -26,7 +26,7 @@ _KEYS: Mapping[LoopOption, str] = {
 }
 _GROUP, _CHECKPOINTS, _INITIATES = _KEYS.values()
 SIMAI_BOTTOM = "DLRM_LAST_BOTTOM_LAYER:"
-"""What SimAI's files put before the number of the last bottom layer."""
+"""The word that SimAI's files put before the number of the last bottom layer."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def without_simai_keys(row: Row) -> tuple[Row, list[str], list[str]]:
 
 
 def unknown_key(word: str) -> str:
-    """What is wrong with a word where a key should be."""
+    """The mistake of a word where a key should be."""
     return f"key '{word}'{nearest(word, KEYS)}"
 
 

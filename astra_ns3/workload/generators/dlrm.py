@@ -1,10 +1,10 @@
 """A DLRM training loop from the dimensions of its layers.
 
 Sizes follow the sample of ASTRA-sim, ``DLRM_HybridParallel.txt``: a layer's gradient has ``inputs * outputs`` elements,
-the all-to-all carries one vector per sample and table, the interaction of dense and sparse features is their
+the all-to-all carries one vector per sample and table. The interaction of dense and sparse features is their
 concatenation, and the update takes a nanosecond per 1000 bytes of each collective. Model limits, all choices of ours:
 a matrix product runs at the full compute rate, ``2 * batch * inputs * outputs`` operations in each of its three
-passes; the embedding is bound by memory; the tables lie evenly on the NPUs. ``inputs/workload/README.md`` has the
+passes. The embedding is bound by memory; the tables lie evenly on the NPUs. ``inputs/workload/README.md`` has the
 numbers of the case study.
 """
 

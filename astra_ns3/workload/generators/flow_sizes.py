@@ -98,7 +98,7 @@ def _point(row: Row) -> tuple[float, float]:
 
 
 def _problem(sizes: Sequence[float], percents: Sequence[float]) -> str:
-    """What is wrong with a distribution; "" if nothing is."""
+    """The mistake of a distribution; "" if nothing is."""
     if len(sizes) != len(percents) or len(sizes) < 2:
         return f"has {len(sizes)} points, expected at least two"
     if any(after < before for column in (sizes, percents) for before, after in pairwise(column)):

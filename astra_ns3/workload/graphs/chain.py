@@ -1,5 +1,5 @@
-"""What an NPU's graph does if it is one thread: computations and collectives one after the other, and collectives that
-nobody waits for."""
+"""The chain of an NPU's graph if it is one thread: computations and collectives one after the other, and collectives
+that nobody waits for."""
 
 from __future__ import annotations
 

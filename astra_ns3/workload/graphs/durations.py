@@ -28,11 +28,11 @@ class Durations:
         self._operations_per_ns = None if system.peak_perf is None else system.peak_perf * _OPERATIONS_PER_NS
 
     def said(self, node: GraphNode) -> int:
-        """What the node says of itself, and no less than anything takes."""
+        """The time that the node says of itself, and no less than anything takes."""
         return node.duration_ps or self._least_ps
 
     def of(self, node: GraphNode) -> int | None:
-        """What a node takes; None: nothing, it isn't run at all. Raises InputError."""
+        """The time of a node; None: nothing, it isn't run at all. Raises InputError."""
         if node.kind is NodeKind.MARK:
             return None
         if self._roofline and node.kind is NodeKind.COMPUTE and not node.on_host:

@@ -1,4 +1,4 @@
-"""What a run of graphs calls kinds of work; they stand where a training loop has its layers."""
+"""The names of kinds of work in a run of graphs; they stand where a training loop has its layers."""
 
 from __future__ import annotations
 

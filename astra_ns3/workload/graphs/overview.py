@@ -1,4 +1,4 @@
-"""What a workload of graphs amounts to, before anything runs: nodes, bytes, computation, chains, and how wide it is."""
+"""The measures of a workload of graphs, before anything runs: nodes, bytes, computation, chains, and how wide it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MEMORY = (NodeKind.MEMORY_LOAD, NodeKind.MEMORY_STORE)
 
 
 class CollectiveKey(NamedTuple):
-    """What of collectives is counted together. ``group``: of so many members, "" for all NPUs."""
+    """The collectives that are counted together. ``group``: of so many members, "" for all NPUs."""
 
     collective: str
     group: str
@@ -45,7 +45,7 @@ class Overview:
     messages: Share = field(default_factory=Share)
     pairs: set[tuple[int, int]] = field(default_factory=set)
     compute_ps: list[int] = field(default_factory=list)
-    """Of each NPU, its device alone."""
+    """The computing of each NPU, its device alone."""
     host_ps: int = 0
     operations: int = 0
     tensor_bytes: int = 0
@@ -53,9 +53,10 @@ class Overview:
     memory_bytes: int = 0
     """Loaded and stored by nodes for that."""
     chain_ps: list[int] = field(default_factory=list)
-    """Of each NPU the longest chain of durations, where communication takes no time and nobody waits for others."""
+    """The longest chain of each NPU by durations, where communication takes no time and nobody waits for
+    others."""
     levels: list[Counter[str]] = field(default_factory=list)
-    """Of each level, the nodes with so many others before them in the longest chain, how many of each kind."""
+    """The nodes of each level, with so many others before them in the longest chain, how many of each kind."""
 
 
 def overview(workload: GraphWorkload) -> Overview:

@@ -10,7 +10,8 @@ from astra_ns3.frozen import dataclass
 
 @dataclass(frozen=True)
 class OfAnother:
-    """What a :class:`~astra_ns3.config.graph_workload.GraphWorkload` has in common with the ``one`` it is made of."""
+    """The facts that a :class:`~astra_ns3.config.graph_workload.GraphWorkload` has in common with the ``one`` it is
+    made of."""
 
     one: GraphWorkload
 

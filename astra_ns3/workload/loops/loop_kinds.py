@@ -19,7 +19,8 @@ from astra_ns3.workload.loops.pass_dimensions import (
 
 
 class LoopOption(str, Enum):
-    """What a loop is given beside its layers: the fields of :class:`~astra_ns3.config.workload.Workload`."""
+    """The numbers that a loop is given beside its layers: the fields of
+    :class:`~astra_ns3.config.workload.Workload`."""
 
     LAST_BOTTOM_LAYER = "last_bottom_layer"
     MODEL_PARALLEL_NPUS = "model_parallel_npus"
@@ -35,7 +36,7 @@ class LoopOption(str, Enum):
 
 @dataclass(frozen=True)
 class LoopKind:
-    """What a loop asks of its file and of the grid of NPUs.
+    """The demands of a loop on its file and on the grid of NPUs.
 
     ``dimensions``: over which each pass goes, but for the first layer's, which go over all where
     ``first_layer_everywhere`` says so; None: every layer names the loop whose it takes. ``options``: what a workload
@@ -89,7 +90,8 @@ LAYER_POLICIES = tuple(
     for name, loop in LOOPS.items()
     if loop.dimensions is not None and LoopOption.MODEL_PARALLEL_NPUS not in loop.options
 )
-"""What a layer of HYBRID_CUSTOMIZED may name: it communicates over the dimensions that it would in that loop."""
+"""The loops that a layer of HYBRID_CUSTOMIZED may name: it communicates over the dimensions that it would in that
+loop."""
 
 
 def check_loop(workload: Workload) -> None:

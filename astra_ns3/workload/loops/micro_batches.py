@@ -5,8 +5,8 @@ behind the last; what else is behind it goes with the last micro-batch (losses).
 is repeated, and the rows of the iteration are those that AICB calls so. Rows are alike if their names, collectives,
 sizes and groups are; their compute times needn't be.
 
-A micro-batch of an interleaved pipeline is cut in as many parts, one behind the other and alike. What is before the
-first goes with it (embeddings), what is behind the last with that.
+A micro-batch of an interleaved pipeline is cut in as many parts, one behind the other and alike. Rows before the first
+go with it (embeddings), rows behind the last with that.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ONCE_BEFORE = (
     "embedding_grads",
     "moe_grad_norm",
 )
-"""What AICB calls rows that an iteration begins with, numbers behind a name left out."""
+"""The names that AICB has for rows that an iteration begins with, numbers behind a name left out."""
 ONCE_BEHIND = ("optimizer",)
-"""What it calls those that an iteration ends with."""
+"""The names for rows that an iteration ends with."""
 _DIGITS = "0123456789"
 
 

@@ -1,7 +1,7 @@
 """Which NPUs tensor, expert, data and pipeline parallelism put together: the groups of SimAI's workloads.
 
 The order is Megatron-LM's, and SimAI's in the groups that it has: ranks that differ by one share a tensor-parallel
-group; then come the NPUs that share the experts, then those with the same experts, which together are the
+group. Then come the NPUs that share the experts, then those with the same experts, which together are the
 data-parallel group; the stages of the pipeline are whole blocks of NPUs.
 
 A group is a range of dimensions of the system. The network's dimensions are cut where a group ends inside one. A

@@ -1,7 +1,7 @@
 """SimAI's own rules for a workload, for ``--compat simai``, and what a user should know of one of its files.
 
-Source: aliyun/SimAI's workload layer: a BROADCAST is no communication, forward collectives of 1 to 4095 bytes count as
-4096, stages don't talk to each other, and layers that initiate a second forward pass are forgotten while reading.
+Source: aliyun/SimAI's workload layer. A BROADCAST is no communication, and forward collectives of 1 to 4095 bytes count
+as 4096. Stages don't talk to each other, and layers that initiate a second forward pass are forgotten while reading.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def as_simai_plays(workload: Workload) -> Workload:
 
 
 def simai_warnings(workload: Workload, dimensions: Sequence[int], compatibility: Compatibility = OURS) -> list[str]:
-    """What isn't played as one might expect on a network of ``dimensions``; raises InputError if groups don't fit."""
+    """Things that aren't played as one might expect on a network of ``dimensions``; raises InputError if groups don't
+    fit."""
     if workload.loop not in SIMAI_LOOPS:
         return []
     groups = parallel_groups(workload, dimensions)

@@ -1,1 +1,1 @@
-"""What the NPUs of each stage of a training keep in their memory, from its plan and schedule alone. Pure."""
+"""The memory of the NPUs of each stage of a training, from its plan and schedule alone. Pure."""

@@ -1,9 +1,9 @@
-"""What an NPU of a stage keeps while its schedule goes on, block by block.
+"""The memory of an NPU of a stage while its schedule goes on, block by block.
 
 After a block's forward pass its activations are kept until its backward pass has ended, or, where a schedule has the
 gradients of weights by themselves, until these are there; what is computed again stays as long. With ZeRO's stage 3
 the weights of a block are gathered while it is used, and those of the next blocks, as many as ``prefetch`` says, ahead
-of it; kept ones stay from a micro-batch's forward to its backward pass. With stages 2 and 3 gradients fill a bucket,
+of it. Kept ones stay from a micro-batch's forward to its backward pass. With stages 2 and 3 gradients fill a bucket,
 and with ``overlap`` the one before it is on its way meanwhile; without, all of them wait for the end.
 
 Model limits: what kernels need while they run, buffers of collectives, and the allocator's losses aren't counted.

@@ -25,7 +25,7 @@ class ModelStates:
     plan: TrainingPlan
 
     def kept(self, blocks: Iterable[Block]) -> Usage:
-        """All the time, of the blocks of a stage. Of tables the weights alone: they are updated row by row."""
+        """All the time, of the blocks of a stage. The weights alone of tables: they are updated row by row."""
         whole = own = 0
         each = list(blocks)
         tables = self._tables(each)
@@ -41,7 +41,8 @@ class ModelStates:
         )
 
     def on_server(self) -> Usage:
-        """What each of the plan's servers has of all weights but tables: an equal part, with gradients that add up."""
+        """The share of each of the plan's servers in all weights but tables: an equal part, with gradients that add
+        up."""
         blocks = [block for chunk in self.plan.chunks for block in chunk]
         parameters = sum(count for _, count in self._families(blocks))
         part = -(-parameters // self.plan.servers)

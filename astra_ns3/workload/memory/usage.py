@@ -15,7 +15,7 @@ class Usage(NamedTuple):
     optimizer: int = 0
     """States of the optimizer."""
     activations: int = 0
-    """Of micro-batches whose backward pass is still to come."""
+    """Activations of micro-batches whose backward pass is still to come."""
     recomputed: int = 0
     """Activations that have been computed again."""
     gathered: int = 0

@@ -1,9 +1,9 @@
 """A model as a training loop of ASTRA-sim's text, where that can say it: copies of a model, split over tensor groups.
 
-A block becomes as many layers as it has exchanges forward or backward, whichever are more, for a layer has one. What
-the text can't say is refused; what it says otherwise: the gradients of a block's weights, computed and sent, stand in
-its first layer, beside whose last exchange they are computed; what follows a block's last exchange stands before it;
-times are rounded up to nanoseconds; nothing says what the update takes.
+A block becomes as many layers as it has exchanges forward or backward, whichever are more, for a layer has one. Things
+that the text can't say are refused. Others it says otherwise. The gradients of a block's weights, computed and sent,
+stand in its first layer, beside whose last exchange they are computed. Work that follows a block's last exchange stands
+before it. Times are rounded up to nanoseconds; nothing says what the update takes.
 """
 
 from __future__ import annotations

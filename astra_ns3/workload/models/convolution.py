@@ -3,7 +3,7 @@
 Sources: K. He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1, with projections where a
 stage begins (its option B); K. Simonyan, A. Zisserman, "Very Deep Convolutional Networks for Large-Scale Image
 Recognition", 2014, table 1. Model limits: a convolution is one product of matrices, of as many rows as its output has
-pixels; the first one needs no gradient of its input; additions of shortcuts take no time. Stages send each other the
+pixels. The first one needs no gradient of its input; additions of shortcuts take no time. Stages send each other the
 largest of the outputs where the model is cut, before pooling and without shortcuts that go further.
 """
 

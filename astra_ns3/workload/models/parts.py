@@ -1,4 +1,4 @@
-"""What a kind of model is made of, before it is cut."""
+"""The parts of a kind of model, before it is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an iteration of a model's training is worth: its samples, its operations, and what its devices could do.
+"""The worth of an iteration of a model's training: its samples, its operations, and what its devices could do.
 
 Model FLOPs are those of the products of a forward and a backward pass, without what is computed again: D. Narayanan et
 al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 5.1. Model FLOP

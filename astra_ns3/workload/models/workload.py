@@ -1,6 +1,6 @@
 """A model file as a workload: its plan on any number of NPUs.
 
-What plans a model is imported when a model is planned, so that other workloads start without it.
+The planner of a model is imported when a model is planned, so that other workloads start without it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ from astra_ns3.errors import InputError, nearest, refuse, wrong
 
 
 class WorkKind(str, Enum):
-    """What a stage does with a micro-batch; ``BACKWARD`` is both gradients, ``INPUT`` and ``WEIGHT`` one each."""
+    """The kinds of work of a stage with a micro-batch; ``BACKWARD`` is both gradients, ``INPUT`` and ``WEIGHT`` one
+    each."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
@@ -41,7 +42,7 @@ class Position(NamedTuple):
 
 
 Schedule = Callable[[Position], Iterator[Work]]
-"""What a stage does in an iteration, in order. Raises InputError if the numbers don't fit the schedule."""
+"""The steps of a stage in an iteration, in order. Raises InputError if the numbers don't fit the schedule."""
 
 FORWARD, BACKWARD, INPUT, WEIGHT = WorkKind.FORWARD, WorkKind.BACKWARD, WorkKind.INPUT, WorkKind.WEIGHT
 
@@ -118,7 +119,8 @@ SCHEDULES: Mapping[str, Schedule] = {
 
 
 def order_of(schedule: str, at: Position, source: str = "") -> tuple[Work, ...]:
-    """What a stage does in an iteration; raises InputError if the numbers don't fit, or nothing has that name."""
+    """Return the steps of a stage in an iteration; raises InputError if the numbers don't fit, or nothing has that
+    name."""
     where = f"{source}: " if source else ""
     if schedule not in SCHEDULES:
         known = ", ".join(SCHEDULES)

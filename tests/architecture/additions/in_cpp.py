@@ -642,8 +642,8 @@ BackgroundApplication::StartApplication()
     lines={
         "astra_ns3/config/network/packet_network.py": (
             (
-                "    observe: Observe = Observe()\n\n    @model_validator",
-                "    observe: Observe = Observe()\n    background: OnOff = False\n\n    @model_validator",
+                'recorded while the run goes on."""\n\n    @model_validator',
+                'recorded while the run goes on."""\n    background: OnOff = False\n\n    @model_validator',
             ),
         ),
     },

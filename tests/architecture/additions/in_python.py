@@ -721,7 +721,15 @@ RESULT_TABLE = Recipe(
         ),
         "astra_ns3/experiments/result.py": (
             ("import COLLECTIVES, NPUS, SWITCH", "import COLLECTIVES, ENDS, NPUS, SWITCH"),
-            ("    npus = Frame(", '    ends = Frame(ENDS, "when each NPU ends")\n    npus = Frame('),
+            ("    npus = Frame(", "    ends = Frame(ENDS)\n    npus = Frame("),
+        ),
+        "astra_ns3/experiments/described/csv_tables.py": (
+            ("import COLLECTIVES, JOBS, NPUS, SWITCH", "import COLLECTIVES, ENDS, JOBS, NPUS, SWITCH"),
+            (
+                "    NPUS: CsvTable(",
+                '    ENDS: CsvTable("ends", "When each NPU ends.", (CsvColumn("npu", "", "its number"),)),\n'
+                "    NPUS: CsvTable(",
+            ),
         ),
         "astra_ns3/experiments/store.py": (
             ("import COLLECTIVES, JOBS, NPUS, SWITCH", "import COLLECTIVES, ENDS, JOBS, NPUS, SWITCH"),

@@ -23,7 +23,9 @@ class AttributeName(ConfigModel):
     """How a file calls what a network needs; ``unit``: of values that are plain numbers."""
 
     name: Name
+    """The name of the attribute."""
     unit: Name | None = None
+    """The unit of its bare numbers."""
 
 
 def _named(value: object) -> object:
@@ -37,15 +39,25 @@ class Attributes(ConfigModel):
     """The file's own names of attributes; absent: ours. A key without a value (``cost: ``): never read."""
 
     rate: _Attribute | None = None
+    """The attribute of a link that is its rate."""
     delay: _Attribute | None = None
+    """The attribute of a link that is its delay."""
     error_rate: _Attribute | None = None
+    """The attribute of a link that is its error rate."""
     kind: _Attribute | None = None
+    """The attribute of a node or a link that is its kind."""
     cost: _Attribute | None = None
+    """The attribute of a link that is its cost."""
     buffer: _Attribute | None = None
+    """The attribute of a switch that is its buffer."""
     label: _Attribute | None = None
+    """The attribute of a node that is its name."""
     level: _Attribute | None = None
+    """The attribute of a switch that is its level."""
     latitude: _Attribute | None = None
+    """The attribute of a node that is its latitude, in degrees."""
     longitude: _Attribute | None = None
+    """The attribute of a node that is its longitude, in degrees."""
 
     @model_validator(mode="after")
     @checked
@@ -66,9 +78,11 @@ class LinkDefaults(ConfigModel):
     """Rate, delay and the like of links whose file has none."""
 
     rate_bps: RateBps | None = Field(alias="rate", default=None)
+    """The rate of links that have none."""
     delay_ps: TimePs | None = Field(alias="delay", default=None)
+    """The delay of links that have none."""
     cost: Annotated[int, Strict(), Gt(0), Le(1_000_000)] | None = None
-    """What a shortest path counts for the link; absent: 1."""
+    """The length of the link for shortest paths; absent: 1."""
     distance: OnOff = False
     """Delay by the distance between nodes that have a latitude and longitude, 5 us a kilometre of great circle."""
 
@@ -77,7 +91,9 @@ class HostsByAttribute(ConfigModel):
     """Hosts are the nodes whose attribute has one of the values."""
 
     attribute: Name
+    """The attribute of a node that tells."""
     equals: Value | tuple[Value, ...]
+    """Its value, of hosts."""
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -89,6 +105,7 @@ class HostsBeside(LinkConfig):
     """All nodes of the file are switches; each has so many hosts of its own, joined by the link described."""
 
     beside: Annotated[int, Strict(), Ge(1), Le(MOST_BESIDE)]
+    """Hosts that are added to each node."""
 
 
 _WORDS = ("all", "leaves")

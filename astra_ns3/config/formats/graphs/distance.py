@@ -1,6 +1,6 @@
 """Propagation delay between two places on the earth.
 
-The earth is a sphere of its mean radius (IUGG, 6371.0088 km), distances are great circles (haversine), and light in
+The earth is a sphere of its mean radius (IUGG, 6371.0088 km), distances are great circles (haversine). Light in
 fibre takes 5 us a kilometre, two thirds of its speed in a vacuum. Real fibres are longer than great circles.
 """
 

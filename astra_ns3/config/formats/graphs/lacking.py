@@ -1,4 +1,4 @@
-"""What a graph doesn't say although a network needs it: all of it in one line, with the lines that mend it."""
+"""Things that a graph doesn't say although a network needs them: all of it in one line, with the lines that mend it."""
 
 from __future__ import annotations
 

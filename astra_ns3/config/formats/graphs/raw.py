@@ -9,7 +9,7 @@ from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
 
 GRAPH_KEYS = ("dimensions", "forwarding")
-"""What a graph as a whole may say: NPUs along each dimension, and whether hosts forward."""
+"""The attributes of a graph as a whole: NPUs along each dimension, and whether hosts forward."""
 
 
 class RawNode(NamedTuple):

@@ -1,4 +1,4 @@
-"""What an InfraGraph file says, as its schema (infrastructure.yaml, version 2) has it."""
+"""The content of an InfraGraph file, as its schema (infrastructure.yaml, version 2) has it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Latency(ConfigModel):
 
 
 class Physical(ConfigModel):
-    """What is known of a kind of link."""
+    """The known facts of a kind of link."""
 
     bandwidth: Bandwidth | None = None
     latency: Latency | None = None

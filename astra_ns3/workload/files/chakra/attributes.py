@@ -18,7 +18,7 @@ REMEMBERED = 16_384
 """Different attributes, and lists of them, whose meaning is kept; then all are forgotten, so that memory is bounded."""
 
 Written = bool | int | float | str | bytes | tuple[bool | int | float | str | bytes, ...] | None
-"""What protobuf has as the value of an attribute."""
+"""A value of an attribute as protobuf has it."""
 Read = bool | int | str | tuple[bool, ...] | None
 Values = dict[str, Any]  # of attributes by name, each of the kind that its reader in READ gives
 Attribute = tuple[str, Read]
@@ -74,8 +74,8 @@ _READ_BYTES = frozenset(name.encode() for name in READ)
 
 
 class Common(NamedTuple):
-    """What nodes of one type and with the same attributes have in common: their fields beside the five that differ,
-    ``duration_ps`` if the attributes tell it, and who sends, if a message says so."""
+    """The parts that nodes of one type and with the same attributes have in common: their fields beside the five that
+    differ, ``duration_ps`` if the attributes tell it, and who sends, if a message says so."""
 
     kind: NodeKind
     duration_ps: int | None

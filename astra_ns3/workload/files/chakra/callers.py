@@ -1,8 +1,8 @@
 """Who called whom in PyTorch's traces, which stands there as control dependencies.
 
 Chakra's converter leaves nodes out and numbers others anew, so these name nodes that aren't there, the node itself, or
-one that starts later: waited for, a training step would never end. What must come before a node, the converter says
-again as data dependencies. So of the callers only those count that are there and come before.
+one that starts later: waited for, a training step would never end. The converter says again as data dependencies what
+must come before a node. So of the callers only those count that are there and come before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _SCHEMA = "schema"
 
 
 class Callers(NamedTuple):
-    """What a file's control dependencies name: nodes that aren't there, and how often a node that isn't earlier."""
+    """The oddities of a file's control dependencies: nodes that aren't there, and how often a node that isn't
+    earlier."""
 
     missing: frozenset[int]
     late: int
@@ -28,7 +29,7 @@ def is_of_pytorch(metadata: Message) -> bool:
 
 
 def find_callers(contents: Iterable[bytes]) -> Callers:
-    """What the control dependencies of a file's nodes name; raises DecodeError."""
+    """Return what the control dependencies of a file's nodes name; raises DecodeError."""
     read = messages().played_node.FromString
     numbers: set[int] = set()
     named: set[int] = set()

@@ -1,6 +1,6 @@
 """The fields of many nodes at once, each field a list: one message of protobuf's instead of one for each node.
 
-The nodes of a piece, without the lengths before them, stand one after the other with a separator before each. Such
+The nodes of a piece, without the lengths before them, stand one after the other with a separator before each. Packed
 bytes are a message themselves, ``NodeColumns`` of ``chakra.proto``: what was one value in a node is a list there.
 Marks, which separators have in each field, tell where in each list a node begins.
 """

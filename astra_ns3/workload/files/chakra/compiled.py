@@ -1,4 +1,4 @@
-"""What ``chakra.proto`` says, compiled by ``scripts/compile_proto.sh``; not to be edited."""
+"""The messages of ``chakra.proto``, compiled by ``scripts/compile_proto.sh``; not to be edited."""
 
 from __future__ import annotations
 

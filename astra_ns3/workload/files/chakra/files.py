@@ -20,7 +20,7 @@ class RankFiles(NamedTuple):
     paths: tuple[str, ...]
     alone: bool = False
     siblings: int = 0
-    """Of a file alone: how many files of other ranks stand beside it."""
+    """For a file alone: how many files of other ranks stand beside it."""
 
 
 def are_rank_files(path: str | os.PathLike[str]) -> bool:

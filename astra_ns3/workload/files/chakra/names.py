@@ -17,7 +17,7 @@ NODE_TYPES = (
     "COMM_RECV_NODE",
     "COMM_COLL_NODE",
 )
-"""By number. What is proposed beyond them (storage, batches, checkpoints) has no number that all agree on."""
+"""By number. Kinds proposed beyond them (storage, batches, checkpoints) has no number that all agree on."""
 
 INVALID, METADATA, LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = range(len(NODE_TYPES))
 
@@ -56,7 +56,7 @@ COLLECTIVES: Mapping[str, CollectiveKind] = {
     "REDUCE_SCATTER_BLOCK": CollectiveKind.REDUCE_SCATTER,
     "BARRIER": CollectiveKind.BARRIER,
 }
-"""Those that can be played; a gather and a scatter can't yet."""
+"""Kinds that can be played; a gather and a scatter can't yet."""
 
 
 def type_name(number: int) -> str:

@@ -75,7 +75,7 @@ class NodeReader:
             raise wrong(f"node {message.id} '{name[:60]}': {error}") from error
 
     def _find_common(self, type_: int, attributes: tuple[bytes, ...]) -> Common | None:
-        """What such nodes have in common; None if there is something wrong with them."""
+        """The parts that nodes alike have in common; None if there is something wrong with them."""
         try:
             values = self._attributes.read_all(attributes)
             kind, _, _, *rest = _MAKERS.get(type_, _other)(type_, 0, "", (), 0, values)[2:]

@@ -46,7 +46,7 @@ class ChakraTrace:
     keeps_groups: bool = False
     """Whether nodes of a file alone name their communicators: to be written again, not to be played."""
     missing_callers: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Of each file of PyTorch's the control dependencies that name no node."""
+    """The control dependencies of each file of PyTorch's that name no node."""
     comm_scale: float = 1.0
     compute_scale: float = 1.0
     format: str = "Chakra"

@@ -23,7 +23,8 @@ _COLLECTIVES = {kind: names.COLLECTIVE_TYPES.index(word) for word, kind in rever
 
 
 class Writable(Protocol):
-    """What is written of graphs, each part as in :class:`~astra_ns3.config.graph_workload.GraphWorkload`."""
+    """The content that is written of graphs, each part as in
+    :class:`~astra_ns3.config.graph_workload.GraphWorkload`."""
 
     @property
     def npus(self) -> int:
@@ -38,7 +39,8 @@ class Writable(Protocol):
 
 
 class Written(NamedTuple):
-    """What was written. ``rounded``: nodes whose duration only we read to the picosecond, others in microseconds."""
+    """A summary of what was written. ``rounded``: nodes whose duration only we read to the picosecond, others in
+    microseconds."""
 
     files: tuple[str, ...]
     groups: str | None

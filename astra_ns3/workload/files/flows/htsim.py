@@ -60,7 +60,7 @@ class _Matrix:
     started_by: list[int] = field(default_factory=list)
     """The trigger that each flow waits for; 0: none."""
     ids: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """Of each id of a connection the line that has it first, and its two ends."""
+    """The line that has the id of a connection first, and its two ends, by the id."""
     has_messages: bool = False
     """Whether some line is a message on a connection."""
     priorities: set[int] = field(default_factory=set)

@@ -1,1 +1,1 @@
-"""What is wrong with graphs, found before anything runs: one file after the other, a few numbers kept of each."""
+"""Mistakes of graphs, found before anything runs: one file after the other, a few numbers kept of each."""

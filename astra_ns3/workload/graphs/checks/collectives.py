@@ -1,6 +1,6 @@
 """Whether all members of each communicator have the same collectives.
 
-In which order an NPU comes to them isn't known before it runs, so they are compared as heaps: the hashes of each
+In which order an NPU comes to them isn't known before it runs. So they are compared as heaps: the hashes of each
 NPU's collectives in a communicator add up to the same number.
 """
 
@@ -19,7 +19,7 @@ _MASK = 2**64 - 1
 class _Heap(NamedTuple):
     npu: int
     total: int
-    """Of the hashes of all collectives, modulo 2**64."""
+    """The sum of the hashes of all collectives, modulo 2**64."""
 
 
 class CollectiveCheck:
@@ -124,7 +124,7 @@ class CollectiveCheck:
         )
 
     def _key(self, node: GraphNode) -> str:
-        """What must be the same for all, as text: its hash, unlike those of numbers, is of every digit."""
+        """The facts that must be the same for all, as text: its hash, unlike those of numbers, is of every digit."""
         return f"{node.collective} {node.bytes} {self._over(node)}"
 
     def _words(self, node: GraphNode) -> str:

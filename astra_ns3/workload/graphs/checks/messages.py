@@ -29,7 +29,7 @@ class MessageCheck:
         self._workload = workload
         self._npus = workload.npus
         self._ends = 0
-        """Of the hashes of what is sent, less those of what is received."""
+        """The sum of the hashes of what is sent, less those of what is received."""
         self._sizes = 0
         """The same with sizes."""
         self._all_sized = True

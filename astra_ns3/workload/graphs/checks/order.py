@@ -1,7 +1,7 @@
 """Whether the nodes of each NPU can come one after the other: no node twice, none that waits for itself.
 
 Most traces have parents before their children: then there is no circle, and nothing is kept but the numbers of the
-nodes of one NPU. Of others the file is read once more and its nodes are taken away, those without parents first.
+nodes of one NPU. Other files are read once more and their nodes are taken away, those without parents first.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class OrderCheck:
             raise ProgramsDeadlock(self._circles[0] + more)
 
     def warnings(self) -> list[str]:
-        """What is odd and is played nevertheless."""
+        """Oddities that are played nevertheless."""
         found = []
         if self._missing:
             count = self._missing_count

@@ -1,8 +1,8 @@
-"""What an NPU does with its part of the tables, and what all send each other.
+"""The work of an NPU with its part of the tables, and the messages of all.
 
 Three placements: D. Mudigere et al., "Software-Hardware Co-design for Fast and Scalable Training of Deep Learning
 Recommendation Models", ISCA 2022, section 4. An NPU with whole tables sums rows for the samples of all NPUs and sends
-each its own (all-to-all); with some columns of all tables likewise; with some rows, sums are partial and added on the
+each its own (all-to-all). With some columns of all tables likewise; with some rows, sums are partial and added on the
 way (reduce-scatter), and gradients go to all (all-gather).
 """
 

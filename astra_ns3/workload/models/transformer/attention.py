@@ -1,8 +1,8 @@
 """Attention with its own heads of keys and values for all, some or one head of queries, or made of short vectors.
 
 Sources: A. Vaswani et al., "Attention Is All You Need", NeurIPS 2017; J. Ainslie et al., "GQA: Training Generalized
-Multi-Query Transformer Models from Multi-Head Checkpoints", 2023; DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1. What
-is kept: V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, section 4.
+Multi-Query Transformer Models from Multi-Head Checkpoints", 2023; DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1. Kept
+activations: V. Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022, section 4.
 """
 
 from __future__ import annotations

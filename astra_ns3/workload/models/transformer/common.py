@@ -28,7 +28,8 @@ def norm(share: Share, name: str) -> Piece:
 
 
 def addition(share: Share, name: str) -> Piece:
-    """What a layer makes is added to what went in, with dropout if the model has it; its mask has a byte a number."""
+    """The output of a layer is added to what went in, with dropout if the model has it; its mask has a byte a
+    number."""
     mask = share.own_bytes // share.value_bytes if share.shape.dropout else 0
     return Piece(
         (elementwise(name, 3 * share.own_bytes + mask),),

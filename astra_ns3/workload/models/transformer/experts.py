@@ -3,7 +3,7 @@
 Sources: D. Lepikhin et al., "GShard", 2020; S. Singh et al., "A Hybrid Tensor-Expert-Data Parallelism Approach to
 Optimize Mixture-of-Experts Training", ICS 2023. With ``sequence`` each NPU of a tensor group sends its own tokens, and
 the group gathers what each of it got; without, each sends all, and sums come after the way back. Model limits: where
-routing isn't even, tensor groups gather as many rows as that of the busiest place, and as many are kept; a place's
+routing isn't even, tensor groups gather as many rows as that of the busiest place, and as many are kept. A place's
 products are those of experts with an even share of its rows.
 """
 

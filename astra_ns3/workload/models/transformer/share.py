@@ -1,4 +1,4 @@
-"""What of a transformer's sizes one NPU has."""
+"""The share of a transformer's sizes that one NPU has."""
 
 from __future__ import annotations
 
