@@ -1,18 +1,22 @@
 """What flows are off by: each case is played with packets and with flows, and a row of a table compares the two.
 
-    python benchmarks/flow_error.py                    all cases, the table of docs/flow.md
-    python benchmarks/flow_error.py --quick            those that take seconds
-    python benchmarks/flow_error.py --case NAME ...    some
+    python benchmarks/flow_error.py > docs/tables/flow-error.csv    all cases
+    python benchmarks/flow_error.py --quick                         those that take seconds
+    python benchmarks/flow_error.py --case NAME ...                 some
+    python benchmarks/flow_error.py --summary FILE                  the tables of docs/flow.md, from such a file
 
-``finish``: of the run. ``error``: bold where it is above ``target``; ``bound``: packets were lost or timed out, and
-flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by their size. ``CPU``: of the
-whole process of either, in seconds.
+``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
+were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
+their size. ``CPU``: of the whole process of either, in seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import statistics
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from astra_ns3.experiments.two_backends import heading_text, play_on_both, row_text
+from astra_ns3.experiments.two_backends import play_on_both, row_text
 
 INPUTS = Path(__file__).parents[1] / "inputs"
 LINK = {"rate": "100Gbps", "delay": "500ns"}
@@ -320,23 +324,63 @@ def within(values: Mapping[str, Any]) -> bool:
     return error <= TARGETS["tcp"] if target == "bound" else abs(error) <= float(target.strip("%")) / 100
 
 
-def line(values: Mapping[str, Any]) -> str:
-    """Return the row as text, an error beyond its target in bold."""
-    return row_text(values if within(values) else {**values, "error": f"**{values['error']:+.2%}**"})
+def cells(values: Mapping[str, Any]) -> list[str]:
+    """Return the row's cells as text."""
+    return row_text(values).removeprefix("| ").removesuffix(" |").split(" | ")
+
+
+def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield lines of two tables in Markdown: groups of cases, and cases that miss their target."""
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for each in rows:
+        groups.setdefault(_group(each["case"]), []).append(each)
+    yield "| Cases | Number | Target | Missed | Error of the finish | Messages: median, p99 |"
+    yield "|---|---|---|---|---|---|"
+    for name, members in groups.items():
+        errors = [_number(each["error"]) for each in members]
+        middle = (statistics.median(_number(each[column]) for each in members) for column in ("median", "p99"))
+        missed = sum(_missed(each) for each in members)
+        found = f"{min(errors):+.1f}% to {max(errors):+.1f}%", ", ".join(f"{value:.1f}%" for value in middle)
+        yield f"| {name} | {len(members)} | {members[0]['target']} | {missed} | {' | '.join(found)} |"
+    yield ""
+    yield "| Case beyond its target | Packets | Error | Target | Messages: median, p99, largest |"
+    yield "|---|---|---|---|---|"
+    for each in sorted(filter(_missed, rows), key=lambda each: -abs(_number(each["error"]))):
+        messages = ", ".join(each[column] for column in ("median", "p99", "largest"))
+        yield f"| {each['case']} | {each['packets finish']} | {each['error']} | {each['target']} | {messages} |"
+
+
+def _group(case: str) -> str:
+    words = case.split(", ")
+    return ", ".join(words[: 2 if words[1] == "paused" else 1])
+
+
+def _number(cell: str) -> float:
+    return float(cell.strip("%"))
+
+
+def _missed(values: Mapping[str, str]) -> bool:
+    return not within({"error": _number(values["error"]) / 100, "target": values["target"]})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--case", nargs="*", default=[])
+    parser.add_argument("--summary", type=Path)
     asked = parser.parse_args()
-    rows = 0
+    if asked.summary is not None:
+        with asked.summary.open(encoding="utf-8", newline="") as file:
+            print(*summary(list(csv.DictReader(file))), sep="\n")
+        return
+    writer, rows = csv.writer(sys.stdout, lineterminator="\n"), 0
     for case in cases():
         if (case.name in QUICK or not asked.quick) and (
             not asked.case or any(word in case.name for word in asked.case)
         ):
             found = row(case)
-            print(*([] if rows else [heading_text(found)]), line(found), sep="\n", flush=True)
+            writer.writerows([*([] if rows else [list(found)]), cells(found)])
+            sys.stdout.flush()
             rows += 1
 
 

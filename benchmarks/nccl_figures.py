@@ -3,14 +3,15 @@
     python benchmarks/nccl_figures.py FOLDER [--png DIR] [--keep FILE]
 
 FOLDER has the tables as CSV, under the names in ``nccl_tables.CASES`` (docs/hardware.md names their sources). All
-tables are played, docs/figures/nccl-*.svg are drawn, and what stands between ``<!-- begin: NAME -->`` and
-``<!-- end: NAME -->`` in docs/hardware.md and docs/nccl.md is written anew. Takes some ten minutes of one core.
-``--keep`` writes what was played to a file and reads it from there the next time; ``--png`` draws PNG copies into a
-folder. Needs matplotlib, which the extra ``plots`` installs.
+tables are played, docs/figures/nccl-*.svg are drawn, docs/tables/nccl-tests.csv gets a row for each, and what stands
+between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->`` in docs/hardware.md and docs/nccl.md is written anew. Takes
+some ten minutes of one core. ``--keep`` writes what was played to a file and reads it from there the next time;
+``--png`` draws PNG copies into a folder. Needs matplotlib, which the extra ``plots`` installs.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from nccl_beside import Row, Table, played, size_text
 from nccl_fits import fits_text
 from nccl_tables import CASES
-from nccl_text import GROUPS, block_texts
+from nccl_text import GROUPS, block_texts, file_rows
 
 mpl.rcParams["svg.hashsalt"] = "nccl"  # the same names inside each time it is drawn
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -118,6 +119,8 @@ def main(folder: Path, png: Path | None, keep: Path | None) -> None:
         figure.savefig(DOCS / "figures" / f"nccl-{group}.svg", metadata={"Date": None})
         if png is not None:
             figure.savefig(png / f"nccl-{group}.png", dpi=110)
+    with (DOCS / "tables" / "nccl-tests.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(file_rows(tables))
     write_blocks(DOCS / "hardware.md", block_texts(tables, folder))
     write_blocks(DOCS / "nccl.md", {"fits": fits_text(folder)})
 

@@ -81,9 +81,7 @@ _BOUND_LARGE, _BOUND_SMALL, _OF_BASELINE = 0.07, 0.40, 0.75
 
 def block_texts(tables: Mapping[str, Table], folder: Path) -> dict[str, str]:
     """Return the text of each block by its name."""
-    texts = {group: _group([tables[name] for name in titles]) for group, titles in GROUPS.items()}
-    return texts | {
-        "sources": _sources(tables),
+    return {
         "summary": _summary(list(tables.values())),
         "plateaus": _plateaus(tables),
         "peers": _peers(tables),
@@ -109,26 +107,30 @@ def _percent(value: float | None, bound: float = float("inf")) -> str:
     return f"**{value:.1%}**" if value > bound else f"{value:.1%}"
 
 
-def _group(tables: Sequence[Table]) -> str:
-    head = (
-        *("table", "sizes", "below 128 MiB", "formulas", "from 128 MiB", "formulas"),
-        *("at the largest size", "GB/s measured / ours", "", ""),
-    )
-    return table_lines(head, [_of(table) for table in tables])
+COLUMNS = (
+    *("picture", "table", "sizes", "error below 128 MiB", "formulas below 128 MiB", "error from 128 MiB"),
+    *("formulas from 128 MiB", "at the largest size", "GB/s measured / ours", "in the middle", "at the end"),
+    *("setting", "rules", "source"),
+)
+
+
+def file_rows(tables: Mapping[str, Table]) -> list[list[str]]:
+    """Return the rows of the file of all tables, headings first."""
+    rows = [[group, *_of(tables[name])] for group, titles in GROUPS.items() for name in titles]
+    return [list(COLUMNS), *rows]
 
 
 def _of(table: Table) -> list[str]:
     last = table.rows[-1]
     binds = last.binds if last.binds == "latency" else f"{last.binds} {last.share:.0%}"
+    setting = _PRIVATE.sub("", table.setting).replace("1 nodes", "1 node")
     return [
         TITLES[table.name],
         f"{size_text(table.rows[0].bytes)} to {size_text(last.bytes)}",
-        _percent(table.error(large=False), _BOUND_SMALL),
-        _percent(table.error(large=False, of="baseline")),
-        _percent(table.error(large=True), _large_bound(table)),
-        _percent(table.error(large=True, of="baseline")),
+        *(_percent(table.error(large=large, of=of)) for large in (False, True) for of in ("ours", "baseline")),
         f"{last.algorithm} {last.protocol}, {last.channels} ch; {binds}",
         *(f"{size_text(row.bytes)}: {row.measured:.3g} / {row.ours:.3g}" for row in _three(table.rows)),
+        *(setting, table.version, _public(table.source)),
     ]
 
 
@@ -147,13 +149,7 @@ def _three(rows: Sequence[Row]) -> Iterator[Row]:
     yield rows[-1]
 
 
-def _sources(tables: Mapping[str, Table]) -> str:
-    cut = re.compile(r" \(see [^)]*\)|\?|; time and algbw DERIVED[^;]*|; sizes are powers[^;]*|; source.*")
-    rows = [
-        (title, cut.sub("", table.setting).replace("1 nodes", "1 node"), table.version, _public(table.source))
-        for title, table in ((title, tables[name]) for name, title in TITLES.items())
-    ]
-    return table_lines(("table", "setting", "rules", "source"), rows)
+_PRIVATE = re.compile(r" \(see [^)]*\)|\?|; time and algbw DERIVED[^;]*|; sizes are powers[^;]*|; source.*")
 
 
 def _public(source: str) -> str:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the program with other programs, closed forms and published figures, and writes docs/validation.md's table.
 
-    python docs/make_validation.py isca22-ring-1   # these rows alone, printed
+    python docs/make_validation.py isca22-ring     # these rows alone, printed
     python docs/make_validation.py --write         # all rows but the longest, into the page: some minutes
     python docs/make_validation.py --write dctcp-s1 dctcp-s2 dctcp-s3
 

@@ -6,7 +6,8 @@ Players are the members of a group, by rank, and behind them the reducers of its
   on a member's line, where a ring has 2 (n - 1)/n S. The data are shared out over the trees. For a collective with a
   root, and for each rank's part of a reduce-scatter or an all-gather, the tree hangs from that rank.
 * Two shots (``nvls``): each rank has a part, of which it gets the sum and which it sends back for all:
-  S (1 + 1/n) bytes each way. Loads and stores of the ranks drive this, so nothing waits for room in the switch.
+  S (1 + 1/n) bytes each way. Loads and stores of the ranks drive this: a rank loads no piece
+  before it has the sum of an earlier one.
 
 Sources: Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)", COMHPC 2016; Klenk et al., "An
 In-Network Architecture for Accelerating Shared-Memory Multiprocessor Collectives", ISCA 2020.

@@ -54,7 +54,7 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "scenario": request.scenario_source,
         "network": os.fspath(request.network) if isinstance(request.network, (str, os.PathLike)) else "network",
         "npus": len(graph.npu_host),
-        "hosts": graph.hosts,
+        "hosts": graph.hosts - len(graph.reducers),
         "jobs": [
             _tenant(inputs, part.passes, tenant)
             for inputs, (tenant, part) in zip(tenants, request.parts, strict=True)

@@ -16,6 +16,7 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.placement import is_outside
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import port_name
+from astra_ns3.topology.reducers import REDUCTION
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,11 @@ def _published(published: Published, failures: FailuresConfig, graph: Graph) -> 
 
 
 def _links(graph: Graph) -> list[int]:
-    return [number for number, link in enumerate(graph.links) if is_outside(graph, link.a) or is_outside(graph, link.b)]
+    return [
+        number
+        for number, link in enumerate(graph.links)
+        if link.kind != REDUCTION and (is_outside(graph, link.a) or is_outside(graph, link.b))
+    ]
 
 
 def _switches(graph: Graph) -> list[int]:

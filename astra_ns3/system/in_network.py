@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from astra_ns3.collectives.in_network import in_network_schedule
+from astra_ns3.collectives.in_network import IN_NETWORK, in_network_schedule
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.reduction import ReductionTrees
@@ -21,9 +21,15 @@ def in_network_plays(
 ) -> Iterator[tuple[Schedule, tuple[int, ...]]]:
     """Yield for each group over a phase's dimensions its schedule and its players: NPUs, then reducers.
 
-    Raises InputError if nobody has told the trees, or if the network's don't fit.
+    Raises InputError for a collective that the algorithm can't do, if nobody has told the trees, or if they don't fit.
     """
     algorithm = str(parse_name(phase.algorithm).base)
+    if phase.kind not in IN_NETWORK[algorithm]:
+        able = ", ".join(name for name, kinds in IN_NETWORK.items() if phase.kind in kinds)
+        words = f"algorithm '{algorithm}' can't do it; of switches {able} can"
+        raise wrong(
+            words if able else "switches can't reduce it; expected an algorithm of NPUs", phase.kind.name.lower()
+        )
     if trees is None:
         raise wrong("needs the packets of a network whose switches reduce, on backend ns3 or flow", algorithm)
     for number, ranks in enumerate(grid.cosets(phase.dimensions)):

@@ -10,7 +10,7 @@ dimension 0, then 1, and chunk d through 1, then 0, on 2x2 NPUs 00, 01, 10, 11 (
 group {00, 10} starts c and {00, 01} then d, NPU 01 may choose d for {01, 11}, and NPU 10 may choose c for {10, 11}: NPU
 11, which has the other one of the two in either queue, waits for ever, and so do all.
 
-That nothing deadlocks is proved in docs/architecture.md. It rests on two things besides. A chunk is appended only when
+That nothing deadlocks is proved in docs/internals.md. It rests on two things besides. A chunk is appended only when
 each role in its communicator has issued it (``system/layer.py``), and the programs don't wait for each other in a
 circle (``playing/dry_run/deadlock.py``).
 """

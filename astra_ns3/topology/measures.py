@@ -10,6 +10,7 @@ from astra_ns3.topology.cut import bisection_bps
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import count_paths, farthest_hosts
+from astra_ns3.topology.reducers import without_reducers
 from astra_ns3.topology.routes import RouteTables, shortest_paths
 
 
@@ -44,13 +45,13 @@ class Measures:
 
 def measure(graph: Graph, tables: RouteTables | None = None) -> Measures:
     """The numbers of a graph; raises InputError if NPUs can't reach each other."""
-    tables = tables or shortest_paths(graph)
+    tables, whole = tables or shortest_paths(graph), without_reducers(graph)
     source, destination, diameter = farthest_hosts(graph)
     return Measures(
         npus=len(graph.npu_host),
-        hosts=graph.hosts,
+        hosts=whole.hosts,
         switches=graph.switches,
-        links=_classes(graph),
+        links=_classes(whole),
         diameter=diameter,
         paths=count_paths(graph, tables, source, destination),
         bisection_bps=bisection_bps(graph),

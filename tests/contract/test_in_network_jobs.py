@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 import astra_ns3
-from astra_ns3.errors import InputError
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.errors import BackendError, InputError
+from astra_ns3.report.timeline.timeline import write_timeline
+from astra_ns3.scenario.failures import NAMED
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.measures import measure
 
 INPUTS = Path(__file__).resolve().parents[2] / "inputs"
 NETWORK: dict[str, Any] = {
@@ -117,3 +122,49 @@ def test_explanations_follow_messages_through_switches(tmp_path: Path) -> None:
     through = [segment.npu for segment in chain if segment.kind == "message"]
     assert through[0] < 16 <= through[1]
     assert max(through) == 16 + 4  # the root
+
+
+@pytest.mark.parametrize("algorithm", ["sharp", "fred", "nvls"])
+def test_a_collective_that_switches_cannot_reduce_is_refused(algorithm: str, tmp_path: Path) -> None:
+    file = tmp_path / "network.json"
+    file.write_text(json.dumps(NETWORK), encoding="utf-8")
+    with pytest.raises(InputError, match="all_to_all: switches can't reduce it"):
+        astra_ns3.run(
+            workload=INPUTS / "workload" / "micro-all-to-all.txt",
+            system=SHARP,
+            network=file,
+            changes={"system.all-to-all-implementation": [algorithm]},
+            isolated=False,
+        )
+
+
+def test_a_timeline_names_reducers(tmp_path: Path) -> None:
+    file = tmp_path / "network.json"
+    file.write_text(json.dumps(NETWORK), encoding="utf-8")
+    result = astra_ns3.run(
+        workload=ALL_REDUCE,
+        system=SHARP,
+        network=file,
+        output=tmp_path / "run",
+        comm_scale=1 / 32,
+        record=["flows", "timeline"],
+        isolated=False,
+    )
+    write_timeline(result, tmp_path / "trace.pftrace", 1000)
+    trace = (tmp_path / "trace.pftrace").read_bytes()
+    assert b"to reducer 16" in trace
+    assert b"to NPU 16" not in trace
+
+
+def test_a_switch_that_dies_is_named_as_one(tmp_path: Path) -> None:
+    network = {**NETWORK, "transport": {**NETWORK["transport"], "reliability": {"timeout": "20us", "retries": 1}}}
+    gone = {"at": "1us", "switch": "spine 0", "up": False}
+    with pytest.raises(BackendError, match="from NPU 0 to the reducer of switch 4 gave up"):
+        played(tmp_path / "dead", job("a", [0, 4]), network=network, events=[gone])
+
+
+def test_counts_of_a_network_and_what_fails_by_chance_leave_reducers_out() -> None:
+    graph = build_graph(parse_network(NETWORK).topology)
+    counted = measure(graph)
+    assert (counted.hosts, sum(each.count for each in counted.links)) == (16, 16 + 8)
+    assert len(NAMED["link"](graph)) == 16 + 8

@@ -1,13 +1,14 @@
-"""Flows beside packets: the quick rows of docs/flow.md's table lie within their targets."""
+"""Flows beside packets: quick cases lie within their targets, and docs/flow.md has what the file of all cases says."""
 
 from __future__ import annotations
 
+import csv
 import sys
 from importlib import import_module
 from typing import Any
 
 import pytest
-from support.pages import ROOT
+from support.pages import ROOT, text_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 TABLE: Any = import_module("flow_error")
@@ -23,3 +24,10 @@ def test_all_quick_rows_are_in_the_table() -> None:
 def test_the_finish_of_flows_is_near_that_of_packets(name: str) -> None:
     values = TABLE.row(CASES[name])
     assert TABLE.within(values), values
+
+
+def test_the_page_has_the_summary_of_all_cases_and_every_case_beyond_its_target() -> None:
+    with (ROOT / "docs" / "tables" / "flow-error.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [each["case"] for each in rows] == [case.name for case in TABLE.cases()]
+    assert "\n".join(TABLE.summary(rows)) in text_of("docs/flow.md")

@@ -14,7 +14,7 @@ import astra_ns3
 from astra_ns3.workload.files.astra_sim import parse_workload
 from validation.comparison import Comparison, Found, Group, recorded, worst
 
-SOURCE = "measured: ASTRA-sim 2 with astra-network-ns3"
+SOURCE = "measured"
 TEST = "tests/regression/test_astra_ns3_roce.py"
 WITHIN_NS = 0.5
 BLOG = "kredd2506.github.io/Astro, 2026"
@@ -73,7 +73,7 @@ _SINGLE = {"topology": "single"}
 _PARTS = "an NPU there begins the second half before all of the first is reduced; ours waits for the whole sum"
 GROUPS = [
     Group(
-        "astra-network-ns3 (RoCE, 400 Gb/s), preset `astra-network-ns3`: first and last NPU",
+        "ASTRA-sim 2 with astra-network-ns3 (RoCE, 400 Gb/s), preset `astra-network-ns3`: first and last NPU",
         [
             _row(
                 "ns3-ring-8",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import csv
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,8 +16,8 @@ from astra_ns3.system.file import parse_system
 from astra_ns3.workload.files.astra_sim import parse_workload
 from validation.comparison import Comparison, Found, Group, recorded, root, worst
 
-SOURCE_1 = "measured: ASTRA-sim branch 1.0 (07d5d19), analytical (d27635b)"
-SOURCE_2 = "measured: ASTRA-sim 2 (518bd51)"
+SOURCE_1 = "1.0, measured"
+SOURCE_2 = "2, measured"
 TEST = "tests/regression/test_astra_sim_analytical.py"
 WITHIN_US = 0.0011
 VERSION_1 = rows(OWN / "astra_sim_1_analytical.csv")
@@ -80,11 +80,11 @@ def _theirs(times: Sequence[float], unit: str) -> str:
 
 def _recorded_cases() -> Found:
     """From the table that the repository keeps: cases with files of ASTRA-sim's."""
-    text = (root() / "docs" / "astra-sim-compatibility.md").read_text(encoding="utf-8")
-    table = text.partition("<!-- version 1.0: begin -->")[2].partition("<!-- version 1.0: end -->")[0]
+    with (root() / "docs" / "tables" / "astra-sim-1.0.csv").open(encoding="utf-8", newline="") as file:
+        kept = list(csv.DictReader(file))
     own = {row["id"] for row in VERSION_1}
-    cases = re.findall(r"^\| `(\w+)` \|.*\| ([\d.]+) \| ([\d.]+) \| [\w.]+ \|$", table, re.MULTILINE)
-    return worst([(float(ours), float(theirs)) for name, theirs, ours in cases if name not in own], WITHIN_US)
+    cases = [(float(row["preset (us)"]), float(row["ASTRA-sim (us)"])) for row in kept if row["Case"] not in own]
+    return worst(cases, WITHIN_US)
 
 
 _ONE = [row for row in VERSION_1 if not row["id"].startswith("th_eq")]
@@ -102,7 +102,7 @@ def _times_2(model: str) -> str:
 _CUT = "it cuts each delay to whole ns"
 GROUPS = [
     Group(
-        "ASTRA-sim's programs, analytical networks: finish times",
+        "ASTRA-sim 1.0 (07d5d19, analytical d27635b) and 2 (518bd51), analytical networks: finish times",
         [
             Comparison(
                 "astra-sim-1-collectives",

@@ -23,7 +23,7 @@ MS = 10**9
 SETTLED_PS, END_PS = 1000 * MS, 1500 * MS
 MESSAGE = 20_000
 PACKET = 1500
-SOURCE = "ns-3, examples/tcp/dctcp-example.cc"
+SOURCE = "dctcp-example.cc"
 
 
 def _topology() -> str:
@@ -72,10 +72,10 @@ def _share(group: int, theirs: float) -> Callable[[], Found]:
     return find
 
 
-_WHY = "ours marks all above the upper threshold, RED's gentle form up to twice that; shares are known to follow it"
+_WHY = "RED's gentle form marks all only from twice the upper threshold on"
 GROUPS = [
     Group(
-        "DCTCP over TCP: two bottlenecks, mean share of a flow",
+        "DCTCP over TCP, ns-3's examples/tcp: two bottlenecks, mean share of a flow",
         [
             Comparison(
                 f"dctcp-s{number}",

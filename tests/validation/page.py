@@ -21,7 +21,7 @@ from validation.comparison import Comparison, Found, root
 
 PAGE = root() / "docs" / "validation.md"
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->"
-TITLES = ("Row", "What", "Source", "Theirs", "Ours", "Error", "Why, and the test that holds it")
+TITLES = ("Row", "Case", "Source", "Theirs", "Ours", "Error", "Reason, test")
 MODULES = (
     astra_sim_tutorials,
     astra_sim_measured,
@@ -41,7 +41,7 @@ ROWS = {row.key: row for group in GROUPS for row in group.rows}
 
 def line(row: Comparison, found: Found) -> str:
     """A row of the table."""
-    alone = "minutes: kept from the last time that it was asked for by name" if row.long else ""
+    alone = "minutes: kept" if row.long else ""
     why = "; ".join(filter(None, (row.note, alone, row.test and f"`{row.test}`")))
     return _cells((f"`{row.key}`", row.what, row.source, row.theirs, *found, why))
 

@@ -24,7 +24,7 @@ from validation.comparison import Comparison, Found, Group, against
 
 US, G = 10**6, 10**9
 MESSAGE = "tests/physics/test_roce_message.py"
-SIZES = "closed form, InfiniBand A17, IEEE 802.3"
+SIZES = "closed form"
 FCT_NS = 4828
 
 
@@ -92,7 +92,7 @@ _FAST = Star(400 * G, 500_000)
 _HIER_US, _hier_find = _hierarchical()
 GROUPS = [
     Group(
-        "RoCE: closed forms, one switch, payload 1000",
+        "RoCE: closed forms (InfiniBand A17, IEEE 802.3), one switch, payload 1000",
         [
             Comparison(
                 "roce-packet", "one packet at 100 Gb/s, by hand", SIZES, "1.173120 us", _alone(1000, 1.17312), MESSAGE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -12,6 +13,7 @@ from astra_ns3.errors import BackendError
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.reducers import reducer_groups
 
+_NPU = re.compile(r"NPU (\d+)")
 Numbers = npt.NDArray[np.int64]
 
 
@@ -36,8 +38,8 @@ class ReducerPlayers:
     def _player(self, reducer: int) -> int:
         if self._taken[reducer] == self._room[reducer]:
             raise BackendError(
-                f"switch {self._switches[reducer]} reduces for {self._room[reducer]} groups, and the run has more; "
-                "raise 'groups' of its 'reduction'"
+                f"switch {self._switches[reducer]} has room for {self._room[reducer]} of the groups of a run, and this "
+                "run has more; raise 'groups' of its 'reduction'"
             )
         self._taken[reducer] += 1
         return self._npus + self._first[reducer] + self._taken[reducer] - 1
@@ -45,6 +47,15 @@ class ReducerPlayers:
     def name(self, player: int) -> int:
         """Return the outside number of one player."""
         return int(self._named[player])
+
+    def in_words(self, text: str) -> str:
+        """Return a message of the native half with switches where it names parts of them."""
+        return _NPU.sub(lambda found: self._words(int(found[1])), text) if self._room else text
+
+    def _words(self, player: int) -> str:
+        if player < self._npus:
+            return f"NPU {player}"
+        return f"the reducer of switch {self._switches[self.name(player) - self._npus]}"
 
     def named(self, players: Numbers) -> Numbers:
         """Return the outside numbers of players; what is below 0 stays."""

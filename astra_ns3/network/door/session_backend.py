@@ -230,7 +230,9 @@ class SessionBackend:
             status = int(self._session.Run(limit_ps))
         self._raise_what_was_raised()
         if status == self._native.RUN_FAILED:
-            raise BackendError(f"{self._session.GetFailure()} (at {format_time(self.now_ps())})")
+            raise BackendError(
+                f"{self._reducers.in_words(self._session.GetFailure())} (at {format_time(self.now_ps())})"
+            )
         if status == self._native.RUN_HALTED:
             raise BackendError(
                 f"a hook stopped the simulation at {format_time(self.now_ps())}, before the NPUs were done"
@@ -405,7 +407,7 @@ class SessionBackend:
     def _transport_failed(self, number: int, time_ps: int) -> None:
         failed = getattr(self._listener, "transport_failed", None)
         failure = self._session.GetTransportFailure(number)
-        reason = f"{failure.reason} (at {format_time(time_ps)})"
+        reason = f"{self._reducers.in_words(failure.reason)} (at {format_time(time_ps)})"
         if failed is None:
             raise BackendError(reason)
         failed(int(failure.instance), reason)

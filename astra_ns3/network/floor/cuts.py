@@ -277,6 +277,7 @@ def _below_switches(
                 first = np.full(graph.nodes, len(graph.npu_host))
                 np.minimum.at(first, block[side], first_npu[hosts])
                 sums = _summed(block[side[leaves]], sizes[met][leaves], graph.nodes)
+                sums[first >= len(graph.npu_host)] = 0  # of reducers alone, which have no number of an NPU
                 yield Cuts(sums, capacity, (f"the lines {way} the {name} of NPU ", ""), first)
 
 

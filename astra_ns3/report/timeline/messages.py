@@ -32,9 +32,8 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     noted = [*_NOTED, *parts]
     keys, part_keys = ([writer.annotation(name) for name in names] for names in (_NOTED, parts))
     end_ps = writer.annotation("end_ps")
-    count = int(records.metadata["npus"])
-    to_npu = [writer.name(f"to NPU {npu}") for npu in range(count)]
-    from_npu = [writer.name(f"from NPU {npu}") for npu in range(count)]
+    to_npu = _Names(writer, "to", int(records.metadata["npus"]))
+    from_npu = _Names(writer, "from", int(records.metadata["npus"]))
     shown = 0
     for flow, source, destination, values in _sampled(table, noted, every, most):
         start, end = values[0], values[1]
@@ -46,6 +45,19 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
         writer.instant(arrived, from_npu[source], end, ((end_ps, end),), flow)
         shown += 1
     return shown, every
+
+
+class _Names(dict[int, int]):
+    """The writer's numbers of the names of NPUs, and of switches that reduce, which come behind the NPUs."""
+
+    def __init__(self, writer: TraceWriter, way: str, npus: int) -> None:
+        super().__init__()
+        self._writer, self._way, self._npus = writer, way, npus
+
+    def __missing__(self, player: int) -> int:
+        what = "NPU" if player < self._npus else "reducer"
+        self[player] = number = self._writer.name(f"{self._way} {what} {player}")
+        return number
 
 
 def _sampled(

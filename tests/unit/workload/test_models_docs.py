@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from support.pages import ROOT, blocks, text_of
+from support.reference import reference
 
 from astra_ns3.cli.show import show_group
 from astra_ns3.config.core.model import ConfigModel
@@ -36,7 +37,7 @@ def shapes() -> list[type[ConfigModel]]:
     ids=lambda model: model.__name__,
 )
 def test_every_key_is_documented(model: type[ConfigModel]) -> None:
-    page = text_of(PAGE)
+    page = reference()["reference/model-keys"]
     keys = [field.alias or name for name, field in model.model_fields.items()]
     assert keys
     assert [key for key in keys if f"`{key}`" not in page] == []
