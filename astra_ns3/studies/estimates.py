@@ -59,6 +59,10 @@ class Estimate:
         self._past_mean = statistics.fmean(walls) if walls else None
         self._mean_guess = statistics.fmean(guesses.values()) if guesses else 1.0
 
+    def admit(self, address: str) -> None:
+        """There is one more point, of which nothing is known: it counts like the mean of the others."""
+        self._left.setdefault(address, self._mean_guess)
+
     def add(self, outcome: PointOutcome) -> None:
         """A point has ended."""
         guess = self._left.pop(outcome.address, None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +31,13 @@ _MOST_DEATHS = 4
 _MOST_TRIES = 4
 # After so many points that no worker could play, without one that was, none will be.
 _MOST_IN_A_ROW = 12
+More = Callable[[PointOutcome], Sequence[PointTask]]
+"""What is to be played besides, now that a point has ended."""
+
+
+def nothing_more(_outcome: PointOutcome) -> Sequence[PointTask]:
+    """Return no task: all points were known at the beginning."""
+    return ()
 
 
 def play_tasks(
@@ -42,16 +49,18 @@ def play_tasks(
     security: Security = None,
     progress: StudyProgressSink | None = None,
     retry_failed: bool = False,
+    more: More = nothing_more,
 ) -> dict[str, PointOutcome]:
-    """Play ``tasks``; how each ended, by address, in the order of ``tasks``.
+    """Play ``tasks``; how each ended, by address, in the order of ``tasks``, then of those that came later.
 
-    What the store has is taken from there; if that is all, no worker is started. ``jobs``: workers on this
-    machine, by default as many as there are processors. ``scheduler``: address of a Dask scheduler, whose workers play
-    instead, with ``security`` as ``distributed.Client`` takes it. A point that failed is played again if
-    ``retry_failed``, or with wider limits than it had. A point that no worker could play, or whose code changed
-    meanwhile, is told as failed but not stored. Raises InputError if the store or the workers can't be used,
-    BackendError if nothing can be played at all, ResultsNotSaved if the store can't be written meanwhile, and
-    Interrupted after Ctrl-C: what is finished by then is in the store.
+    What the store has is taken from there; if that is all, no worker is started. ``more``: called with each outcome,
+    those of the store included, for the tasks that follow from it. ``jobs``: workers on this machine, by default as
+    many as there are processors. ``scheduler``: address of a Dask scheduler, whose workers play instead, with
+    ``security`` as ``distributed.Client`` takes it. A point that failed is played again if ``retry_failed``, or with
+    wider limits than it had. A point that no worker could play, or whose code changed meanwhile, is told as failed but
+    not stored. Raises InputError if the store or the workers can't be used, BackendError if nothing can be played at
+    all, ResultsNotSaved if the store can't be written meanwhile, and Interrupted after Ctrl-C: what is finished by then
+    is in the store.
     """
     _check(jobs, scheduler)
     try:
@@ -62,6 +71,7 @@ def play_tasks(
             if scheduler is None
             else partial(cluster_workers, scheduler, security),
             progress,
+            more,
             retry_failed=retry_failed,
         )
     except OSError as error:
@@ -74,17 +84,15 @@ def _outcomes(
     store: Store,
     start: StartWorkers,
     progress: StudyProgressSink | None,
+    more: More,
     *,
     retry_failed: bool,
 ) -> dict[str, PointOutcome]:
-    once = list({task.address: task for task in tasks}.values())
     with store.study() as mark, Interruption() as interruption:
         known = Index(store).outcomes()
-        cached = {task.address: known[task.address] for task in once if _stands(known, task, retry_failed)}
-        todo = [task for task in once if task.address not in cached]
-        meter = StudyMeter(len(once), len(cached), known.values())
-        outcomes = dict(cached)
-        study = _Study(store, mark, outcomes, meter, progress, interruption)
+        meter = StudyMeter(past=known.values())
+        study = _Study(store, mark, known, retry_failed, more, meter, progress, interruption)
+        todo = study.admit(tasks)
         try:
             if todo:
                 study.play(todo, start)
@@ -92,7 +100,7 @@ def _outcomes(
             if progress is not None:
                 progress.finish()
             Index(store).outcomes()
-    return {task.address: outcomes[task.address] for task in once}
+    return {address: study.outcomes[address] for address in study.asked}
 
 
 def _check(jobs: int | None, scheduler: str | None) -> None:
@@ -126,10 +134,16 @@ class _Study:
 
     store: Store
     mark: str
-    outcomes: dict[str, PointOutcome]
+    known: Mapping[str, PointOutcome]
+    """What the store had at the beginning."""
+    retry_failed: bool
+    more: More
     meter: StudyMeter
     progress: StudyProgressSink | None
     interruption: Interruption
+    outcomes: dict[str, PointOutcome] = field(default_factory=dict)
+    asked: dict[str, PointTask] = field(default_factory=dict)
+    """Each task once, in the order in which they came."""
     begun_before: Counter[str] = field(default_factory=Counter)
     """How often each point was begun when it was last seen to kill no worker."""
     deaths: Counter[str] = field(default_factory=Counter)
@@ -139,14 +153,36 @@ class _Study:
     in_a_row: int = 0
     """How many points workers could not play since one was played."""
 
-    def play(self, tasks: Sequence[PointTask], start: StartWorkers) -> None:
-        """Play all ``tasks``."""
-        self._show(0, "starting workers")
+    def admit(self, tasks: Sequence[PointTask]) -> list[PointTask]:
+        """Take the outcomes of the tasks that the store has, and of those that follow; return what is to be played."""
+        todo: list[PointTask] = []
+        waiting = deque(tasks)
+        while waiting:
+            task = waiting.popleft()
+            if task.address in self.asked:
+                continue
+            self.asked[task.address] = task
+            stands = _stands(self.known, task, self.retry_failed)
+            self.meter.admit(task.address, cached=stands)
+            if stands:
+                self.outcomes[task.address] = self.known[task.address]
+                waiting.extend(self.more(self.known[task.address]))
+            else:
+                todo.append(task)
+        return todo
+
+    def _clear_failed(self, tasks: Sequence[PointTask]) -> None:
+        """Remove failed outcomes of what is to be played again."""
         for task in tasks:
             with self._alone(task.address):
                 outcome = self.store.outcome(task.address)
                 if outcome is not None and outcome.status == FAILED:
-                    self.store.clear(task.address)  # it is to be played again
+                    self.store.clear(task.address)
+
+    def play(self, tasks: Sequence[PointTask], start: StartWorkers) -> None:
+        """Play all ``tasks``, and those that follow."""
+        self._show(0, "starting workers")
+        self._clear_failed(tasks)
         self.begun_before = self.store.journal.attempts()
         ((kind, _),) = Counter(kind_of(task.request) for task in tasks).most_common(1)
         with start(Crew(str(self.store.folder), self.mark, code_version(), kind, len(tasks))) as workers:
@@ -183,8 +219,12 @@ class _Study:
                 self.tries[task.address] += 1
                 workers.submit(task, 0)
             else:
-                left -= 1
                 self._take(outcome)
+                following = self.admit(self.more(outcome))
+                self._clear_failed(following)
+                for number, task in enumerate(following, start=len(self.asked)):
+                    workers.submit(task, number)
+                left += len(following) - 1
 
     def _take(self, outcome: PointOutcome) -> None:
         self.outcomes[outcome.address] = outcome

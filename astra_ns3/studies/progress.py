@@ -48,7 +48,7 @@ class StudyProgressSink(Protocol):
 class StudyMeter:
     """Counts what has become of a study's points."""
 
-    def __init__(self, points: int, cached: int, past: Iterable[PointOutcome] = ()) -> None:
+    def __init__(self, points: int = 0, cached: int = 0, past: Iterable[PointOutcome] = ()) -> None:
         """``past``: what the store knows of other points."""
         self._points = points
         self._cached = cached
@@ -61,6 +61,13 @@ class StudyMeter:
     def expect(self, guesses: Mapping[str, float]) -> None:
         """Take note of how long each point that is to be played may take, by address."""
         self._estimate = Estimate(guesses, self._past)
+
+    def admit(self, address: str, *, cached: bool) -> None:
+        """There is one more point, which was finished before, or is to be played."""
+        self._points += 1
+        self._cached += cached
+        if self._estimate is not None and not cached:
+            self._estimate.admit(address)
 
     def add(self, outcome: PointOutcome) -> None:
         """A point has ended."""

@@ -20,6 +20,7 @@ APART = ("config.core", "network.door", "network.ns3", "network.analytical", "ne
 """Rooms within the rooms ``config`` and ``network`` that have a door of their own."""
 WORDS = {
     "cli": "commands; prints and exits",
+    "planning": "degrees, bounds, search",
     "studies": "many runs from one file",
     "experiments": "one run: inputs, play, tables",
     "report": "text, pictures, pages from records",

@@ -53,9 +53,10 @@ FLOORS = {
     "scenario": 10,
     "experiments": 11,
     "studies": 12,
-    "": 13,
-    "cli": 14,
-    "__main__": 15,
+    "planning": 13,
+    "": 14,
+    "cli": 15,
+    "__main__": 16,
 }
 # Inside these rooms a folder may import folders of a lower floor, and itself.
 FLOORS_INSIDE = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -402,3 +403,30 @@ def _summed(places: Numbers, sizes: Numbers, count: int) -> Numbers:
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, places, sizes)
     return sums
+
+
+def widest_rates(plan: AnyPlan, dimensions: Sequence[int]) -> tuple[float, ...]:
+    """Return the joint rate of the lines that an NPU has towards all that differ from it in a dimension, and no higher.
+
+    In bytes per nanosecond, of the NPU that has most. ``dimensions``: NPUs along each, the innermost first. Nothing
+    that an NPU sends along a dimension is on its way for less than its bytes need at this rate.
+    """
+    packets = plan.of_packets
+    if packets is None:
+        grid = plan.grid.network.grid
+        return tuple(dimension.ports * dimension.bytes_per_ns for dimension in grid)
+    graph = packets.graph
+    hosts = np.array(graph.npu_host, dtype=np.int64)
+    lines = _HostLines(graph, _highest_rates(packets))
+    rates_of = cache(lines.rates)
+    found, stride = [], 1
+    for size in dimensions:
+        most, inside = 0.0, np.arange(stride * size) // stride
+        for npu in range(len(hosts)) if size > 1 else ():
+            first = npu - npu % (stride * size)
+            others = hosts[first : first + stride * size][inside != (npu - first) // stride]
+            masks = lines.common(np.full(len(others), hosts[npu]), others)
+            most = max(most, float(rates_of(int(np.bitwise_or.reduce(masks)))[hosts[npu]]))
+        found.append(most)
+        stride *= size
+    return tuple(found)

@@ -32,6 +32,8 @@ from astra_ns3.errors import AstraNs3Error
 from astra_ns3.nccl.environment import Environment
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.recorded import QUEUE_PAIR_QUANTITIES
+from astra_ns3.planning.degrees import CHOSEN
+from astra_ns3.planning.result import COLUMNS as PLAN_COLUMNS
 from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
 from astra_ns3.report.pictures.kinds import KINDS as KINDS_OF_PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
@@ -52,6 +54,8 @@ PAGES += sorted(ROOT.glob("ns3-scratch/*/doc/*.md"))
 FILE_IN_REPOSITORY = re.compile(
     r"`((?:inputs|docs|tests|ns3-scratch|astra_ns3|benchmarks|docker|cmake)/[\w./*-]*|\w+\.(?:cff|md))`"
 )
+PLAN_WORDS = 1_200
+"""Without what commands print, and tables."""
 CLOCK_KINDS = [get_args(keys.model_fields["kind"].annotation)[0] for keys in CLOCKS]
 REFERENCE = ROOT.parent / "shared" / "reference"
 
@@ -335,6 +339,15 @@ def test_citation_has_the_version_of_the_package() -> None:
 
 def test_every_figure_and_way_to_combine_of_a_study_is_documented() -> None:
     assert mentions("docs/studies.md", [*FIGURE_KINDS, *get_args(Combine), *LAYER_COLUMNS[:4]]) == []
+
+
+def test_every_column_and_chosen_key_of_a_plan_is_documented() -> None:
+    assert mentions("docs/plan.md", [*PLAN_COLUMNS, *CHOSEN]) == []
+
+
+def test_the_page_of_plans_is_short() -> None:
+    text = re.sub(r"^```.*?^```", "", text_of("docs/plan.md"), flags=re.DOTALL | re.MULTILINE)
+    assert len(re.sub(r"^(?: {4}|\|).*$", "", text, flags=re.MULTILINE).split()) <= PLAN_WORDS
 
 
 def test_the_studies_that_come_with_the_program_and_the_page_s_can_be_expanded(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -108,6 +109,35 @@ def test_finished_points_start_neither_workers_nor_servers(tmp_path: Path) -> No
     assert seen.told == []
     assert seen.finished == 1
     assert list(store.journal.entries()) == []
+
+
+def test_points_that_follow_from_outcomes_are_taken_from_the_store_too(tmp_path: Path) -> None:
+    """Each calls for the next: they come in the order in which they were called for, once each."""
+    store = Store(tmp_path)
+    tasks = points(store, 4)
+    for task in tasks:
+        store.write(ended(task))
+    follows = {task.address: [after, tasks[0]] for task, after in pairwise(tasks)}
+    heard: list[str] = []
+
+    def more(outcome: PointOutcome) -> list[PointTask]:
+        heard.append(outcome.address)
+        return follows.get(outcome.address, [])
+
+    assert list(play_tasks(tasks[:1], store=store, more=more)) == [task.address for task in tasks] == heard
+
+
+def test_the_meter_takes_in_points_that_come_later(tmp_path: Path) -> None:
+    first, second, third = points(Store(tmp_path), 3)
+    meter = StudyMeter()
+    meter.admit(first.address, cached=True)
+    meter.admit(second.address, cached=False)
+    meter.expect({second.address: 2.0})
+    meter.admit(third.address, cached=False)
+    meter.add(ended(second, 10.0))
+    progress = meter.read(workers=1)
+    assert (progress.points, progress.cached, progress.done) == (3, 1, 1)
+    assert progress.seconds_left == 10.0  # like the mean of the others
 
 
 def test_a_failed_point_stands_unless_its_limits_are_wider(tmp_path: Path) -> None:

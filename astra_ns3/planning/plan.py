@@ -1,0 +1,133 @@
+"""Plans a model's training on a network: bounds on all choices, then the survivors played, the least bound first."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.errors import wrong
+from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.tenant_inputs import load_tenants
+from astra_ns3.frozen import dataclass, replace
+from astra_ns3.planning.bounds import Bound, Bounds
+from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
+from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.studies.figures.data import DONE
+from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.progress import StudyProgressSink
+from astra_ns3.studies.result import StudyResult
+from astra_ns3.studies.run_study import measured_today
+from astra_ns3.studies.store import Store
+from astra_ns3.studies.task import PointOutcome, PointTask
+from astra_ns3.studies.workers.local import cores
+from astra_ns3.units import PS_PER_US
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.workload import ModelWorkload
+
+STORE = "plan"
+"""The name of a plan in its store."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
+
+    ``own``: the choice that the model's file has, if it is one.
+    """
+
+    request: PlanRequest
+    space: Space
+    found: Found
+    bound_seconds: float
+    study: StudyResult
+    own: Choice | None = None
+
+    def workload(self, choice: Choice) -> ModelWorkload:
+        """Return the model, cut as a choice says."""
+        return changed(self.space.workload, choice.keys)
+
+
+def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None) -> Plan:
+    """Plan; what the request's folder has already isn't played again.
+
+    Raises InputError for what can't be planned, and for a model that fits no choice.
+    """
+    store = Store(request.folder, STORE)
+    store.check_free()
+    space = space_of(request.workload, request.npus, request.held)
+    begun = time.process_time()
+    bounds = list(bounds_of(request, space))
+    bound_seconds = time.process_time() - begun
+    capacity = space.workload.file.memory_bytes or space.workload.file.compute.memory_bytes
+    own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
+    search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds, own)
+    played = _Player(request, store, search).play(progress)
+    return Plan(request, space, search.found(), bound_seconds, played, own)
+
+
+def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
+    """Yield bounds on all choices of a space; raises InputError if there is none."""
+    first = next(_choices(space), None)
+    if first is None:
+        raise wrong(
+            f"can't be cut over {space.npus} NPUs with {space.samples} samples an iteration, expected other NPUs or "
+            "another training.global_batch",
+            space.workload.source,
+        )
+    inputs, plan = _inputs_of(request, space, first)
+    yield from Bounds(space, plan, inputs).all()
+
+
+def _choices(space: Space) -> Iterator[Choice]:
+    layers = space.workload.totals().layers
+    for shape in space.shapes():
+        for cell in space.cells(shape):
+            yield from space.choices(cell, layers)
+
+
+def _inputs_of(request: PlanRequest, space: Space, choice: Choice) -> tuple[Inputs, TrainingPlan]:
+    """Return the inputs of a run, and the training plan in it."""
+    workload = changed(space.workload, choice.keys)
+    (inputs,) = load_tenants(replace(request.base, workload=workload))
+    return inputs, workload.plan(space.npus)
+
+
+class _Player:
+    """Plays the choices that a search asks for, as points of one study that grows."""
+
+    def __init__(self, request: PlanRequest, store: Store, search: Search) -> None:
+        self._request, self._store, self._search = request, store, search
+        self._choices: dict[str, Choice] = {}
+
+    def play(self, progress: StudyProgressSink | None) -> StudyResult:
+        """Play until the search asks for no more; raises InputError if no choice fits."""
+        outcomes = play_tasks(
+            self._tasks(self._search.begin()),
+            store=self._store,
+            jobs=self._request.jobs,
+            progress=progress,
+            more=self._more,
+        )
+        outcomes = measured_today(outcomes, self._store, write=True)
+        return StudyResult(self._request.expansion(self._choices.values()), outcomes, self._request.folder)
+
+    def _more(self, outcome: PointOutcome) -> list[PointTask]:
+        return self._tasks(self._search.ended(self._choices[outcome.address], _played(outcome)))
+
+    def _tasks(self, choices: Sequence[Choice]) -> list[PointTask]:
+        """Return the tasks of choices; two that are one run would be one point, which keys without effect rule out."""
+        if not choices:
+            return []
+        expansion = self._request.expansion(choices)
+        points = zip(expansion.points, choices, strict=True)
+        self._choices |= {point.address: choice for point, choice in points}
+        return expansion.tasks(os.fspath(self._store.folder))
+
+
+def _played(outcome: PointOutcome) -> Played:
+    finish_us = outcome.measures.get("finish_us") if outcome.status == DONE else None
+    time_ps = None if finish_us is None else round(finish_us * PS_PER_US)
+    return Played(time_ps, outcome.cost.get("cpu_seconds", 0.0))

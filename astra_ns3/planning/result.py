@@ -1,0 +1,108 @@
+"""A plan as rows, and why its best choice is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.experiments.result import Result
+from astra_ns3.frozen import dataclass
+from astra_ns3.planning.degrees import Choice
+from astra_ns3.planning.plan import Plan
+from astra_ns3.report.exposed_text import exposed_times
+from astra_ns3.studies.figures.data import Row
+from astra_ns3.units import PS_PER_US
+
+# Measures of a study that a plan's table has.
+_MEASURES = (
+    "tokens_per_second",
+    "samples_per_second",
+    "model_flop_utilisation_percent",
+    "npu_memory_bytes",
+    "compute_us",
+    "exposed_us",
+    "of_floor",
+)
+COLUMNS = ("plan", "time_us", "bound_us", *_MEASURES, "cpu_seconds", "address")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss against the best choice: by how much NPU 0 computes longer, or waits longer for a group."""
+
+    what: str
+    more_ps: int
+
+
+def ranked_rows(plan: Plan) -> list[Row]:
+    """Return a row for each choice that was played to its end, the fastest first."""
+    rows = {row["plan"]: row for row in plan.study.rows}
+    return [_row(plan, choice, rows[choice.name]) for choice in plan.found.ranked]
+
+
+def _row(plan: Plan, choice: Choice, row: Row) -> Row:
+    found = plan.found
+    return {
+        "plan": choice.name,
+        "time_us": row["finish_us"],
+        "bound_us": found.bound_of[choice].time_ps / PS_PER_US,
+        **{name: row[name] for name in _MEASURES},
+        "cpu_seconds": found.played[choice].cpu_seconds,
+        "address": row["address"],
+    }
+
+
+def frontier(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that no other one beats in both time and memory, the fastest first."""
+    kept: list[Row] = []
+    for row in sorted(rows, key=lambda row: (row["time_us"], row["npu_memory_bytes"] or 0)):
+        if not kept or (row["npu_memory_bytes"] or 0) < (kept[-1]["npu_memory_bytes"] or 0):
+            kept.append(row)
+    return kept
+
+
+def run_of(plan: Plan, choice: Choice) -> Result:
+    """Return the run of a choice that was played."""
+    number = next(index for index, row in enumerate(plan.study.rows) if row["plan"] == choice.name)
+    return plan.study.result(number)
+
+
+def losses(plan: Plan) -> list[Loss]:
+    """Return what the second best loses to the best on NPU 0, the largest first; nothing if only one was played.
+
+    What it gains stands behind with a negative time.
+    """
+    ranked = plan.found.ranked
+    if len(ranked) < 2:
+        return []
+    best, second = (_times(run_of(plan, choice)) for choice in ranked[:2])
+    changes = {what: second.get(what, 0) - best.get(what, 0) for what in {**best, **second}}
+    return sorted((Loss(what, more) for what, more in changes.items() if more), key=lambda each: -each.more_ps)
+
+
+def _times(run: Result) -> dict[str, int]:
+    """Return what NPU 0 spent its time on: computing, and waiting for each group."""
+    metadata = run.metadata
+    return {"computing": metadata["compute_ps"], **dict(exposed_times(metadata, "group"))}
+
+
+def document(plan: Plan) -> JsonObject:
+    """Return the plan as plain data."""
+    found = plan.found
+    return {
+        "model": plan.space.workload.name,
+        "npus": plan.space.npus,
+        "samples_per_iteration": plan.space.samples,
+        "output": str(plan.request.folder),
+        "plans": found.bounds,
+        "too_large": found.too_large,
+        "pruned": found.pruned,
+        "played": len(found.played),
+        "open": len(found.open),
+        "gap": round(found.gap, 6),
+        "bound_cpu_seconds": round(plan.bound_seconds, 3),
+        "played_cpu_seconds": round(found.cpu_seconds, 3),
+        "best": None if found.best is None else found.best.name,
+        "second_loses": [{"what": each.what, "more_ps": each.more_ps} for each in losses(plan)],
+        "rows": [{name: row[name] for name in COLUMNS} for row in ranked_rows(plan)],
+    }

@@ -1,0 +1,197 @@
+"""Best first: choices are played in the order of their bounds, until no bound that is left is below the best time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass, field
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.degrees import Choice, Space
+from astra_ns3.units import format_bytes
+from astra_ns3.workload.memory.peaks import memory_of
+from astra_ns3.workload.models.changes import changed
+
+# Of the least bound: so much more is nearly as little.
+_NEARLY, _MOST_NEAR = 1.1, 1000
+
+
+@dataclass(frozen=True)
+class Played:
+    """How a choice did. ``time_ps`` None: its run failed; ``cpu_seconds``: that it took."""
+
+    time_ps: int | None
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has found. ``played``: in the order in which they were; ``too_large``: choices that don't fit.
+
+    ``pruned``: choices that fit as far as their bound tells, and whose bound isn't below the best time; ``open``: those
+    that are neither played nor pruned, the least bound first.
+    """
+
+    bounds: int
+    too_large: int
+    played: Mapping[Choice, Played]
+    bound_of: Mapping[Choice, Bound] = field(repr=False)
+    memory_of: Mapping[Choice, int] = field(repr=False)
+    open: tuple[Bound, ...] = field(repr=False)
+    pruned: int
+
+    @property
+    def best(self) -> Choice | None:
+        """Return the fastest of all that were played; None: no run came to its end."""
+        return next(iter(self.ranked), None)
+
+    @property
+    def ranked(self) -> list[Choice]:
+        """Return all that were played to their end, the fastest first."""
+        times = {choice: each.time_ps for choice, each in self.played.items() if each.time_ps is not None}
+        return sorted(times, key=times.__getitem__)
+
+    @property
+    def best_ps(self) -> int | None:
+        """Return the time of the best."""
+        return None if self.best is None else self.played[self.best].time_ps
+
+    @property
+    def gap(self) -> float:
+        """Return by which share of the best time a choice that wasn't played may be faster; 0: by none."""
+        if not self.open or not self.best_ps:
+            return 0.0
+        return max(0.0, 1 - self.open[0].time_ps / self.best_ps)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of all that was played."""
+        return sum(each.cpu_seconds for each in self.played.values())
+
+
+class Search:
+    """A search over ``bounds`` of a space: says which choices to play, and hears how each did.
+
+    ``together``: how many are played at once. ``cpu_seconds``: none is begun that would take the CPU time of all that
+    were played beyond it, by what playing is expected to take (None: no limit). ``first``: to begin with, if it fits:
+    the degrees that the model's file has. With a limit the search begins besides with the cheapest of those whose
+    bounds are nearly the least: they prune as well, and say what playing takes here.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        bounds: Sequence[Bound],
+        capacity_bytes: int | None,
+        together: int,
+        cpu_seconds: float | None = None,
+        first: Choice | None = None,
+    ) -> None:
+        self._space, self._capacity, self._together, self._limit = space, capacity_bytes, together, cpu_seconds
+        self._bounds, self._first = bounds, first
+        small = [each for each in bounds if capacity_bytes is None or each.memory_bytes <= capacity_bytes]
+        self._too_large = len(bounds) - len(small)
+        self._waiting = sorted(small, key=lambda each: (each.time_ps, each.memory_bytes, each.choice.name))
+        self._begun: dict[Choice, Bound] = {}
+        self._played: dict[Choice, Played] = {}
+        self._memory: dict[Choice, int] = {}
+        self._best_ps: int | None = None
+
+    def begin(self) -> list[Choice]:
+        """Return the choices to begin with; raises InputError if none fits the memory of an NPU."""
+        found = [bound.choice for bound in list(self._waiting) if bound.choice is self._first and self._takes(bound)]
+        found += self._cheapest(self._together - len(found)) if self._limit is not None else []
+        if len(found) < self._together:
+            found += self._following()
+        if not found:
+            raise self._fits_nowhere()
+        return found
+
+    def ended(self, choice: Choice, played: Played) -> list[Choice]:
+        """Take note of how a choice did, and return the choices to play now."""
+        self._played[choice] = played
+        if played.time_ps is not None and (self._best_ps is None or played.time_ps < self._best_ps):
+            self._best_ps = played.time_ps
+        return self._following()
+
+    def found(self) -> Found:
+        """Return what was found so far."""
+        left = self._waiting
+        reached = [each for each in left if self._best_ps is None or each.time_ps < self._best_ps]
+        played = {choice: self._played[choice] for choice in self._begun if choice in self._played}
+        return Found(
+            len(self._bounds),
+            self._too_large,
+            played,
+            {choice: self._begun[choice] for choice in played},
+            {choice: self._memory[choice] for choice in played},
+            tuple(reached),
+            len(left) - len(reached),
+        )
+
+    def _cheapest(self, most: int) -> list[Choice]:
+        """Return the cheapest to play of those whose bounds are nearly the least."""
+        near = [each for each in self._waiting if each.time_ps <= _NEARLY * self._waiting[0].time_ps][:_MOST_NEAR]
+        found: list[Choice] = []
+        for bound in sorted(near, key=lambda each: each.cpu_seconds):
+            if len(found) < most and self._takes(bound):
+                found.append(bound.choice)
+        return found
+
+    def _following(self) -> list[Choice]:
+        """Return the choices of least bounds that may be begun, all below the best time."""
+        found: list[Choice] = []
+        while len(self._begun) - len(self._played) < self._together:
+            bound = self._next()
+            if bound is None:
+                break
+            if self._takes(bound):
+                found.append(bound.choice)
+        return found
+
+    def _next(self) -> Bound | None:
+        """Return the least bound that waits, is below the best time, and may be played within the limit."""
+        for bound in self._waiting:
+            if self._best_ps is not None and bound.time_ps >= self._best_ps:
+                break
+            if self._affords(bound):
+                return bound
+        return None
+
+    def _affords(self, bound: Bound) -> bool:
+        """Whether playing a choice, too, stays within the limit; by what others took, once some have ended."""
+        if self._limit is None:
+            return True
+        guessed = sum(self._begun[choice].cpu_seconds for choice in self._played)
+        used = sum(each.cpu_seconds for each in self._played.values())
+        worth = used / guessed if guessed else 1.0
+        running = sum(each.cpu_seconds for choice, each in self._begun.items() if choice not in self._played)
+        return used + worth * (running + bound.cpu_seconds) <= self._limit
+
+    def _takes(self, bound: Bound) -> bool:
+        """Begin a choice that waits, if it fits."""
+        self._waiting.remove(bound)
+        if not self._fits(bound.choice):
+            self._too_large += 1
+            return False
+        self._begun[bound.choice] = bound
+        return True
+
+    def _fits(self, choice: Choice) -> bool:
+        """Whether an NPU has the memory that the fullest stage needs, by the model of a run's memory."""
+        plan = changed(self._space.workload, choice.keys).plan(self._space.npus)
+        most = max(stage.peak.usage.total_bytes for stage in memory_of(plan))
+        self._memory[choice] = most
+        return self._capacity is None or most <= self._capacity
+
+    def _fits_nowhere(self) -> Exception:
+        """The error of a model that fits no choice, and what would make it fit."""
+        assert self._capacity is not None
+        least = min(self._bounds, key=lambda each: self._memory.get(each.choice, each.memory_bytes))
+        needed = self._memory.get(least.choice, least.memory_bytes)
+        return wrong(
+            f"fits none of {len(self._bounds):,} plans on {self._space.npus:,} NPUs of {format_bytes(self._capacity)}: "
+            f"the least is {format_bytes(needed)} ({least.choice.name}); expected more NPUs, NPUs of that memory, or "
+            "fewer samples an iteration",
+            self._space.workload.source,
+        )

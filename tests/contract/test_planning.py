@@ -1,0 +1,59 @@
+"""Bounds against runs: no run is faster than its bound, so no search loses the best."""
+
+from __future__ import annotations
+
+import pytest
+from support.plans import SWITCH, Case, drawn_case, rings, servers, small_llama
+
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.planning.search import Played, Search
+
+MOST_CHOICES = 60
+# Times are whole picoseconds, and so are bounds.
+ROUNDING_PS = 1
+
+
+def check_search(case: Case) -> None:
+    """Play all choices, and see that none beats its bound and that a search finds the best of them."""
+    space = case.space
+    bounds = case.bounds(space)
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    for bound in bounds:
+        assert bound.time_ps <= times[bound.choice] + ROUNDING_PS, bound.choice.name
+    search = Search(space, bounds, None, 1)
+    waiting = search.begin()
+    while waiting:
+        choice = waiting.pop(0)
+        waiting += search.ended(choice, Played(times[choice], 1.0))
+    found = search.found()
+    assert found.best_ps == min(times.values())
+    assert not found.open
+
+
+@pytest.mark.parametrize("seed", [0, 2, 5, 7])
+def test_no_run_is_faster_than_its_bound_and_the_best_is_found(seed: int) -> None:
+    check_search(drawn_case(seed, 30))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200))
+def test_the_best_is_lost_in_none_of_200_searches(seed: int) -> None:
+    check_search(drawn_case(seed, MOST_CHOICES))
+
+
+def test_bounds_are_near_what_runs_take_where_little_is_hidden() -> None:
+    """Tensor parallelism inside servers, whose every exchange is waited for: within a fifth."""
+    case = Case(small_llama({"hidden": 1024}, samples=2), rings(2), servers(1, 4))
+    space = case.space
+    bounds = [each for each in case.bounds(space) if each.choice.name.startswith("tensor 4")]
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    assert len(bounds) >= 4
+    assert all(times[bound.choice] <= 1.2 * bound.time_ps for bound in bounds)
+
+
+def test_bounds_hold_where_switches_reduce() -> None:
+    link, switch = {"rate": "400Gbps", "delay": "500ns"}, {**SWITCH, "reduction": {}}
+    topology = {"kind": "single-switch", "npus": 2, "link": link, "switch": switch}
+    network = parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
+    system = rings(1, **{"all-reduce-implementation": ["sharp"]})
+    check_search(Case(small_llama({"layers": 1}, samples=1), system, network))

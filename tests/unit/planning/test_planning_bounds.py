@@ -1,0 +1,102 @@
+"""Bounds against closed forms and against the model of a run's memory; that no run is faster is in tests/contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from support.models import blocks
+from support.plans import Case, one_switch, rings, servers, small_llama
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.training_plan import Item, Operation
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.workload.memory.peaks import memory_of
+from astra_ns3.workload.models.changes import changed
+from astra_ns3.workload.models.workload import ModelWorkload
+
+FAST = "100000Gbps"  # a line on which nothing takes time beside its delay
+
+
+def bounds_by_name(case: Case) -> dict[str, Bound]:
+    return {bound.choice.name: bound for bound in case.bounds(case.space)}
+
+
+def pass_times_ps(workload: ModelWorkload, npus: int) -> tuple[int, int]:
+    """What all blocks compute forward and backward for a micro-batch, and in the update, by the clock."""
+    plan, clock = workload.plan(npus), workload.clock()
+
+    def taken(items: Iterable[Item]) -> int:
+        return sum(clock.time_ps(item) for item in items if isinstance(item, Operation))
+
+    backward = ((*block.again, *block.input_gradient, *block.weight_gradient) for block in blocks(plan))
+    return sum(taken(block.forward) for block in blocks(plan)), sum(map(taken, backward))
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_a_pipeline_of_equal_stages_idles_for_all_stages_but_one(schedule: str) -> None:
+    """(m + p - 1) (f + b) of a stage: Huang et al. 2019, Narayanan et al. 2021, section 2.2."""
+    case = Case(small_llama({"vocabulary": 1, "layers": 4}, samples=8), rings(), one_switch(4, FAST))
+    found = bounds_by_name(case)[f"pipeline 4 {schedule}, micro-batch 2"]
+    keys = found.choice.keys
+    stage = changed(case.space.workload, {**keys, "parallel.pipeline": 1, "parallel.schedule": "1f1b"})
+    forward, back = pass_times_ps(
+        changed(stage, {"model.layers": 4, "parallel.data": 4, "training.global_batch": 8}), 4
+    )
+    layers_ps = (4 + 4 - 1) * (forward + back) / 4
+    assert layers_ps * 0.95 <= found.time_ps <= 1.2 * layers_ps  # the ends of the model, hops and the update besides
+
+
+def test_the_bound_grows_by_a_stage_with_each_micro_batch() -> None:
+    """From m to m + 1 micro-batches of one size: the work of the busiest stage more."""
+    times = {}
+    for samples in (4, 8, 12):
+        case = Case(small_llama(samples=samples), rings(), one_switch(2))
+        times[samples] = bounds_by_name(case)["pipeline 2 1f1b, micro-batch 1"].time_ps
+    assert times[12] - times[8] == times[8] - times[4]
+
+
+def test_interleaving_shortens_what_stages_wait_at_both_ends() -> None:
+    """The bubble of v parts on each stage is 1 / v of that of one: Narayanan et al. 2021, section 2.2."""
+    case = Case(small_llama({"vocabulary": 1, "layers": 8}, samples=8), rings(), one_switch(2, FAST))
+    found = bounds_by_name(case)
+    whole, two, four = (
+        found[f"pipeline 2 {name}, micro-batch 1"].time_ps for name in ("1f1b", "x 2 interleaved", "x 4 interleaved")
+    )
+    assert (whole - four) / (whole - two) == pytest.approx(1.5, rel=0.1)  # 1 - 1/4 over 1 - 1/2
+
+
+def test_gradients_that_all_wait_for_the_end_take_what_a_ring_takes() -> None:
+    """Without overlap an all-reduce of all gradients follows the last pass: 2 (n - 1) / n of their bytes each."""
+    npus, bytes_per_ns = 4, 6.25
+    base = small_llama({"vocabulary": 8000}, samples=4, parallel={"overlap": False})
+    case = Case(base, rings(), one_switch(npus, "50Gbps"))
+    found = bounds_by_name(case)["data 4, micro-batch 1"]
+    workload = changed(case.space.workload, found.choice.keys)
+    plan = workload.plan(npus)
+    gradient_bytes = 2 * sum(block.parameters for block in blocks(plan))
+    ring_ps = 2 * (npus - 1) / npus * gradient_bytes / bytes_per_ns * 1000
+    computed_ps = sum(pass_times_ps(workload, npus))
+    assert found.time_ps >= computed_ps + 0.999 * ring_ps
+    assert found.time_ps <= 1.1 * (computed_ps + ring_ps) + 100e6  # and an update of less than 100 us
+
+
+@pytest.mark.parametrize("network", [one_switch(4), servers(2, 2)])
+def test_no_choice_needs_less_memory_than_its_bound(network: NetworkConfig) -> None:
+    case = Case(small_llama(samples=4, parallel={"bucket": "1MiB"}), rings(len(network.dimensions)), network)
+    space = case.space
+    shares = []
+    for bound in case.bounds(space)[::3]:
+        plan = changed(space.workload, bound.choice.keys).plan(space.npus)
+        needed = max(stage.peak.usage.total_bytes for stage in memory_of(plan))
+        assert bound.memory_bytes <= needed
+        shares.append(bound.memory_bytes / needed)
+    assert max(shares) == 1.0  # of those that gather nothing and send nothing in buckets
+
+
+def test_recomputing_takes_the_forward_pass_once_more_and_less_memory() -> None:
+    case = Case(small_llama(samples=4), rings(), one_switch(2, FAST))
+    found = bounds_by_name(case)
+    kept, again = found["data 2, micro-batch 2"], found["data 2, micro-batch 2, recompute full"]
+    assert again.memory_bytes < kept.memory_bytes
+    assert 1.1 < again.time_ps / kept.time_ps < 1.34

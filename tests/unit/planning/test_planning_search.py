@@ -1,0 +1,122 @@
+"""Best-first search: it finds the best whatever times are drawn above the bounds, and says what it left open."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+import pytest
+from support.plans import Case, one_switch, rings, small_llama
+
+from astra_ns3.errors import InputError
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.degrees import Choice, Space
+from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.workload.memory.peaks import memory_of
+from astra_ns3.workload.models.changes import changed
+
+CASE = Case(small_llama(samples=4), rings(), one_switch(4))
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return CASE.space
+
+
+@pytest.fixture(scope="module")
+def choices(space: Space) -> list[Choice]:
+    return CASE.choices(space)
+
+
+def played(search: Search, times: Mapping[Choice, int], seconds: float = 1.0) -> Found:
+    """The search, with one choice ending after the other."""
+    waiting = search.begin()
+    while waiting:
+        choice = waiting.pop(0)
+        waiting += search.ended(choice, Played(times[choice], seconds))
+    return search.found()
+
+
+def drawn(rng: random.Random, choices: Sequence[Choice]) -> tuple[list[Bound], dict[Choice, int]]:
+    """Bounds, and times above them."""
+    bounds = [Bound(choice, rng.randint(1000, 3000), 1, rng.uniform(0.1, 2)) for choice in choices]
+    return bounds, {each.choice: round(each.time_ps * rng.uniform(1, 2)) for each in bounds}
+
+
+def test_the_best_is_found_in_200_searches(space: Space, choices: list[Choice]) -> None:
+    for seed in range(200):
+        rng = random.Random(seed)
+        bounds, times = drawn(rng, choices)
+        found = played(Search(space, bounds, None, rng.randint(1, 3)), times)
+        assert found.best_ps == min(times.values())
+        assert found.gap == 0
+        assert not found.open
+        assert len(found.played) + found.pruned == len(choices)
+        assert all(times[choice] >= found.best_ps for choice in choices)
+        assert {each for each in choices if found.best_ps > next(b.time_ps for b in bounds if b.choice is each)} <= set(
+            found.played
+        )
+
+
+def test_a_limit_leaves_choices_open_and_says_how_much_faster_one_may_be(space: Space, choices: list[Choice]) -> None:
+    bounds = [Bound(choice, 1000 + number, 1, 1.0) for number, choice in enumerate(choices)]
+    times = {each.choice: 2000 + each.time_ps for each in bounds}
+    found = played(Search(space, bounds, None, 1, cpu_seconds=3.5), times)
+    assert [times[choice] for choice in found.played] == [3000, 3001, 3002]
+    assert found.best_ps == 3000
+    assert len(found.open) == len(choices) - 3
+    assert found.gap == pytest.approx(1 - 1003 / 3000)
+
+
+def test_with_a_limit_the_cheapest_of_nearly_the_least_bounds_goes_first(space: Space, choices: list[Choice]) -> None:
+    bounds = [Bound(choice, 1000 + number, 1, 100.0 - number) for number, choice in enumerate(choices[:99])]
+    bounds.append(Bound(choices[99], 5000, 1, 0.5))
+    (first,) = Search(space, bounds, None, 1, cpu_seconds=50.0).begin()
+    assert first is choices[98]
+
+
+def test_the_files_own_degrees_go_first(space: Space, choices: list[Choice]) -> None:
+    bounds = [Bound(choice, 1000 + number, 1) for number, choice in enumerate(choices)]
+    assert Search(space, bounds, None, 2, first=choices[7]).begin() == [choices[7], choices[0]]
+    assert Search(space, bounds, None, 2, 1e9, first=choices[7]).begin()[0] is choices[7]
+
+
+def test_what_playing_takes_is_learned(space: Space, choices: list[Choice]) -> None:
+    """Each takes ten times as long as was guessed, so only one more is begun within the limit."""
+    bounds = [Bound(choice, 1000 + number, 1, 1.0) for number, choice in enumerate(choices)]
+    times = {each.choice: 9000 for each in bounds}
+    assert len(played(Search(space, bounds, None, 1, cpu_seconds=25.0), times, seconds=10.0).played) == 2
+
+
+def test_a_run_that_fails_is_no_best_and_does_not_prune(space: Space, choices: list[Choice]) -> None:
+    bounds = [Bound(choice, 1000 + number, 1) for number, choice in enumerate(choices[:3])]
+    search = Search(space, bounds, None, 1)
+    (first,) = search.begin()
+    (second,) = search.ended(first, Played(None, 1.0))
+    assert search.ended(second, Played(1001, 1.0)) == []
+    found = search.found()
+    assert found.ranked == [second]
+    assert found.pruned == 1
+
+
+def test_what_does_not_fit_is_never_played(space: Space, choices: list[Choice]) -> None:
+    """By the memory of a run, where the bound alone would let it pass."""
+    needed = {
+        choice: max(
+            stage.peak.usage.total_bytes for stage in memory_of(changed(space.workload, choice.keys).plan(space.npus))
+        )
+        for choice in choices
+    }
+    capacity = sorted(needed.values())[len(choices) // 2]
+    bounds = [Bound(choice, 1000 + number, 1) for number, choice in enumerate(choices)]
+    found = played(Search(space, bounds, capacity, 1), dict.fromkeys(choices, 10**6))
+    assert set(found.played) == {choice for choice in choices if needed[choice] <= capacity}
+    assert found.too_large == sum(each > capacity for each in needed.values())
+
+
+def test_a_model_that_fits_nowhere_says_what_would_make_it_fit(space: Space, choices: list[Choice]) -> None:
+    bounds = [Bound(choice, 1000, 5_000_000 + number) for number, choice in enumerate(choices)]
+    with pytest.raises(
+        InputError, match=r"fits none of \d+ plans on 4 NPUs of 1 MB: the least is 5 MB \(.*\); expected"
+    ):
+        Search(space, bounds, 1_000_000, 1, cpu_seconds=1.0).begin()
