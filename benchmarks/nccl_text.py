@@ -247,9 +247,9 @@ def _tuner(tables: Mapping[str, Table]) -> str:
 _SETTINGS = {
     1: "sockets",
     2: "sockets, GPUDirect level PHB, NICs crossed, CollNet asked for",
-    3: "2 with the libfabric plugin",
-    4: "3 with tuned registration and queues",
-    5: "4 with software matching, rendezvous by read",
+    3: "as 2, with the libfabric plugin",
+    4: "as 3, with tuned registration and queues",
+    5: "as 4, with software matching and rendezvous by read",
 }
 
 
