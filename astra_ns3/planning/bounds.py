@@ -1,7 +1,7 @@
 """Bounds on choices: the least time of an iteration, and the least memory, without programs or a network being built.
 
-No run is faster. A stage can't begin before the first micro-batch has come through the stages before it; it does all
-its work one pass after the other; then the stages before it have a backward pass to do. A pass takes what is computed
+No run is faster. A stage can't begin before the first micro-batch has come through the stages before it. It does all
+its work one pass after the other. Then the stages before it have a backward pass to do. A pass takes what is computed
 and what the exchanges take that it waits for (:mod:`astra_ns3.planning.least_times`). Then come the last gradients, the
 update, and weights that others updated. Nothing is sent faster than the lines of an NPU allow. Memory is that of
 weights, gradients and states (``workload/memory/states.py``) and of the activations that a schedule keeps; what is

@@ -1,7 +1,7 @@
 """All ways to cut a model over so many NPUs: degrees, schedules, stages of ZeRO, micro-batches, recomputing.
 
-What a model's file refuses, and what its planning refuses, is asked there, not repeated here. Model limits: other keys
-of ``parallel`` stay as the file has them, such as ``context_by``, ``bucket`` and ``overlap``; virtual stages cut the
+The model's file and its planning decide what they refuse; this module repeats none of that. Model limits: other keys of
+``parallel`` stay as the file has them, such as ``context_by``, ``bucket`` and ``overlap``. Virtual stages cut the
 layers evenly, and belong to schedules that need several parts of the model on each stage.
 """
 

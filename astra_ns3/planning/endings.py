@@ -1,4 +1,4 @@
-"""What follows the last pass of a stage in an iteration: gradients, the update, weights that others updated."""
+"""The end of an iteration, after the last pass of a stage: gradients, the update, weights that others updated."""
 
 from __future__ import annotations
 

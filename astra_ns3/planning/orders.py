@@ -1,4 +1,4 @@
-"""What bounds need to know of the order of a stage's work, whatever a pass takes; worked out once for each order."""
+"""The numbers that bounds need of the order of a stage's work. They hold for passes of any length."""
 
 from __future__ import annotations
 

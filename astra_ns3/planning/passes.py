@@ -1,4 +1,4 @@
-"""What a block's passes for one micro-batch take at least: computing, and exchanges that are waited for."""
+"""The least time of a block's passes for one micro-batch: computing, and exchanges that are waited for."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found. ``played``: in the order in which they were; ``too_large``: choices that don't fit.
+    """The outcome of a search. ``played``: choices in the order of their runs; ``too_large``: choices that don't fit.
 
     ``pruned``: choices that fit as far as their bound tells, and whose bound isn't below the best time; ``open``: those
     that are neither played nor pruned, the least bound first.

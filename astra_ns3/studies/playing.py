@@ -32,7 +32,7 @@ _MOST_TRIES = 4
 # After so many points that no worker could play, without one that was, none will be.
 _MOST_IN_A_ROW = 12
 More = Callable[[PointOutcome], Sequence[PointTask]]
-"""What is to be played besides, now that a point has ended."""
+"""Return further tasks, now that a point has ended."""
 
 
 def nothing_more(_outcome: PointOutcome) -> Sequence[PointTask]:
@@ -135,7 +135,7 @@ class _Study:
     store: Store
     mark: str
     known: Mapping[str, PointOutcome]
-    """What the store had at the beginning."""
+    """The outcomes that the store had at the beginning."""
     retry_failed: bool
     more: More
     meter: StudyMeter
