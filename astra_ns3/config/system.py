@@ -17,6 +17,7 @@ from astra_ns3.config.core.algorithm_names import is_flat, split_names
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.model import ConfigModel, checked, key_error, refuse_key, shown
 from astra_ns3.config.core.reduction import ReductionTrees
+from astra_ns3.config.core.storage import StorageHosts
 from astra_ns3.config.formats.remote_memory import RemoteMemory
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.errors import nearest, refuse, wrong
@@ -207,6 +208,8 @@ class SystemConfig(ConfigModel):
     _dimensions_before_cuts: int = PrivateAttr(default=0)
     _reduction_trees: ReductionTrees | None = PrivateAttr(default=None)
     """The trees of the network, where an algorithm asks for them."""
+    _storage_hosts: StorageHosts | None = PrivateAttr(default=None)
+    """The storage hosts of the network, where a workload stores."""
 
     @model_validator(mode="after")
     @checked
@@ -309,6 +312,17 @@ class SystemConfig(ConfigModel):
     def reduction_trees(self) -> ReductionTrees | None:
         """The trees of the network's switches that reduce; None: nobody has asked for them."""
         return self._reduction_trees
+
+    def with_storage_hosts(self, hosts: StorageHosts) -> SystemConfig:
+        """Return the system, told the storage hosts of the network."""
+        told = self.model_copy()
+        told._storage_hosts = hosts
+        return told
+
+    @property
+    def storage_hosts(self) -> StorageHosts | None:
+        """The storage hosts of the network; None: nobody has asked for them."""
+        return self._storage_hosts
 
     @property
     def all_algorithms(self) -> frozenset[str]:

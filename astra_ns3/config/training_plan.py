@@ -245,6 +245,42 @@ class Elements:
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """A part of the memory beyond the device, a block at a time. ``remote``: by the system's remote memory, else on
+    storage hosts. ``prefetch``: for how many blocks loads begin ahead."""
+
+    remote: bool = False
+    prefetch: int = 1
+
+    def most(self, sizes: Sequence[int]) -> int:
+        """Return the most bytes during an update: of a block, of those loaded ahead, and of as many being stored."""
+        blocks = 1 + 2 * self.prefetch
+        return max(sum(sizes[first : first + blocks]) for first in range(max(1, len(sizes) - blocks + 1)))
+
+
+@dataclass(frozen=True)
+class Offloading:
+    """The parts that lie beyond the device; None: on it."""
+
+    optimizer: Beyond | None = None
+    weights: Beyond | None = None
+    activations: Beyond | None = None
+
+    @property
+    def updates(self) -> bool:
+        """Whether an update needs what lies beyond the device."""
+        return self.optimizer is not None or self.weights is not None
+
+
+@dataclass(frozen=True)
+class Checkpointing:
+    """Checkpoints after so many iterations each; ``behind``: while the next ones go on."""
+
+    every: int
+    behind: bool = False
+
+
+@dataclass(frozen=True)
 class TrainingPlan:
     """Work of the NPUs of each stage in one iteration, before it has an order.
 
@@ -253,7 +289,8 @@ class TrainingPlan:
     activations between two parts, for one micro-batch. ``tied_parameters``: of this NPU's part of an embedding that the
     first and the last stage both have. ``memory_bytes``: of an NPU (None: not known). ``servers``: NPUs besides those
     of the degrees that keep the weights and add up gradients, whichever comes first if ``asynchronous``.
-    ``comm_scale``: of what is sent of gradients and weights; all other sizes are as they are sent.
+    ``comm_scale``: of what is sent of gradients and weights; all other sizes are as they are sent. ``offload``: what
+    lies beyond the device. ``checkpoint``: how often states are stored (None: never).
     """
 
     name: str
@@ -270,6 +307,8 @@ class TrainingPlan:
     servers: int = 0
     asynchronous: bool = False
     comm_scale: float = 1.0
+    offload: Offloading = field(default_factory=Offloading)
+    checkpoint: Checkpointing | None = None
 
     def __post_init__(self) -> None:
         refuse(self.micro_batches < 1, f"micro-batches are {self.micro_batches}, expected at least 1", self.source)

@@ -10,12 +10,20 @@ import numpy.typing as npt
 
 from astra_ns3.collectives.lookup import is_in_network
 from astra_ns3.collectives.schedule import Schedule, Tell, silent
+from astra_ns3.collectives.storage import storage_schedule
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.channel import ChannelCosts
-from astra_ns3.playing.dry_run.counting import Counts, RequestKind, counted_messages, counted_requests, request_kind
+from astra_ns3.playing.dry_run.counting import (
+    Counts,
+    RequestKind,
+    counted_accesses,
+    counted_messages,
+    counted_requests,
+    request_kind,
+)
 from astra_ns3.playing.dry_run.deadlock import check_end
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.scenario.scenario import Tenancy
@@ -150,7 +158,8 @@ def expected_run(
     check_end(programs)
     config = programs.cut.system(system)
     world = Grid(programs.cut.dimensions, None if bandwidths is None else programs.cut.of_each(bandwidths))
-    return expected_plays(counted_requests(programs), [*_message_plays(programs)], config, world, compatibility, tell)
+    messages = [*_message_plays(programs), *_access_plays(programs, config)]
+    return expected_plays(counted_requests(programs), messages, config, world, compatibility, tell)
 
 
 def expected_plays(
@@ -218,6 +227,16 @@ def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:
         if messages.rendezvous:
             back = tuple((destination, source) for source, destination in messages.pairs)
             yield ExpectedPlay(message_schedule(), INVITATION_BYTES, back, messages.times, invites=True)
+
+
+def _access_plays(programs: RolePrograms, config: SystemConfig) -> Iterator[ExpectedPlay]:
+    """Stores to storage hosts, and loads from there."""
+    hosts = config.storage_hosts
+    if hosts is None:
+        return
+    for accesses in counted_accesses(programs):
+        groups = tuple((npu, hosts.of(npu)) for npu in accesses.npus)
+        yield ExpectedPlay(storage_schedule(loads=accesses.loads), accesses.bytes, groups, accesses.times)
 
 
 def _rounded_up(schedule: Schedule, bytes: int, blocks: int) -> int:

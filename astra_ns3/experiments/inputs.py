@@ -34,6 +34,7 @@ from astra_ns3.experiments.options import (
     system_with_options,
 )
 from astra_ns3.experiments.reduction import with_trees
+from astra_ns3.experiments.storage import with_storage
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
@@ -272,7 +273,7 @@ def _on_servers(
     options: Options,
     sharing: Sharing | None,
 ) -> SystemConfig:
-    """Return the system, told its servers where NCCL plays its collectives, and trees of switches that reduce.
+    """Return the system, told its servers where NCCL plays its collectives, trees of switches that reduce, and storage.
 
     ``given`` names both files.
     """
@@ -283,7 +284,8 @@ def _on_servers(
         merges = lets_merge(system, network, options.backend_name, plan)
     with _named(of_system):
         placed = with_servers(system, network, tenancy, merges=merges)
-        return with_trees(placed, network, tenancy, options.backend_name, plan, first_root=number)
+        told = with_trees(placed, network, tenancy, options.backend_name, plan, first_root=number)
+    return with_storage(told, files.workload, network, tenancy, options.backend_name, plan)
 
 
 def _place_of_run(

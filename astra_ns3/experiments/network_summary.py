@@ -46,6 +46,7 @@ def network_summary(network: LoadedNetwork) -> JsonObject:
         "npus": found.npus,
         "dimensions": list(graph.dimensions),
         "hosts": found.hosts,
+        "storage_hosts": found.storage,
         "switches": found.switches,
         "links": _links(found),
         "diameter": found.diameter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.errors import BackendError, SimulationStalled
@@ -30,6 +31,10 @@ class Member:
     times: Times = Times()
     passes: int = 1
     is_traffic: bool = False
+
+
+def _checkpointed(driver: Driver) -> int:
+    return driver.checkpointed
 
 
 class Company:
@@ -63,7 +68,9 @@ class Company:
                 self._views.append(member.network)
                 times = member.times if member in self._awaited else member.times._replace(endless=True)
                 driver = member.driver
-                entries.append(Entry(member.name, times, member.network, driver.start, driver.cut_off))
+                kept = partial(_checkpointed, driver)
+                view = member.network
+                entries.append(Entry(member.name, times, view, driver.start, driver.cut_off, kept, driver.resume))
         self._timetable = Timetable(entries, network.stop, line)
 
     def run(self, limits: Limits) -> None:

@@ -148,8 +148,9 @@ class Scenario:
             number for number, each in enumerate(self.tenants) if each.berth is not None or each.job_name in again
         ]
         tenants = [TableOwner(each.name, each.job_name, each.npus, each.start_ps) for each in self.tenants]
-        npus, reducers = len(self.plan.graph.npu_host), len(self.plan.graph.reducers)
-        return NetworkTables(sink, self.bits, tenants, shared, arriving, npus, reducers)
+        npus = len(self.plan.graph.npu_host)
+        beyond = len(self.plan.graph.player_host) - npus
+        return NetworkTables(sink, self.bits, tenants, shared, arriving, npus, beyond)
 
     def tenant_tables(self, tenant: int, sink: TableSink | None) -> TableSink | None:
         """Return what takes the rows that a tenant's driver records and hands them to ``sink``."""

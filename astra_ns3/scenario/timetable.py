@@ -16,7 +16,8 @@ from astra_ns3.scenario.waiting_line import Served, WaitingLine
 class Entry:
     """A tenant of the timetable: its name, when it plays, and its view of the network. Tries of a job have one name.
 
-    ``start()`` begins it, and ``cut_off()`` tells it that others have ended it.
+    ``start()`` begins it, and ``cut_off()`` tells it that others have ended it. ``checkpointed()``: how many passes
+    its last checkpoint has; ``resume(passes)`` has it begin after those.
     """
 
     name: str
@@ -24,6 +25,8 @@ class Entry:
     view: TenantNetwork
     start: Callable[[], None]
     cut_off: Callable[[], None]
+    checkpointed: Callable[[], int]
+    resume: Callable[[int], None]
 
 
 class Timetable:
@@ -142,9 +145,11 @@ class Timetable:
         self._one_less(number)
 
     def _try_again(self, number: int) -> None:
-        """Have a further try begin; it is awaited as the one before it was."""
+        """Have a further try begin, after the last checkpoint; it is awaited as the one before it was."""
         self._spare.remove(number)
         entry = self._entries[number]
+        if passes := self._entries[number - 1].checkpointed():
+            entry.resume(passes)
         entry.view.start_in(entry.times.restart_ps or 0, entry.start)
 
     def _strand(self, number: int) -> None:

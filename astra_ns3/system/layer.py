@@ -36,6 +36,7 @@ from astra_ns3.system.mismatched_collectives import MismatchedCollectives
 from astra_ns3.system.observer import NpuObserver
 from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 from astra_ns3.system.start_jitter import StartJitter
+from astra_ns3.system.storage import StorageAccesses
 from astra_ns3.system.task import Collective, Task
 from astra_ns3.units import PS_PER_NS
 
@@ -53,8 +54,8 @@ class ChunkWatcher(Protocol):
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of
     each, in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or
-    its end of a message. ``history``: what was issued; ``messages``: those between two NPUs; ``maker`` plans
-    collectives, ahead of the run too. ``seed``: of the random delays before phases, where the system has any.
+    its end of a message. ``history``: what was issued; ``messages``: those between two NPUs; ``storage``: accesses to
+    memory beyond the device; ``maker`` plans collectives, ahead of the run too. ``seed``: of the random delays before phases, where the system has any.
     ``roles``: the number of each NPU's role (None: all have the same). ``observed``: the NPUs whose details are
     kept; the first is the one reported. ``journal``: where chunks' phases on all NPUs are written down;
     ``watcher``: who hears of them (None: nobody)."""
@@ -94,6 +95,7 @@ class SystemLayer:
         self.launches = LaunchBuffer(network)
         launch = self.launches.launch
         self.messages = messages(network, schedules, self.history, self._message_done, journal, launch=launch)
+        self.storage = StorageAccesses(network, config, schedules, self.history, finished, journal, launch=launch)
         self._mismatched = MismatchedCollectives(self.maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._mismatched is None else self._mismatched.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
@@ -208,7 +210,8 @@ class SystemLayer:
         if self._mismatched is not None:
             task = self._mismatched.task(npu, instance) or task
         if task is None:
-            self.messages.phase_done(npu, instance, time_ps)
+            if not self.storage.phase_done(npu, instance, time_ps):
+                self.messages.phase_done(npu, instance, time_ps)
         elif self._barrier is None:
             self._advance(npu, task, time_ps)
         else:
@@ -230,7 +233,7 @@ class SystemLayer:
     def running(self, npu: int) -> list[int]:
         """Instances that run on ``npu``, messages included, the earliest collective's first."""
         chunks = [task.instance for queues in self._queues.values() for task in queues[npu].running]
-        return sorted(chunks + self.messages.running(npu))
+        return sorted(chunks + self.messages.running(npu) + self.storage.running(npu))
 
     def waiting(self, npu: int) -> list[int]:
         """Instances that wait on ``npu`` for a slot or their turn, the earliest collective's first."""

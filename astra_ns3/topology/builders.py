@@ -18,6 +18,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.grids import grid
 from astra_ns3.topology.nodes import hierarchical, rail_optimised
 from astra_ns3.topology.reducers import with_reducers
+from astra_ns3.topology.storage import with_storage
 from astra_ns3.topology.wiring import Wiring
 from astra_ns3.user_code import a_kind_of
 
@@ -89,11 +90,11 @@ BUILDERS: Mapping[str, Callable[[Any], Graph]] = {  # each takes the keys of its
 
 def build_graph(config: TopologyConfig) -> Graph:
     """The graph that a topology configuration describes; raises InputError if memory can't hold it."""
-    return with_reducers(_built(config))
+    return with_reducers(with_storage(config, _built(config)))
 
 
 def _built(config: TopologyConfig) -> Graph:
-    """Return the graph without reducers."""
+    """Return the graph without reducers and storage hosts."""
     if isinstance(config, OwnTopology):
         return with_forwarding(config, own_graph(config))
     builder = one_of("topology", config.kind, BUILDERS)

@@ -94,6 +94,7 @@ class Graph:
     each node in the file that the graph was read from, which some simulators hash to choose paths; empty: its own.
     ``forwarders``: hosts that forward, each by a switch inside it; these are the last switches, in this order.
     ``reducers``: switches (from 0) that reduce, each by a host without an NPU; these are the last hosts, in this order.
+    ``storage``: hosts that store, in the order of their numbers; they stand before those of reducers.
     """
 
     hosts: int
@@ -113,6 +114,7 @@ class Graph:
     node_ids: tuple[int, ...] = ()
     forwarders: tuple[int, ...] = ()
     reducers: tuple[int, ...] = ()
+    storage: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self._fill_in()
@@ -205,8 +207,8 @@ class Graph:
 
     @cached_property
     def player_host(self) -> tuple[int, ...]:
-        """The host of each NPU and then of each reducer: of all that send messages."""
-        return (*self.npu_host, *range(self.hosts - len(self.reducers), self.hosts))
+        """The host of each NPU, then of each reducer, then those that store: of all that send messages."""
+        return (*self.npu_host, *range(self.hosts - len(self.reducers), self.hosts), *self.storage)
 
     @cached_property
     def ports(self) -> tuple[tuple[Port, ...], ...]:

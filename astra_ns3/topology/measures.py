@@ -12,6 +12,7 @@ from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.paths import count_paths, farthest_hosts
 from astra_ns3.topology.reducers import without_reducers
 from astra_ns3.topology.routes import RouteTables, shortest_paths
+from astra_ns3.topology.storage import without_storage
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class LinkClass:
 
 @dataclass(frozen=True)
 class Measures:
-    """``diameter``: links between the NPUs that are farthest apart; ``paths``: how many such there are between them.
+    """``hosts``: those of NPUs. ``diameter``: links between the NPUs that are farthest apart; ``paths``: how many such there are between them.
 
     ``bisection_bps``: see :func:`astra_ns3.topology.cut.bisection_bps`. ``oversubscription``: for each level of
     switches that has links upwards, by its name, what its links downwards carry over what those upwards carry (the
@@ -35,6 +36,7 @@ class Measures:
 
     npus: int
     hosts: int
+    storage: int
     switches: int
     links: tuple[LinkClass, ...]
     diameter: int
@@ -49,13 +51,14 @@ def measure(graph: Graph, tables: RouteTables | None = None) -> Measures:
     source, destination, diameter = farthest_hosts(graph)
     return Measures(
         npus=len(graph.npu_host),
-        hosts=whole.hosts,
+        hosts=whole.hosts - len(whole.storage),
+        storage=len(whole.storage),
         switches=graph.switches,
         links=_classes(whole),
         diameter=diameter,
         paths=count_paths(graph, tables, source, destination),
         bisection_bps=bisection_bps(graph),
-        oversubscription=oversubscription(with_whole_hosts(graph)),
+        oversubscription=oversubscription(without_storage(with_whole_hosts(graph))),
     )
 
 

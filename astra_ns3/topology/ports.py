@@ -20,6 +20,8 @@ def port_name(hosts: int, node: int, port: int) -> str:
 
 def node_name(graph: Graph, node: int) -> str:
     """A node in words: its number, as in the names of its ports, and what the network's file or kind calls it."""
+    if node in graph.storage:
+        return f"storage host {graph.storage.index(node)} (host {node})"
     if node < graph.hosts:
         return f"host {node}"
     number = node - graph.hosts

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from astra_ns3.config.core.model import ConfigModel, PositiveBytes, checked, key_error, refuse_key
 from astra_ns3.config.model.compute import Compute, Roofline
+from astra_ns3.config.model.offload import Checkpoint, Offload
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
 
@@ -27,6 +28,10 @@ class ModelBase(ConfigModel):
     """How long computing takes; its `kind` says by which rule."""
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
     """Memory of an NPU. Absent: the device's."""
+    offload: Offload = Offload()
+    """What lies beyond the device. Absent: nothing does."""
+    checkpoint: Checkpoint | None = None
+    """When all states are stored, for a restart. Absent: never."""
 
     @model_validator(mode="after")
     @checked
@@ -41,6 +46,33 @@ class ModelBase(ConfigModel):
             f"datatype is {training.datatype}, expected one that compute's {self.compute.device.name} has a peak "
             f"for: {', '.join(peaks)}",
         )
+
+    @model_validator(mode="after")
+    @checked
+    def _servers_keep_all(self) -> None:
+        away = [name for name in type(self.offload).model_fields if getattr(self.offload, name) is not None]
+        for key, given in (("offload", bool(away)), ("checkpoint", self.checkpoint is not None)):
+            refuse_key(given and self.parallel.servers > 0, key, "stands beside parallel.servers; expected one of both")
+        if self.offload.weights is not None and self.parallel.zero:
+            raise key_error(
+                ("offload", "weights"),
+                f"stands beside parallel.zero {self.parallel.zero}; expected zero: 0, as each NPU loads whole weights",
+            )
+
+    @property
+    def uses_storage(self) -> str | None:
+        """The key that asks for storage hosts; None: nothing does."""
+        away = ("optimizer", "weights", "activations")
+        parts = ((f"offload.{name}", getattr(self.offload, name)) for name in away)
+        found = [name for name, part in parts if part is not None and part.to == "storage"]
+        return next(iter([*found, *(["checkpoint"] if self.checkpoint is not None else [])]), None)
+
+    @property
+    def uses_remote_memory(self) -> str | None:
+        """The key that asks for remote memory; None: nothing does."""
+        away = ("optimizer", "weights", "activations")
+        parts = ((f"offload.{name}", getattr(self.offload, name)) for name in away)
+        return next((name for name, part in parts if part is not None and part.to == "remote"), None)
 
     @model_validator(mode="after")
     @checked

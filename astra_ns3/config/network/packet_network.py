@@ -123,6 +123,11 @@ class NetworkConfig(ConfigModel):
             return
         refuse_key("transport" in self.model_fields_set, "transports", "stands beside transport; leave one of them out")
         refuse_key(
+            self.topology.storage is not None,
+            "transports",
+            "stands beside topology.storage, whose hosts are in no dimension; expected one transport",
+        )
+        refuse_key(
             len(self.transports) != len(self.dimensions),
             "transports",
             f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",

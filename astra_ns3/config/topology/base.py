@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, Strict, model_validator
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, RateBps, TimePs, checked, key_error, refuse_key
 from astra_ns3.config.topology.routing import RoutingConfig
+from astra_ns3.config.topology.storage import StorageConfig
 from astra_ns3.config.topology.switch import NicConfig, SwitchConfig
 from astra_ns3.units import format_rate
 
@@ -82,6 +83,8 @@ class TopologyBase(ConfigModel):
     """The network card of each host."""
     forwarding: Annotated[Forwarding, BeforeValidator(_by)] | None = None
     """Who passes on what isn't for it. Absent: hosts forward nothing."""
+    storage: StorageConfig | None = None
+    """Storage hosts. Absent: there are none."""
 
     @model_validator(mode="after")
     @checked

@@ -22,7 +22,7 @@ FlatTopology = (
 )
 """The topologies that may join nodes."""
 
-_OWN_KEYS = ("routing", "dimensions", "nic", "forwarding")
+_OWN_KEYS = ("routing", "dimensions", "nic", "forwarding", "storage")
 _SIZED_BY_NPUS = ("single-switch", "fat-tree", "ring", "full-mesh")
 
 

@@ -72,7 +72,7 @@ class HookContext:
         kind = self.ns.CollectiveApplication
         found: list[Native] = []
         first: dict[int, int] = {}
-        for host in (*self.graph.npu_host, *reducer_players(self.graph)):
+        for host in (*self.graph.npu_host, *reducer_players(self.graph), *self.graph.storage):
             index = first.get(host, 0)
             first[host] = index + 1
             found.append(self.ns.DynamicCast[kind](self.nodes[host].GetApplication(index)))

@@ -1,4 +1,7 @@
-"""The players of the native half that stand for reducers: each group has its own in every reducer of its trees."""
+"""The players of the native half behind the last NPU: parts of reducers, and storage hosts.
+
+Each group has a player of its own in every reducer of its trees. A storage host is one player for all.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ Numbers = npt.NDArray[np.int64]
 
 
 class ReducerPlayers:
-    """Gives groups their players. Behind the last NPU, outside numbers are those of reducers, inside of players."""
+    """Gives groups their players. Behind the last NPU, outside numbers are those of reducers, inside of players.
+
+    Storage hosts are the last, outside as inside.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._npus = len(graph.npu_host)
@@ -27,15 +33,20 @@ class ReducerPlayers:
         self._first = [0, *accumulate(self._room)]
         self._taken = [0] * len(self._room)
         names = np.repeat(np.arange(len(self._room)), self._room)
-        self._named: Numbers = np.concatenate([np.arange(self._npus), self._npus + names]).astype(np.int64)
+        stores = len(self._room) + np.arange(len(graph.storage))
+        self._beyond = len(self._room) + len(graph.storage)
+        numbers = [np.arange(self._npus), self._npus + names, self._npus + stores]
+        self._named: Numbers = np.concatenate(numbers).astype(np.int64)
 
     def players(self, members: Sequence[int]) -> Sequence[int]:
         """Return the players of a new group; raises BackendError if a reducer has no more."""
-        if not self._room or max(members, default=0) < self._npus:
+        if not self._beyond or max(members, default=0) < self._npus:
             return members
         return [member if member < self._npus else self._player(member - self._npus) for member in members]
 
     def _player(self, reducer: int) -> int:
+        if reducer >= len(self._room):  # a storage host
+            return self._npus + self._first[-1] + reducer - len(self._room)
         if self._taken[reducer] == self._room[reducer]:
             raise BackendError(
                 f"switch {self._switches[reducer]} has room for {self._room[reducer]} of the groups of a run, and this "
@@ -50,13 +61,16 @@ class ReducerPlayers:
 
     def in_words(self, text: str) -> str:
         """Return a message of the native half with switches where it names parts of them."""
-        return _NPU.sub(lambda found: self._words(int(found[1])), text) if self._room else text
+        return _NPU.sub(lambda found: self._words(int(found[1])), text) if self._beyond else text
 
     def _words(self, player: int) -> str:
         if player < self._npus:
             return f"NPU {player}"
-        return f"the reducer of switch {self._switches[self.name(player) - self._npus]}"
+        number = self.name(player) - self._npus
+        if number >= len(self._room):
+            return f"storage host {number - len(self._room)}"
+        return f"the reducer of switch {self._switches[number]}"
 
     def named(self, players: Numbers) -> Numbers:
         """Return the outside numbers of players; what is below 0 stays."""
-        return np.where(players < 0, players, self._named[players]) if self._room else players
+        return np.where(players < 0, players, self._named[players]) if self._beyond else players

@@ -129,7 +129,7 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
     first_npu = np.zeros(graph.hosts, dtype=np.int64)
     first_npu[hosts[::-1]] = np.arange(len(hosts))[::-1]
     host = "NPU " if len(set(graph.npu_host)) == len(graph.npu_host) else "the host of NPU "
-    of_npus = graph.hosts - len(graph.reducers)
+    of_npus = graph.hosts - len(graph.reducers) - len(graph.storage)
     for way, ends, others in (("out of", source, destination), ("into", destination, source)):
         own, other, sizes = (column[ends < of_npus] for column in (ends, others, all_sizes))
         common = lines.common(own, other)
@@ -139,6 +139,10 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             yield Cuts(sums, lines.rates(mask), (f"the lines {way} {host}", ""), first_npu)
         every = np.arange(graph.hosts)
         yield Cuts(_summed(own, sizes, graph.hosts), lines.around(every), (f"the lines {way} {host}", ""), first_npu)
+        if graph.storage:
+            at = np.isin(ends, graph.storage)
+            sums = _summed(ends[at], all_sizes[at], graph.hosts)
+            yield Cuts(sums, lines.around(every), (f"the lines {way} storage host ", ""), every - graph.storage[0])
         if graph.host_boxes:
             box = "group" if plan.config.topology.kind == "dragonfly" else "server"
             boxes = np.array(graph.host_boxes, dtype=np.int64)
@@ -165,7 +169,8 @@ def _towards(
     node_of[alone] = graph.adjacency.peers[graph.adjacency.offsets[: graph.hosts][alone]]
     known = ~alone | (node_of >= graph.hosts)  # of one that only hangs on another host its ports tell
     several = np.bincount(node_of, minlength=graph.nodes) > 1
-    known[graph.hosts - len(graph.reducers) :] = False  # reducers have one line, and no number among NPUs
+    # Reducers have one line, and no number among NPUs; so have storage hosts, which have cuts of their own.
+    known[graph.hosts - len(graph.reducers) - len(graph.storage) :] = False
     for way, behind, own, other in (
         ("from", f" towards {name}", source, destination),
         ("into", f" from {name}", destination, source),

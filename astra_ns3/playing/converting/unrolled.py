@@ -19,12 +19,12 @@ import numpy.typing as npt
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.graph_workload import GraphNode, NodeKind
 from astra_ns3.config.workload import Workload
-from astra_ns3.errors import refuse
+from astra_ns3.errors import refuse, wrong
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.records import Label
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.programs.operations import Compute, Operation, Receive, Send, Wait, WaitAny
+from astra_ns3.playing.programs.operations import Access, Compute, Operation, Receive, Send, Wait, WaitAny
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
@@ -382,5 +382,7 @@ def _operations(programs: RolePrograms, role: Role) -> Iterator[tuple[Operation,
         elif isinstance(operation, Send | Receive):
             message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
             handle = Handle(0, number, message, 0, done=False)
+        elif isinstance(operation, Access):
+            raise wrong("stores or loads beyond the device, which graphs of ours can't say", programs.source)
         number += handle is not None
         yield operation, handle

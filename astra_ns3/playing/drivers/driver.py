@@ -35,6 +35,15 @@ class Driver(NetworkListener, ABC):
     def start(self) -> None:
         """Put the first events on the network's list; once."""
 
+    @property
+    def checkpointed(self) -> int:
+        """How many passes the last checkpoint has that is stored as a whole."""
+        return 0
+
+    def resume(self, passes: int) -> None:
+        """Begin after so many passes, which a checkpoint has; before :meth:`start`, and only if there are any."""
+        raise NotImplementedError
+
     @abstractmethod
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless everything is done."""

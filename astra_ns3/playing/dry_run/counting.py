@@ -13,7 +13,7 @@ from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.relay import Relay
 from astra_ns3.playing.dry_run.deadlock import message_pairs
-from astra_ns3.playing.programs.operations import Compute, Operation, Receive, Send, Waiting
+from astra_ns3.playing.programs.operations import Access, Compute, Load, Operation, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
@@ -116,6 +116,26 @@ def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
     return [key._replace(times=count) for key, count in counts.items()]
 
 
+class PlannedAccesses(NamedTuple):
+    """Stores to storage hosts, or loads from there, that each of ``npus`` does so many ``times``."""
+
+    npus: tuple[int, ...]
+    bytes: int
+    loads: bool
+    times: int
+
+
+def counted_accesses(programs: RolePrograms) -> list[PlannedAccesses]:
+    """The accesses of the roles to storage hosts, and how often each is done."""
+    counts: Counter[PlannedAccesses] = Counter()
+    for role in programs.roles:
+        for operation in _operations(programs, role, programs.played_passes):
+            if isinstance(operation, Access) and not operation.remote:
+                key = PlannedAccesses(role.ranks, operation.bytes, isinstance(operation, Load), 0)
+                counts[key] += programs.times(operation.label)
+    return [key._replace(times=count) for key, count in counts.items()]
+
+
 def collective_requests(programs: RolePrograms) -> list[CollectiveRequest]:
     """Every collective that is issued in all passes, in program order of each role; raises InputError.
 
@@ -169,5 +189,8 @@ def _operations(programs: RolePrograms, role: Role, passes: int, *, finishes: bo
         elif isinstance(operation, Send | Receive):
             message = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label)
             answer = Handle(0, number, message, 0, done=finishes)
+            number += 1
+        elif isinstance(operation, Access):
+            answer = Handle(0, number, operation.request(0), 0, done=finishes)
             number += 1
         yield operation

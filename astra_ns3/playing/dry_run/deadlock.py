@@ -25,7 +25,7 @@ from functools import cache
 from astra_ns3.collectives.uneven import are_sent
 from astra_ns3.errors import ProgramMismatch, ProgramsDeadlock, wrong
 from astra_ns3.network.records import Chain
-from astra_ns3.playing.programs.operations import Compute, Posting, Program, Receive, Send, Waiting
+from astra_ns3.playing.programs.operations import Access, Compute, Posting, Program, Receive, Send, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator, describe
@@ -180,7 +180,7 @@ class _Check:
                     walk.waits_for = operation
                     return
                 walk.go_on(operation)
-            elif isinstance(operation, CollectiveRequest | Send | Receive):
+            elif isinstance(operation, CollectiveRequest | Send | Receive | Access):
                 walk.answer = self._post(walk, operation)
             elif isinstance(operation, Compute):
                 _check_times(walk.role, operation)
@@ -192,6 +192,8 @@ class _Check:
     def _post(self, walk: _Walk, operation: Posting) -> Handle:
         if isinstance(operation, CollectiveRequest):
             return self._issue(walk, operation)
+        if isinstance(operation, Access):  # nobody else has a part in it
+            return Handle(walk.role.ranks[0], -1, operation.request(0), walk.time_ps, done=True)
         return self._post_end(walk, operation)
 
     def _issue(self, walk: _Walk, request: CollectiveRequest) -> Handle:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.records import STEPS, Label, LayerTimes, PassTimes
 from astra_ns3.playing.player.held import Awaited, Held, Joined
-from astra_ns3.playing.programs.operations import Compute, Move, Posting, Receive, Send
+from astra_ns3.playing.programs.operations import Compute, Load, Move, Posting, Receive, Send, Store
 from astra_ns3.system.journal import Journal
 from astra_ns3.system.request import CollectiveRequest, Handle, group_words
 
@@ -21,6 +21,8 @@ KINDS: Mapping[type[Held | Posting], str] = {
     CollectiveRequest: "issue",
     Send: "send",
     Receive: "receive",
+    Store: "store",
+    Load: "load",
 }
 """The kinds of work that take time or are posted, as a journal calls them."""
 

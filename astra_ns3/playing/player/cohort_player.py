@@ -20,6 +20,10 @@ _LOOK_EVERY = 16
 _MOST_ALONE = 90
 
 
+def _nobody(_time_ps: int) -> None:
+    """Nobody hears of it."""
+
+
 class CohortPlayer:
     """``players``: the cohort of each NPU, kept up to date. ``places``: of each NPU among those of its role.
 
@@ -90,11 +94,12 @@ class CohortPlayer:
         cohort.ready.append(npu)
         self._moments.waking.add(npu)
 
-    def handle_done_later(self, handle: Handle, delay_ps: int) -> None:
-        """As :meth:`handle_done`, in so long."""
-        self._moments.begin(handle.npu, delay_ps, partial(self._done_now, handle, self._launches.place))
+    def handle_done_later(self, handle: Handle, delay_ps: int, told: Callable[[int], None] = _nobody) -> None:
+        """As :meth:`handle_done`, in so long; ``told`` hears of it before."""
+        self._moments.begin(handle.npu, delay_ps, partial(self._done_now, handle, self._launches.place, told))
 
-    def _done_now(self, handle: Handle, place: int, time_ps: int) -> None:
+    def _done_now(self, handle: Handle, place: int, told: Callable[[int], None], time_ps: int) -> None:
+        told(time_ps)
         if handle.npu in self._moments.waking:
             self.go_on(time_ps)
         self._launches.place = place

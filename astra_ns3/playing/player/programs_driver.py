@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -21,7 +22,7 @@ from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.passes import PassCounter
 from astra_ns3.playing.player.program_stall import describe_stall
 from astra_ns3.playing.player.tape import Tape
-from astra_ns3.playing.programs.operations import Posting, Send
+from astra_ns3.playing.programs.operations import CHECKPOINT, STORE, Access, Load, Posting, Send
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.slowdown.computations import slowed_by
@@ -92,7 +93,8 @@ class ProgramsDriver(SystemDriver):
             npu: Account(npu, len(self._names), self._journal, place=self._place_of[npu]) for npu in observed
         }
         counter = None if told_passes is None else PassCounter(network.npus, programs.passes, told_passes)
-        self._npus = self._cohorts_of(programs, fine=counter is not None or self._plays_finely())
+        self._fine = counter is not None or self._plays_finely()
+        self._npus = self._cohorts_of(programs, fine=self._fine)
         self._cohorts = CohortPlayer(
             self._system.launches,
             self._npus,
@@ -106,6 +108,8 @@ class ProgramsDriver(SystemDriver):
         )
         self._left = len(self._npus)
         self._started = False
+        self._checkpointed = 0
+        self._stored = Counter[int]()  # of each checkpoint, NPUs whose part is stored
 
     def _may_play_together(self) -> bool:
         """Return whether NPUs that do the same may be played as one."""
@@ -147,6 +151,17 @@ class ProgramsDriver(SystemDriver):
         if not self._started:
             self._started = True
             self._cohorts.start()
+
+    @property
+    def checkpointed(self) -> int:
+        """How many passes the last checkpoint has that is stored as a whole."""
+        return self._checkpointed
+
+    def resume(self, passes: int) -> None:
+        """Begin after so many passes, which a checkpoint has."""
+        self._checkpointed = passes
+        self._programs = self._programs.resumed(passes)
+        self._npus[:] = self._cohorts_of(self._programs, fine=self._fine)
 
     def check_finished(self) -> None:
         """Raise SimulationStalled, saying who waits for what, unless every NPU is done."""
@@ -210,6 +225,11 @@ class ProgramsDriver(SystemDriver):
     def _post_operation(self, npu: int, operation: Posting) -> Handle:
         if isinstance(operation, CollectiveRequest):
             return self._system.issue(npu, operation)
+        if isinstance(operation, Access):
+            request = operation.request(npu)
+            if operation.remote:
+                return self._system.storage.access_remotely(request, self._cohorts.handle_done_later)
+            return self._system.storage.access(request, loads=isinstance(operation, Load))
         peer = peer_of(self._role_of[npu], operation, self._place_of[npu])
         tensor = operation.bytes, operation.tag, operation.label, operation.rendezvous, operation.group
         if isinstance(operation, Send):
@@ -227,6 +247,11 @@ class ProgramsDriver(SystemDriver):
             self._handle_done(handle, time_ps)
 
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
+        label = handle.request.label
+        if label.layer == CHECKPOINT and label.part == STORE:
+            self._stored[label.iteration] += 1
+            if self._stored[label.iteration] == len(self._npus):
+                self._checkpointed = label.iteration + 1
         self._cohorts.handle_done(handle, time_ps)
 
     def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from astra_ns3.playing.player.held import Joined
-from astra_ns3.playing.programs.operations import Compute, Move, Posting, Program, Waiting
+from astra_ns3.playing.programs.operations import Access, Compute, Move, Posting, Program, Waiting
 from astra_ns3.system.request import CollectiveRequest, Handle, Joint, MessageRequest
 
 _BLOCK_OPERATIONS = 512
@@ -106,11 +106,13 @@ class Tape:
 
     def _stand_in(self, operation: Posting) -> Handle:
         """Return what stands for every reader's handle; nobody knows here whether that is done at once."""
-        request = (
-            operation
-            if isinstance(operation, CollectiveRequest)
-            else MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
-        )
+        request: CollectiveRequest | MessageRequest
+        if isinstance(operation, CollectiveRequest):
+            request = operation
+        elif isinstance(operation, Access):
+            request = operation.request(0)
+        else:
+            request = MessageRequest(0, 0, operation.bytes, operation.tag, operation.label, operation.rendezvous)
         handle = Handle(0, self._posted, request, 0, done=False)
         self._posted += 1
         return handle

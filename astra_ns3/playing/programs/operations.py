@@ -8,9 +8,15 @@ from typing import NamedTuple
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.records import Label
 from astra_ns3.system.communicator import Communicator
-from astra_ns3.system.request import CollectiveRequest, Handle
+from astra_ns3.system.request import CollectiveRequest, Handle, MessageRequest
 
 UNNAMED = Label()
+STORAGE, REMOTE_MEMORY = "storage", "remote memory"
+"""The names under which waiting for accesses is told."""
+CHECKPOINT = "checkpoint"
+"""The name of a checkpoint in the place of a layer."""
+LOAD, STORE = "load", "store"
+"""The parts of a layer's work that are accesses."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,33 @@ class Receive:
     group: str = ""
 
 
+@dataclass(frozen=True)
+class Access:
+    """Store to memory beyond the device, or load from there, and go on; the handle is done when all of it is there.
+
+    ``remote``: in the system's remote memory; else in the NPU's storage host.
+    """
+
+    bytes: int
+    label: Label
+    remote: bool = False
+
+    def request(self, npu: int) -> MessageRequest:
+        """Return what the handle of an NPU has."""
+        group = REMOTE_MEMORY if self.remote else STORAGE
+        return MessageRequest(npu, npu, self.bytes, group, self.label, group=group)
+
+
+@dataclass(frozen=True)
+class Store(Access):
+    """See :class:`Access`."""
+
+
+@dataclass(frozen=True)
+class Load(Access):
+    """See :class:`Access`."""
+
+
 class Wait(NamedTuple):
     """Go on when the handle counts as done. ``tail``: after the last pass, see ``LayerTimes.tail_ps``."""
 
@@ -106,8 +139,8 @@ class Move:
     """Go on to the next pass of a layer; takes no time but ``Compatibility.step_tick_ns``."""
 
 
-Posting = CollectiveRequest | Send | Receive
-"""A collective to issue, or an end of a message; the program goes on, and the ``yield`` gives a handle."""
+Posting = CollectiveRequest | Send | Receive | Store | Load
+"""A collective to issue, an end of a message, or an access; the program goes on, and the ``yield`` gives a handle."""
 Waiting = Wait | WaitAny
 """Each has ``handles``, the ``handle`` its time is booked on, ``over`` and ``tail``."""
 Blocking = Compute | Waiting | Move

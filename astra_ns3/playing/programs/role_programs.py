@@ -109,6 +109,10 @@ class RolePrograms(ABC):
     def scaled(self, comm_scale: float, compute_scale: float) -> RolePrograms:
         """Every size times ``comm_scale``, every compute time times ``compute_scale``."""
 
+    def resumed(self, passes: int) -> RolePrograms:
+        """Return the programs after so many passes, which a checkpoint has; without checkpoints there are none."""
+        raise NotImplementedError
+
     @abstractmethod
     def program(self, role: Role, passes: int | None = None) -> Program:
         """A new run through the program of a role, in so many passes (None: all)."""

@@ -6,12 +6,25 @@ from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from astra_ns3.config.training_plan import Exchange
+from astra_ns3.config.training_plan import Beyond, Exchange
 from astra_ns3.config.workload import PassKind
 from astra_ns3.network.records import Label
-from astra_ns3.playing.programs.operations import Operation, Posting, Program, Receive, Send, Wait
+from astra_ns3.playing.programs.operations import (
+    CHECKPOINT,
+    LOAD,
+    STORE,
+    Load,
+    Operation,
+    Posting,
+    Program,
+    Receive,
+    Send,
+    Store,
+    Wait,
+)
+from astra_ns3.playing.training.beyond import Leaving, Stream
 from astra_ns3.playing.training.sharding import Bucket
-from astra_ns3.playing.training.stage_script import BlockScript, PlannedWork, StageScript
+from astra_ns3.playing.training.stage_script import BlockScript, Moved, PlannedWork, StageScript
 from astra_ns3.playing.training.step_maker import Computing, Step, Turning
 from astra_ns3.system.communicator import Communicator
 from astra_ns3.system.policies import HIGHEST_PRIORITY
@@ -45,7 +58,8 @@ class StageRun:
       the schedule does that of its weights apart);
     * what the neighbour sends before the pass that needs it; that what was sent has left, before the update;
     * all gradients before the update, then those that tensor groups add up, then those of a tied embedding;
-    * weights that others updated before the first forward pass that needs them, or, without overlap, before it begins.
+    * weights that others updated before the first forward pass that needs them, or, without overlap, before it begins;
+    * what lies beyond the device before its use, and a checkpoint at its end or, behind, before the next one.
 
     What is needed first goes first in a queue: a block's own exchanges, then weights in the order of blocks to come.
     Gradients, for which nothing waits before the end, go behind them, in the order of the system's policy.
@@ -62,15 +76,20 @@ class StageRun:
         self._asked = 0
         self._used = 0
         self._next_weights = _WEIGHTS_PRIORITY
+        activations = script.offload.activations
+        self._leaving = None if activations is None else Leaving(activations)
+        self._checkpoint: list[Handle] = []
 
-    def program(self, passes: int) -> Program:
-        """So many iterations."""
-        for number in range(passes):
+    def program(self, passes: int, first: int = 0) -> Program:
+        """So many iterations; ``first``: how many of them a checkpoint has."""
+        if first:
+            yield Wait((yield from post(Load(self._script.restored_bytes, Label(first, CHECKPOINT, LOAD)))))
+        for number in range(first, passes):
             self._asked = self._used = 0
             for planned in self._script.order:
                 yield from self._work(number, planned)
             yield from self._finish(number)
-        for handles in self._weights.values():
+        for handles in (*self._weights.values(), self._checkpoint):
             for handle in handles:
                 yield Wait(handle, tail=True)
 
@@ -89,17 +108,33 @@ class StageRun:
 
     def _forward(self, number: int, planned: PlannedWork) -> Program:
         batch = planned.work.micro_batch
-        for block in self._script.chunks[planned.work.chunk]:
+        blocks = self._script.chunks[planned.work.chunk]
+        weights = self._weights_of(number, blocks, batch)
+        for block in blocks:
             yield from wait(self._weights.pop(block.layer, []))
+            if weights is not None:
+                yield from weights.come()
+            if self._leaving is not None:
+                yield from self._leaving.make_room()
             if planned.gathers:
                 yield from self._gather(number, block)
             left: list[Handle] = []
-            yield from self._play(block.forward, Label(number, block.layer, FORWARD, batch), left)
+            label = Label(number, block.layer, FORWARD, batch)
+            yield from self._play(block.forward, label, left)
             yield from wait(left)
+            if self._leaving is not None:
+                yield from self._leaving.go((label, block.moved.activations))
 
     def _backward(self, number: int, planned: PlannedWork) -> Program:
         kind, chunk, batch = planned.work
-        for block in reversed(self._script.chunks[chunk]):
+        blocks = self._script.chunks[chunk][::-1]
+        streams = [self._weights_of(number, blocks, batch), self._activations_of(number, blocks, batch)]
+        if self._leaving is not None:
+            yield from self._leaving.finish()
+        for block in blocks:
+            for stream in streams:
+                if stream is not None:
+                    yield from stream.come()
             if planned.gathers:
                 yield from self._gather(number, block)
             left: list[Handle] = []
@@ -112,6 +147,23 @@ class StageRun:
             yield from wait(left)
             if planned.reduces:
                 yield from self._reduce(number, block, batch)
+
+    def _weights_of(self, number: int, blocks: Sequence[BlockScript], batch: int | None) -> Stream | None:
+        """Return the weights of blocks that are used in this order; None if they are on the device."""
+        return self._stream(self._script.offload.weights, "weights", number, blocks, batch)
+
+    def _activations_of(self, number: int, blocks: Sequence[BlockScript], batch: int | None) -> Stream | None:
+        """Return the activations of blocks that are used in this order; None if they are on the device."""
+        return self._stream(self._script.offload.activations, "activations", number, blocks, batch)
+
+    @staticmethod
+    def _stream(
+        beyond: Beyond | None, part: str, number: int, blocks: Sequence[BlockScript], batch: int | None = None
+    ) -> Stream | None:
+        if beyond is None:
+            return None
+        place = Moved._fields.index(part)
+        return Stream(beyond, [(Label(number, block.layer, LOAD, batch), block.moved[place]) for block in blocks])
 
     def _weight_gradients(self, number: int, planned: PlannedWork) -> Program:
         batch = planned.work.micro_batch
@@ -183,11 +235,39 @@ class StageRun:
         if script.tied is not None:
             tied = replace(script.tied, label=Label(number, TIED, GRADIENT), policy=_NOW)
             yield Wait((yield from post(tied)))
-        if script.update is not None:
+        if script.offload.updates:
+            yield from self._update(number)
+        elif script.update is not None:
             yield script.update.operation(Label(number, OPTIMIZER, UPDATE))
         for chunk in script.chunks:
             for block in chunk:
                 yield from self._hand_out(number, block)
+        yield from self._keep(number)
+
+    def _update(self, number: int) -> Program:
+        """Update block by block, with what lies beyond the device."""
+        offload, blocks = self._script.offload, [block for block, _ in self._script.updates]
+        given = ((offload.weights, "weights"), (offload.optimizer, "optimizer"))
+        streams = [stream for away, part in given if (stream := self._stream(away, part, number, blocks)) is not None]
+        for _, update in self._script.updates:
+            for stream in streams:
+                yield from stream.come()
+            yield update.operation(Label(number, OPTIMIZER, UPDATE))
+            for stream in streams:
+                yield from stream.go()
+        for stream in streams:
+            yield from stream.finish()
+
+    def _keep(self, number: int) -> Program:
+        """Store a checkpoint, if its turn has come."""
+        checkpoint = self._script.checkpoint
+        if checkpoint is None or (number + 1) % checkpoint.every:
+            return
+        yield from wait(self._checkpoint)
+        stored = Store(self._script.checkpoint_bytes, Label(number, CHECKPOINT, STORE))
+        self._checkpoint.append((yield from post(stored)))
+        if not checkpoint.behind:
+            yield from wait(self._checkpoint)
 
     def _hand_out(self, number: int, block: BlockScript) -> Program:
         """Send the weights that this NPU has updated to the others."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Block, Exchange, Group, TrainingPlan
@@ -16,13 +17,22 @@ from astra_ns3.playing.training.places import Among
 from astra_ns3.playing.training.sharding import Bucket, Shards
 from astra_ns3.playing.training.step_maker import Computing, Step
 from astra_ns3.system.request import CollectiveRequest
+from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.training.schedules import Position, Work, WorkKind, order_of
+
+
+class Moved(NamedTuple):
+    """Bytes of a block that an NPU stores and loads, where they lie beyond the device."""
+
+    activations: int
+    weights: int
+    optimizer: int
 
 
 @dataclass(frozen=True)
 class BlockScript:
     """A block's passes. ``layer``: its number in the model; ``buckets``: what goes when its gradient is there;
-    ``gathers``: of its weights, before a use."""
+    ``gathers``: of its weights, before a use; ``moved``: what may lie beyond the device."""
 
     layer: int
     forward: tuple[Step, ...]
@@ -31,6 +41,7 @@ class BlockScript:
     weight_gradient: tuple[Step, ...]
     buckets: tuple[Bucket, ...]
     gathers: tuple[Exchange, ...]
+    moved: Moved
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class StageScript:
         self._shards = shards
         self.stage = stage
         self.sharding = plan.sharding
+        self.offload = plan.offload
+        self.checkpoint = plan.checkpoint
         self.boundary_bytes = plan.boundary_bytes
         self.before = roles[stage - 1].communicator if len(roles) > 1 else None
         self.after = roles[(stage + 1) % len(roles)].communicator if len(roles) > 1 else None
@@ -89,8 +102,30 @@ class StageScript:
     @cached_property
     def update(self) -> Computing | None:
         """The update of the stage's weights; None if it has none."""
-        update = self._shards.update([block for chunk in self._plan.stage(self.stage) for block in chunk])
+        update = self._shards.update(self._blocks)
         return self.maker.computing(update) if update.bytes else None
+
+    @cached_property
+    def updates(self) -> tuple[tuple[BlockScript, Computing], ...]:
+        """The update of each block by itself, where it waits for what lies beyond the device."""
+        scripts = [script for chunk in self.chunks for script in chunk]
+        found = ((script, self._shards.update([block])) for script, block in zip(scripts, self._blocks, strict=True))
+        return tuple((script, self.maker.computing(update)) for script, update in found if update.bytes)
+
+    @cached_property
+    def checkpoint_bytes(self) -> int:
+        """What an NPU stores for a checkpoint."""
+        return self._plan.sent_bytes(max(1, ModelStates(self._plan).checkpoint_bytes(self._blocks)))
+
+    @cached_property
+    def restored_bytes(self) -> int:
+        """What an NPU loads of a checkpoint: all weights and states that it has."""
+        kept = ModelStates(self._plan).kept(self._blocks)
+        return self._plan.sent_bytes(max(1, kept.weights + kept.optimizer))
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return [block for chunk in self._plan.stage(self.stage) for block in chunk]
 
     @cached_property
     def summed(self) -> Exchange | None:
@@ -138,8 +173,15 @@ class StageScript:
                 of(block.weight_gradient),
                 tuple(bucket for bucket in buckets if bucket.block == number),
                 self._shards.gathers(block),
+                self._moved(block),
             )
             for number, block in enumerate(blocks)
+        )
+
+    def _moved(self, block: Block) -> Moved:
+        states, sent = ModelStates(self._plan), self._plan.sent_bytes
+        return Moved(
+            sent(block.activation_bytes), sent(states.weight_bytes(block)), sent(states.kept([block]).optimizer)
         )
 
     def _tied(self, ends: Among | None, *, is_end: bool) -> CollectiveRequest | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.config.workload import PassKind
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.network.records import TAIL, Label
-from astra_ns3.playing.programs.operations import Program
+from astra_ns3.playing.programs.operations import LOAD, STORE, Program
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Places
@@ -27,6 +28,8 @@ from astra_ns3.workload.training.schedules import WorkKind
 class TrainingPrograms(RolePrograms):
     """``passes`` iterations of a plan whose operations take what ``clock`` says; ``dimensions``: the network's.
 
+    ``first_pass``: how many of the iterations a checkpoint has.
+
     Raises InputError, when they are made, if the plan doesn't fit.
     """
 
@@ -34,6 +37,7 @@ class TrainingPrograms(RolePrograms):
     clock: Clock
     passes: int
     dimensions: tuple[int, ...]
+    first_pass: int = 0
 
     @classmethod
     def of(cls, plan: TrainingPlan, clock: Clock, passes: int, dimensions: Sequence[int]) -> TrainingPrograms:
@@ -66,6 +70,17 @@ class TrainingPrograms(RolePrograms):
         return _MESSAGES if layer == PIPELINE else _OF_BLOCKS
 
     @property
+    def passes_alike(self) -> bool:
+        """Whether each pass, or none, ends in a checkpoint."""
+        return self.plan.checkpoint is None or self.plan.checkpoint.every == 1
+
+    def resumed(self, passes: int) -> TrainingPrograms:
+        """Return the programs after so many passes, which a checkpoint has."""
+        resumed = copy(self)  # with all that is worked out
+        object.__setattr__(resumed, "first_pass", passes)
+        return resumed
+
+    @property
     def cut(self) -> GridCut:
         """The network's dimensions, cut where groups end inside one."""
         return self.places.cut
@@ -92,7 +107,8 @@ class TrainingPrograms(RolePrograms):
 
     def program(self, role: Role, passes: int | None = None) -> Program:
         """A new run through the program of a stage, in so many iterations (None: all)."""
-        return StageRun(self.scripts[role.number]).program(self.passes if passes is None else passes)
+        played = self.passes if passes is None else passes
+        return StageRun(self.scripts[role.number]).program(played, self.first_pass)
 
     def _script(self, role: Role) -> StageScript:
         maker = StepMaker(self.places, role.number, self.clock, self.plan.source)
@@ -125,4 +141,6 @@ _OF_BLOCKS = {
     WEIGHTS: PassKind.WEIGHT_GRADIENT,
     UPDATE: PassKind.WEIGHT_GRADIENT,
     TAIL: PassKind.WEIGHT_GRADIENT,
+    LOAD: PassKind.FORWARD,
+    STORE: PassKind.WEIGHT_GRADIENT,
 }

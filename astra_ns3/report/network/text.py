@@ -15,6 +15,7 @@ def network_text(document: Mapping[str, Any]) -> str:  # plain data: a key, a ty
         ("topology", document["kind"]),
         ("NPUs", f"{document['npus']:,} as {' x '.join(str(size) for size in document['dimensions'])}"),
         ("hosts", f"{document['hosts']:,}"),
+        *([("storage hosts", f"{document['storage_hosts']:,}")] if document["storage_hosts"] else []),
         ("switches", f"{document['switches']:,}"),
         *(
             (

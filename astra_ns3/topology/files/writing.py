@@ -19,6 +19,7 @@ from astra_ns3.topology.files.analytical_grid import analytical_dimensions
 from astra_ns3.topology.files.hpcc_text import hpcc_text
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.reducers import without_reducers
+from astra_ns3.topology.storage import without_storage
 from astra_ns3.units import exact_time
 from astra_ns3.whole_file import whole_file
 
@@ -87,7 +88,7 @@ def export(graph: Graph, config: TopologyConfig, path: str | os.PathLike[str]) -
     """Write a graph; the format is that of the file's ending. Raises InputError if that can't be done."""
     target = Path(path)
     refuse(target.suffix not in WRITERS, f"a network to export ends in {', '.join(WRITERS)}", path)
-    text = WRITERS[target.suffix](without_reducers(graph), config)
+    text = WRITERS[target.suffix](without_storage(without_reducers(graph)), config)
     with whole_file(target) as partial:
         partial.write_text(text, encoding="utf-8")
 

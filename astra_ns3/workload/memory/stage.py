@@ -6,15 +6,19 @@ the weights of a block are gathered while it is used, and those of the next bloc
 of it. Kept ones stay from a micro-batch's forward to its backward pass. With stages 2 and 3 gradients fill a bucket,
 and with ``overlap`` the one before it is on its way meanwhile; without, all of them wait for the end.
 
+Of what lies beyond the device, an NPU has the block that it works on, and so many more as loads begin ahead or stores
+are on their way.
+
 Model limits: what kernels need while they run, buffers of collectives, and the allocator's losses aren't counted.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from astra_ns3.config.training_plan import Item, Ring, TrainingPlan
+from astra_ns3.config.training_plan import Block, Item, Ring, TrainingPlan
 from astra_ns3.frozen import dataclass
 from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.memory.usage import Usage
@@ -75,7 +79,8 @@ class _Stage:
         self._chunks = plan.stage(stage)
         self._sharding = plan.sharding
         states = ModelStates(plan)
-        self._base = states.kept(block for chunk in self._chunks for block in chunk)
+        self._beyond = _Beyond(plan, states)
+        self._base = self._beyond.rest(states.kept(block for chunk in self._chunks for block in chunk), self._chunks)
         at = Position(stage, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
         self._order = order_of(plan.schedule, at, plan.source)
         self._gathered = [[states.gathered_bytes(block) for block in chunk] for chunk in self._chunks]
@@ -92,13 +97,13 @@ class _Stage:
             self._gradients.arrived()
             yield self._fullest(work, self._forward(work) if work.kind is WorkKind.FORWARD else self._backward(work))
         self._gradients.finish()
-        yield Moment(None, "", self._usage(self._held_bytes, 0))
+        yield Moment(None, "", self._beyond.updated(self._usage(self._held_bytes, 0), self._chunks))
 
     def _fullest(self, work: Work, steps: Iterator[_Step]) -> Moment:
         """The first step of a pass with most bytes."""
         most_bytes, block, usage = -1, "", self._usage(self._held_bytes, 0)
         for step in steps:
-            kept_bytes = self._activations + self._recomputed + self._gradients.bytes
+            kept_bytes = self._activations + self._recomputed + self._gradients.bytes + self._beyond.weights
             if kept_bytes + step.gathered + step.ring > most_bytes:
                 most_bytes = kept_bytes + step.gathered + step.ring
                 block, usage = step.block, self._usage(step.gathered, step.ring)
@@ -107,7 +112,7 @@ class _Stage:
     def _forward(self, work: Work) -> Iterator[_Step]:
         blocks = self._chunks[work.chunk]
         for index, block in enumerate(blocks):
-            self._activations += block.activation_bytes
+            self._activations = self._beyond.forward(self._activations, blocks, index)
             ahead = range(index, min(index + 1 + self._sharding.prefetch, len(blocks)))
             yield _Step(block.name, self._weights(work.chunk, ahead), self._ring(block.forward))
             self._hold(work.chunk, index, 1)
@@ -119,6 +124,7 @@ class _Stage:
             ahead = range(max(0, index - self._sharding.prefetch), index + 1)
             if not only_weights:
                 self._recomputed += block.again_bytes
+            self._activations = self._beyond.backward(self._activations, blocks, index)
             if work.kind is not WorkKind.INPUT:
                 self._gradients.add(work.chunk, index, self._sent[work.chunk][index])
             # The gradient of weights by itself doesn't need these.
@@ -128,7 +134,7 @@ class _Stage:
             if work.kind is not WorkKind.INPUT:
                 self._gradients.leave()
                 self._recomputed -= block.again_bytes
-                self._activations -= block.activation_bytes
+                self._activations = self._beyond.freed(self._activations, block)
             if not only_weights:
                 self._hold(work.chunk, index, -1)
         self._gradients.leave(full=True)
@@ -157,12 +163,73 @@ class _Stage:
 
     def _usage(self, gathered: int, ring: int) -> Usage:
         return self._base._replace(
+            weights=self._base.weights + self._beyond.weights,
             activations=self._activations,
             recomputed=self._recomputed,
             gathered=gathered,
             buckets=self._gradients.bytes,
             ring=ring,
         )
+
+
+class _Beyond:
+    """What is on the device of parts of the memory that lie beyond it. ``weights``: bytes of those at a step."""
+
+    def __init__(self, plan: TrainingPlan, states: ModelStates) -> None:
+        self._offload = plan.offload
+        self._states = states
+        activations = plan.offload.activations
+        self._leaving = deque[int](maxlen=0 if activations is None else activations.prefetch)
+        self.weights = 0
+
+    def rest(self, kept: Usage, chunks: Sequence[Sequence[Block]]) -> Usage:
+        """Return what is on the device all the time, of all that is kept."""
+        if self._offload.optimizer is not None:
+            kept = kept._replace(optimizer=0)
+        if self._offload.weights is not None:
+            away = sum(self._states.weight_bytes(block) for chunk in chunks for block in chunk)
+            kept = kept._replace(weights=kept.weights - away)
+        return kept
+
+    def updated(self, usage: Usage, chunks: Sequence[Sequence[Block]]) -> Usage:
+        """Return the most during an update, of what is there besides and what is loaded for it."""
+        blocks = [block for chunk in chunks for block in chunk]
+        if self._offload.optimizer is not None:
+            sizes = [self._states.kept([block]).optimizer for block in blocks]
+            usage = usage._replace(optimizer=self._offload.optimizer.most(sizes))
+        if self._offload.weights is not None:
+            sizes = [self._states.weight_bytes(block) for block in blocks]
+            weights = usage.weights - self.weights + self._offload.weights.most(sizes)
+            usage = usage._replace(weights=weights)
+        return usage
+
+    def forward(self, kept: int, blocks: Sequence[Block], index: int) -> int:
+        """Return the activations while a block is computed: with those of the last ones, which are on their way."""
+        own = blocks[index].activation_bytes
+        if self._offload.weights is not None:
+            self.weights = self._weights_of(blocks[index : index + 1 + self._offload.weights.prefetch])
+        if self._offload.activations is None:
+            return kept + own
+        found = own + sum(self._leaving)
+        self._leaving.append(own)
+        return found
+
+    def backward(self, kept: int, blocks: Sequence[Block], index: int) -> int:
+        """Return the activations during a block's backward pass: with those that are loaded ahead of it."""
+        if self._offload.weights is not None:
+            self.weights = self._weights_of(blocks[max(0, index - self._offload.weights.prefetch) : index + 1])
+        if self._offload.activations is None:
+            return kept
+        self._leaving.clear()
+        ahead = blocks[max(0, index - self._offload.activations.prefetch) : index + 1]
+        return sum(block.activation_bytes for block in ahead)
+
+    def freed(self, kept: int, block: Block) -> int:
+        """Return the activations after a block's backward pass."""
+        return kept - block.activation_bytes
+
+    def _weights_of(self, blocks: Sequence[Block]) -> int:
+        return sum(self._states.weight_bytes(block) for block in blocks)
 
 
 class _Gradients:

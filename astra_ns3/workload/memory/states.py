@@ -40,6 +40,17 @@ class ModelStates:
             optimizer=0 if self.plan.servers else elements.optimizer * (own if stage >= _OPTIMIZER else whole),
         )
 
+    def weight_bytes(self, block: Block) -> int:
+        """A block's weights on an NPU, but for those of tables, which stay on the device."""
+        return self.kept([block]).weights - self.plan.elements.weight * block.table_parameters
+
+    def checkpoint_bytes(self, blocks: Iterable[Block]) -> int:
+        """The weights and states that an NPU of a stage stores: what all its copies have is shared out over them."""
+        each = list(blocks)
+        own = sum(-(-parameters // self.plan.degrees.size(group)) for group, parameters in self._families(each))
+        elements = self.plan.elements
+        return own * (elements.weight + elements.optimizer) + elements.weight * self._tables(each)
+
     def on_server(self) -> Usage:
         """The share of each of the plan's servers in all weights but tables: an equal part, with gradients that add
         up."""

@@ -7,9 +7,19 @@ from itertools import accumulate
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile
+from astra_ns3.config.model.offload import Offload, Offloaded
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
-from astra_ns3.config.training_plan import Block, Degrees, Elements, Sharding, TrainingPlan
+from astra_ns3.config.training_plan import (
+    Beyond,
+    Block,
+    Checkpointing,
+    Degrees,
+    Elements,
+    Offloading,
+    Sharding,
+    TrainingPlan,
+)
 from astra_ns3.errors import InputError, located, refuse, wrong
 from astra_ns3.workload.computing.clock import named
 from astra_ns3.workload.computing.clocks import guesses
@@ -46,11 +56,23 @@ def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
         memory_bytes=file.memory_bytes or file.compute.memory_bytes,
         servers=parallel.servers,
         asynchronous=parallel.asynchronous,
+        offload=_offloading(file.offload),
+        checkpoint=file.checkpoint and Checkpointing(file.checkpoint.every, file.checkpoint.mode == "behind"),
     )
     _check_schedule(file, plan)
     if parallel.overlap_tensor:
-        _check_weights_follow(plan)
+        _check_weights_follow(plan, "parallel.overlap_tensor is on, expected off")
+    for key in ("weights", "activations"):
+        if getattr(plan.offload, key) is not None:
+            _check_weights_follow(plan, f"offload.{key} is given, expected none")
     return plan
+
+
+def _offloading(offload: Offload) -> Offloading:
+    def beyond(part: Offloaded | None) -> Beyond | None:
+        return None if part is None else Beyond(part.to == "remote", part.prefetch)
+
+    return Offloading(beyond(offload.optimizer), beyond(offload.weights), beyond(offload.activations))
 
 
 def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:
@@ -65,13 +87,12 @@ def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:
         raise wrong(f"key '{'.'.join(path)}': {error}", _place(plan.source, path)) from error
 
 
-def _check_weights_follow(plan: TrainingPlan) -> None:
-    """Raise InputError if the schedule has gradients of weights apart, so that nothing hides behind them."""
+def _check_weights_follow(plan: TrainingPlan, words: str) -> None:
+    """Raise InputError, which begins with ``words``, if the schedule has gradients of weights apart."""
     first = Position(0, plan.degrees.pipeline, plan.virtual_stages, plan.micro_batches)
     refuse(
         any(work.kind is WorkKind.WEIGHT for work in order_of(plan.schedule, first, plan.source)),
-        f"parallel.overlap_tensor is on, expected off: schedule {plan.schedule} computes gradients "
-        "of weights at other times",
+        f"{words}: schedule {plan.schedule} computes gradients of weights at other times",
         plan.source,
     )
 

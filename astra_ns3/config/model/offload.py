@@ -1,0 +1,36 @@
+"""What of a training lies beyond the device, and how often it is kept for a restart."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from astra_ns3.config.core.model import ConfigModel, Count, Number
+
+
+class Offloaded(ConfigModel):
+    """One part of the memory that lies beyond the device, layer by layer."""
+
+    to: Literal["storage", "remote"] = "storage"
+    """`storage`: the network's storage hosts. `remote`: the remote memory that the run is given."""
+    prefetch: Number = 1
+    """For how many layers loads begin ahead, and stores may still go on behind."""
+
+
+class Offload(ConfigModel):
+    """Parts of the memory that lie beyond the device."""
+
+    optimizer: Offloaded | None = None
+    """States of the optimizer: loaded for the update of a layer, and stored after it."""
+    weights: Offloaded | None = None
+    """Weights: loaded for each pass through a layer and for its update, and stored after it."""
+    activations: Offloaded | None = None
+    """Activations: stored after a layer's forward pass, and loaded for its backward pass."""
+
+
+class Checkpoint(ConfigModel):
+    """Weights and states of the optimizer, stored on storage hosts."""
+
+    every: Count
+    """Iterations from one checkpoint to the next."""
+    mode: Literal["synchronous", "behind"] = "synchronous"
+    """`synchronous`: an NPU waits until its part is stored. `behind`: it goes on, and waits before the next one."""

@@ -1,0 +1,24 @@
+"""Times of accesses to ASTRA-sim 2's remote memory, with those that wait for others."""
+
+from __future__ import annotations
+
+from astra_ns3.config.formats.remote_memory import RemoteMemory
+from astra_ns3.units import PS_PER_NS
+
+
+class RemoteAccesses:
+    """All accesses of a run to a remote memory. One that NPUs share serves one access at a time."""
+
+    def __init__(self, remote: RemoteMemory) -> None:
+        self._remote = remote
+        self._free_ps: dict[int, int] = {}  # when each shared memory is free
+
+    def duration_ps(self, npu: int, bytes: int, now_ps: int) -> int:
+        """Return the time from now until an access is over."""
+        access_ps = round(self._remote.access_ns(bytes) * PS_PER_NS)
+        memory = self._remote.memory_of(npu)
+        if memory is None:
+            return access_ps
+        end_ps = max(self._free_ps.get(memory, 0), now_ps) + access_ps
+        self._free_ps[memory] = end_ps
+        return end_ps - now_ps

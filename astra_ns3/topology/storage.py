@@ -1,0 +1,158 @@
+"""Storage hosts: hosts without an NPU that keep what NPUs store, each on lines of its own.
+
+Model's limits: a storage host is as fast as its lines, and takes no time of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.storage import StorageConfig
+from astra_ns3.errors import wrong
+from astra_ns3.topology.graph import Graph, Link
+
+STORAGE = "storage"
+"""Class of the links of storage hosts."""
+_OUTSIDE = 1
+"""The least level of a switch that stands outside of servers."""
+
+
+def with_storage(config: TopologyBase, graph: Graph) -> Graph:
+    """Return the graph with the storage hosts that its description asks for; raises InputError if they fit nowhere."""
+    said = config.storage
+    if said is None:
+        return graph
+    places = [place for place in _places(said, graph) for _ in range(said.count if said.per != "fabric" else 1)]
+    more, hosts = len(places), graph.hosts
+    links = [replace(link, a=_moved(link.a, hosts, more), b=_moved(link.b, hosts, more)) for link in graph.links]
+    wire = said.link
+    for number, place in enumerate(places):
+        for node in place:
+            at = _moved(node, hosts, more)
+            links.append(Link(hosts + number, at, wire.rate_bps, wire.delay_ps, wire.error_rate, STORAGE))
+    next_id, next_box = max(graph.node_ids, default=0) + 1, max(graph.host_boxes, default=0) + 1
+    ids = (*graph.node_ids[:hosts], *range(next_id, next_id + more), *graph.node_ids[hosts:])
+    return replace(
+        graph,
+        hosts=hosts + more,
+        links=tuple(links),
+        host_boxes=(*graph.host_boxes, *range(next_box, next_box + more)) if graph.host_boxes else (),
+        node_ids=ids if graph.node_ids else (),
+        storage=tuple(range(hosts, hosts + more)),
+    )
+
+
+def without_storage(graph: Graph) -> Graph:
+    """Return a graph without reducers, and without its storage hosts, too: for files, and for places in a picture."""
+    more = len(graph.storage)
+    if not more:
+        return graph
+    hosts = graph.hosts - more
+    kept = [link for link in graph.links if link.kind != STORAGE]
+    links = [replace(link, a=_moved(link.a, hosts, -more), b=_moved(link.b, hosts, -more)) for link in kept]
+    return replace(
+        graph,
+        hosts=hosts,
+        links=tuple(links),
+        host_boxes=graph.host_boxes[:hosts],
+        node_ids=(*graph.node_ids[:hosts], *graph.node_ids[graph.hosts :]),
+        storage=(),
+    )
+
+
+class GraphStorage:
+    """The storage host of each rank of a tenant on ``npus``: the nearest one; ranks take several as near in turn."""
+
+    def __init__(self, graph: Graph, npus: Sequence[int]) -> None:
+        self._graph = graph
+        self._npus = npus
+        self._near: dict[tuple[int, ...], list[int]] = {}
+
+    def of(self, rank: int) -> int:
+        """Return its number: behind the network's last NPU, and behind its reducers."""
+        npu = self._npus[rank]
+        host = self._graph.npu_host[npu]
+        around = tuple(sorted(port.peer for port in self._graph.ports[host]))
+        if around not in self._near:
+            self._near[around] = self._nearest(host)
+        near = self._near[around]
+        if not near:
+            raise wrong(f"no way leads from NPU {npu} to a storage host")
+        graph = self._graph
+        return len(graph.npu_host) + len(graph.reducers) + self._places[near[npu % len(near)]]
+
+    def _nearest(self, host: int) -> list[int]:
+        """Return the storage hosts that are fewest links away from a host."""
+        seen, ring = {host}, [host]
+        while ring:
+            found = sorted(node for node in ring if node in self._places)
+            if found:
+                return found
+            ring = _next_ring(self._graph, ring, seen, host)
+        return []
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {host: place for place, host in enumerate(self._graph.storage)}
+
+
+def _next_ring(graph: Graph, ring: Iterable[int], seen: set[int], start: int) -> list[int]:
+    """Return the nodes one link farther; hosts but the first pass nothing on."""
+    found = []
+    for node in ring:
+        for port in graph.ports[node] if node >= graph.hosts or node == start else ():
+            if port.peer not in seen:
+                seen.add(port.peer)
+                found.append(port.peer)
+    return found
+
+
+def _moved(node: int, hosts: int, by: int) -> int:
+    """Return a node's number when so many hosts come behind the first ``hosts``."""
+    return node if node < hosts else node + by
+
+
+def _places(said: StorageConfig, graph: Graph) -> list[list[int]]:
+    """Return the nodes that each storage host, or each group of ``count``, has a line to."""
+    if said.per == "node":
+        of_box: dict[int, list[int]] = defaultdict(list)
+        for host in sorted(set(graph.npu_host)):
+            of_box[graph.host_boxes[host] if graph.host_boxes else host].append(host)
+        return list(of_box.values())
+    outside = [node for node in range(graph.hosts, graph.nodes) if _is_outside(graph, node)]
+    if said.per == "rack":
+        found = [[node] for node in outside if any(not _is_outside(graph, port.peer) for port in graph.ports[node])]
+    else:
+        far = _distances(graph)
+        most = max((far[node] for node in outside), default=0)
+        top = [node for node in outside if far[node] == most]
+        found = [[top[number % len(top)]] for number in range(said.count if top else 0)]
+    if not found:
+        raise wrong(f"topology: storage per {said.per} hangs on switches, and there is none; expected per: node")
+    return found
+
+
+def _is_outside(graph: Graph, node: int) -> bool:
+    """Return whether a node is a switch outside of servers."""
+    if node < graph.hosts:
+        return False
+    return not graph.switch_levels or graph.switch_levels[node - graph.hosts] >= _OUTSIDE
+
+
+def _distances(graph: Graph) -> list[int]:
+    """Return how many links each node is away from the nearest host of an NPU."""
+    found = [graph.nodes] * graph.nodes
+    queue = deque(sorted(set(graph.npu_host)))
+    for host in queue:
+        found[host] = 0
+    while queue:
+        node = queue.popleft()
+        for port in graph.ports[node]:
+            if found[port.peer] == graph.nodes:
+                found[port.peer] = found[node] + 1
+                queue.append(port.peer)
+    return [0 if far == graph.nodes else far for far in found]
