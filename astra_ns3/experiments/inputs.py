@@ -34,8 +34,8 @@ from astra_ns3.experiments.options import (
     system_with_options,
 )
 from astra_ns3.experiments.reduction import with_trees
-from astra_ns3.experiments.storage import with_storage
 from astra_ns3.experiments.slowdown import checked_slowdown
+from astra_ns3.experiments.storage import with_storage
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel

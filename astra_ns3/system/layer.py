@@ -55,10 +55,10 @@ class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of
     each, in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or
     its end of a message. ``history``: what was issued; ``messages``: those between two NPUs; ``storage``: accesses to
-    memory beyond the device; ``maker`` plans collectives, ahead of the run too. ``seed``: of the random delays before phases, where the system has any.
-    ``roles``: the number of each NPU's role (None: all have the same). ``observed``: the NPUs whose details are
-    kept; the first is the one reported. ``journal``: where chunks' phases on all NPUs are written down;
-    ``watcher``: who hears of them (None: nobody)."""
+    memory beyond the device; ``maker`` plans collectives, ahead of the run too. ``seed``: of the random delays before
+    phases, where the system has any. ``roles``: the number of each NPU's role (None: all have the same). ``observed``:
+    the NPUs whose details are kept; the first is the one reported. ``journal``: where chunks' phases on all NPUs are
+    written down; ``watcher``: who hears of them (None: nobody)."""
 
     def __init__(
         self,

@@ -27,7 +27,8 @@ class LinkClass:
 
 @dataclass(frozen=True)
 class Measures:
-    """``hosts``: those of NPUs. ``diameter``: links between the NPUs that are farthest apart; ``paths``: how many such there are between them.
+    """``hosts``: those of NPUs; ``storage``: those that store. ``diameter``: links between the NPUs that are farthest
+    apart; ``paths``: how many such there are between them.
 
     ``bisection_bps``: see :func:`astra_ns3.topology.cut.bisection_bps`. ``oversubscription``: for each level of
     switches that has links upwards, by its name, what its links downwards carry over what those upwards carry (the

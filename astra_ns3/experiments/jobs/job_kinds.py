@@ -77,9 +77,7 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
     ``options``: Options, or a run's request, which says what to record, too.
     """
     loads = isinstance(workload, ModelWorkload) and workload.file.uses_remote_memory is not None
-    names: tuple[str, ...] = (
-        ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) and not loads else ()
-    )
+    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) and not loads else ()
     if isinstance(workload, FlowList):
         names = ("remote_memory", "compute_slowdown", *_OF_SCHEDULING)
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]

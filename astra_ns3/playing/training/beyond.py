@@ -17,7 +17,7 @@ Use = tuple[Label, int]
 class Stream:
     """Blocks in the order of their ``uses``.
 
-    Beside the one in use, ``prefetch`` blocks are loaded ahead. No load begins while more than so many are being stored.
+    Beside the one in use, ``prefetch`` blocks are loaded ahead. No load begins while more than so many are stored.
     """
 
     def __init__(self, beyond: Beyond, uses: Sequence[Use]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from functools import cached_property
 
 from astra_ns3.config.training_plan import TrainingPlan
@@ -76,9 +75,7 @@ class TrainingPrograms(RolePrograms):
 
     def resumed(self, passes: int) -> TrainingPrograms:
         """Return the programs after so many passes, which a checkpoint has."""
-        resumed = copy(self)  # with all that is worked out
-        object.__setattr__(resumed, "first_pass", passes)
-        return resumed
+        return replace(self, first_pass=passes)
 
     @property
     def cut(self) -> GridCut:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile
-from astra_ns3.config.model.offload import Offload, Offloaded
+from astra_ns3.config.model.offload import Checkpoint, Offload, Offloaded
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
 from astra_ns3.config.training_plan import (
@@ -57,7 +57,7 @@ def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
         servers=parallel.servers,
         asynchronous=parallel.asynchronous,
         offload=_offloading(file.offload),
-        checkpoint=file.checkpoint and Checkpointing(file.checkpoint.every, file.checkpoint.mode == "behind"),
+        checkpoint=_checkpointing(file.checkpoint),
     )
     _check_schedule(file, plan)
     if parallel.overlap_tensor:
@@ -66,6 +66,10 @@ def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
         if getattr(plan.offload, key) is not None:
             _check_weights_follow(plan, f"offload.{key} is given, expected none")
     return plan
+
+
+def _checkpointing(given: Checkpoint | None) -> Checkpointing | None:
+    return None if given is None else Checkpointing(given.every, given.mode == "behind")
 
 
 def _offloading(offload: Offload) -> Offloading:

@@ -336,7 +336,7 @@ OPERATION = Recipe(
     lines={
         "astra_ns3/playing/programs/operations.py": (
             (
-                "Posting = CollectiveRequest | Send | Receive\n",
+                "Posting = CollectiveRequest | Send | Receive | Store | Load\n",
                 '''@dataclass(frozen=True)
 class WaitAll:
     """Go on when all of ``handles`` count as done; the time is booked on the last of them."""
@@ -355,7 +355,7 @@ class WaitAll:
         return all(handle.done for handle in self.handles)
 
 
-Posting = CollectiveRequest | Send | Receive
+Posting = CollectiveRequest | Send | Receive | Store | Load
 ''',
             ),
             ("Waiting = Wait | WaitAny\n", "Waiting = Wait | WaitAny | WaitAll\n"),
