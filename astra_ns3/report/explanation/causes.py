@@ -24,6 +24,7 @@ from astra_ns3.report.explanation.parts import (
     MESSAGE,
     OTHER,
     PHASE,
+    REMOTE,
     SLOT_COPYING,
     SLOT_LATENCY,
     STEP,
@@ -111,6 +112,8 @@ class Causes:
                     yield _now(Causes.over(tables, phase))
         if start_ps == event.time_ps:  # it did not wait: all was there before the program came to it
             yield _now(Event(_PROGRAM, event.npu, start_ps, row))
+        if collective >= 0 and not phases and not tables.of_graphs:
+            yield from self._of_remote(event, collective)
         ended = [phase for phase in phases if tables.phase_end[phase] <= event.time_ps]
         if event.time_ps == tables.stopped_ps:
             done_ps = int(tables.phase_end[ended[-1]]) if ended else start_ps
@@ -121,6 +124,13 @@ class Causes:
             done_ps = int(tables.phase_end[ended[-1]])
             link = Segment(UPDATE, event.npu, done_ps, event.time_ps, row, collective)
             yield Cause((link,), Causes.over(tables, ended[-1]))
+
+    def _of_remote(self, event: Event, collective: int) -> Iterator[Cause]:
+        """An access to a remote memory has no phases: it began when it was posted."""
+        for npu, began_ps, row in self._tables.posts(collective):
+            if npu == event.npu and began_ps <= event.time_ps:
+                link = Segment(REMOTE, npu, began_ps, event.time_ps, collective=collective)
+                yield Cause((link,), Event(_PROGRAM, npu, began_ps, row))
 
     def _of_program(self, event: Event) -> Iterator[Cause]:
         """A program went on before the operation of a row; ``what``: that row."""

@@ -29,6 +29,9 @@ KERNEL, LATENCY, COPYING, BUSY, SIGNAL, SLOT_LATENCY, SLOT_COPYING = (
 )
 """Parts of the time in a channel of NCCL. :data:`CHANNEL` is the sum, for runs without the tables of channels."""
 
+REMOTE = "remote"
+"""An access to a remote memory, with its wait for others."""
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -116,6 +119,7 @@ KINDS: Mapping[str, str] = {
     SIGNAL: "waiting for a free slot: signals on their way",
     SLOT_LATENCY: "waiting for a free slot: latency before its signal",
     SLOT_COPYING: "waiting for a free slot: copying before its signal",
+    REMOTE: "accesses to remote memory",
     STOPPED: "not over when the run was stopped",
     OTHER: "not followed",
 }

@@ -26,7 +26,7 @@ TAKES_TIME = ("compute", "wait", "step")
 """Operations that follow each other on an NPU without a gap."""
 ALONE = ("compute", "work")
 """Operations that take time by themselves; of a graph several may go on at once."""
-POSTS = ("issue", "send", "receive")
+POSTS = ("issue", "send", "receive", "store", "load")
 
 
 def messages_of(run: Records) -> Columns | None:

@@ -9,11 +9,11 @@ from itertools import groupby, takewhile
 
 from astra_ns3.report.network.marks import Frame, Layout, Mark, switch_name, wires_between
 from astra_ns3.report.network.round import in_a_circle, in_a_grid
+from astra_ns3.report.network.storage import MOST_IN_A_ROW, add_storage
 from astra_ns3.report.network.structure import NONE, SCALE_UP, Structure, structure
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.storage import without_storage
 
-MOST_IN_A_ROW = 48
-"""More marks than this in a row can't be told apart: neighbours are drawn as one."""
 _BETWEEN_PODS = 1.0
 _ANY_NAME = "switch"
 
@@ -23,7 +23,10 @@ Crowd = list[int]
 
 def layout(graph: Graph) -> Layout:
     """Places for everything that a picture of ``graph`` shows."""
-    return in_a_grid(graph) or in_a_circle(graph) or _Rows(graph, structure(graph)).drawn()
+    rest = without_storage(graph)
+    found = in_a_grid(rest) or in_a_circle(rest) or _Rows(rest, structure(rest)).drawn()
+    add_storage(found, graph)
+    return found
 
 
 class _Rows:
@@ -57,6 +60,7 @@ class _Rows:
         for level, crowds in above.items():
             self._place(crowds, level, 0.0, self._found.width)
             self._found.rows.append((self._names[level][0], self._heights[level]))
+        self._found.mark_of = self._mark_of
         self._found.wires = wires_between(self._graph, self._mark_of)
         self._frame_boxes()
         self._frame_planes()

@@ -54,6 +54,8 @@ class Layout:
     boxes: list[tuple[float, float, float, float]] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     rows: list[tuple[str, float]] = field(default_factory=list)
+    mark_of: list[int] = field(default_factory=list)
+    """The mark of each node."""
     width: float = 1.0
     height: float | None = None
     """The size of a picture without rows."""

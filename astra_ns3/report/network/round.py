@@ -25,7 +25,8 @@ def in_a_circle(graph: Graph) -> Layout | None:
     for switch in range(graph.switches):
         turn = _turn_of_hosts(graph, graph.hosts + switch)
         found.marks.append(_round_mark(inner, turn, radius, str(switch), is_host=False))
-    found.wires = wires_between(graph, list(range(graph.nodes)))
+    found.mark_of = list(range(graph.nodes))
+    found.wires = wires_between(graph, found.mark_of)
     return found
 
 
@@ -58,7 +59,8 @@ def in_a_grid(graph: Graph) -> Layout | None:
         found.marks.append(Mark(x - 0.42, y + 0.42, str(host), 1, is_host=True))
     for switch, (x, y) in enumerate(places):
         found.marks.append(Mark(x, y, str(switch), 1, is_host=False))
-    found.wires = wires_between(graph, list(range(graph.nodes)))
+    found.mark_of = list(range(graph.nodes))
+    found.wires = wires_between(graph, found.mark_of)
     return found
 
 
