@@ -331,9 +331,8 @@ def _tenancy(sharing: Sharing | None, network: AnyNetwork) -> Tenancy:
         found = tenancy_of(tenant.name, npus, tenant.start_ps, tenant.dimensions, grid, bandwidths)
     times = times_of(tenant)
     berth = Berth(tenant.npus, sharing.seed) if tenant.arrives and isinstance(tenant.npus, Placement) else None
-    found = replace(
-        found, after=times.after, end_ps=times.end_ps, endless=times.endless, berth=berth, priority=tenant.priority
-    )
+    found = replace(found, after=times.after, end_ps=times.end_ps, endless=times.endless, fails_ps=times.fails_ps)
+    found = replace(found, berth=berth, priority=tenant.priority)
     return found if tenant.traffic is None else found.as_traffic
 
 

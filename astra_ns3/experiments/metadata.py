@@ -144,7 +144,8 @@ def _job_document(
     found = _tenant_document(part, descriptions[last], played.records[last], played.outcomes[last])
     if tenant is None or tenant.restart is None:
         return found
-    return {**found, "restarts": tries.restarts, "first_start_ps": played.outcomes[first].start_ps}
+    first_ps, resumed = played.outcomes[first].start_ps, played.outcomes[last].resumed
+    return {**found, "restarts": tries.restarts, "first_start_ps": first_ps, "resumed_passes": resumed}
 
 
 def _tenant_document(

@@ -149,7 +149,9 @@ def _tenant(job: JobConfig, where: str) -> Tenant:
         where=where,
         after=After(start.after, start.passes) if isinstance(start, AfterConfig) else None,
         end_ps=job.end_ps,
-        restart=None if job.restart is None else Restart(job.restart.after_ps, job.restart.at_most),
+        restart=None
+        if job.restart is None
+        else Restart(job.restart.after_ps, job.restart.at_most, tuple(sorted(job.restart.fails))),
         priority=job.priority,
     )
 

@@ -70,6 +70,8 @@ class TenantDocument(TypedDict, total=False):
     """How often it began again, of a job that may. All other numbers are of its last try."""
     first_start_ps: int | None
     """When it first began, of a job that may begin again."""
+    resumed_passes: int
+    """How many passes its last try took from a checkpoint, of such a job."""
     restart_after_ps: int
     """Time from a failure to the next try, as the file has it."""
     most_restarts: int

@@ -262,7 +262,12 @@ def _flows_line(job: TenantDocument) -> tuple[str, ...]:
     return (job["name"], str(len(job["npus"])), f"{job['started']:,}", f"{job['delivered']:,}", *slower)
 
 
-_ENDED_BY = {"others": "by others", "time": "by its end", "transport": "by its transport, which gave up,"}
+_ENDED_BY = {
+    "others": "by others",
+    "time": "by its end",
+    "transport": "by its transport, which gave up,",
+    "device": "by a device that died",
+}
 
 
 def _line(job: TenantDocument) -> tuple[str, ...]:
@@ -281,5 +286,7 @@ def _ended(job: TenantDocument) -> str:
     words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
     if job.get("restarts"):
         first = exact_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
-        words.insert(0, f"try {job['restarts'] + 1}, the first from {first} on")
+        kept = counted(job["resumed_passes"], "pass", "passes")
+        resumed = f", {kept} from a checkpoint" if job["resumed_passes"] else ""
+        words.insert(0, f"try {job['restarts'] + 1}{resumed}, the first from {first} on")
     return "; ".join(words)

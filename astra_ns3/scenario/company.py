@@ -16,6 +16,7 @@ from astra_ns3.scenario.tenant_network import TenantNetwork
 from astra_ns3.scenario.times import PROGRAMS, Outcome, Times
 from astra_ns3.scenario.timetable import Entry, Timetable
 from astra_ns3.scenario.waiting_line import WaitingLine
+from astra_ns3.units import format_time
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Company:
         if not self._views:
             self.members[0].driver.run(limits)
             return
-        self._timetable.begin()
+        self._timetable.begin(self._device_died)
         self._network.run(self, limits)
         for member, outcome in zip(self.members, self._timetable.outcomes(), strict=True):
             if outcome.ended_by is not None or outcome.start_ps is None:
@@ -99,6 +100,9 @@ class Company:
         number = self._bits.tenant(instance)
         if self._views[number].end_ps is None and not self._timetable.fail(number):
             self._failures[number] = reason
+
+    def _device_died(self, number: int) -> None:
+        self._failures[number] = f"a device died (at {format_time(self._network.now_ps())})"
 
     def phase_done(self, npu: int, instance: int, time_ps: int) -> None:
         """From the network: an NPU finished a phase of a chunk."""

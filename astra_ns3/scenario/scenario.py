@@ -48,6 +48,8 @@ class Tenancy:
     """The chooser of NPUs for a job that arrives; ``npus`` are those that it would have alone."""
     restart_ps: int | None = None
     """The time after which a further try begins once the try before it has failed."""
+    fails_ps: tuple[int, ...] = ()
+    """Times of the run at which a device of its job dies."""
     job: str = ""
     """The name of its job, which all its tries have; empty: its own."""
     priority: int | None = None
@@ -56,7 +58,8 @@ class Tenancy:
     @property
     def times(self) -> Times:
         """When it plays."""
-        return Times(self.start_ps, self.after, self.end_ps, self.endless, self.berth is not None, self.restart_ps)
+        arrives = self.berth is not None
+        return Times(self.start_ps, self.after, self.end_ps, self.endless, arrives, self.restart_ps, self.fails_ps)
 
     @property
     def job_name(self) -> str:
@@ -66,7 +69,7 @@ class Tenancy:
     def tried_again(self, name: str, times: Times) -> Tenancy:
         """Return a further try, with a name of its own."""
         again = replace(self, name=name, job=self.job_name, start_ps=times.start_ps, after=times.after)
-        return replace(again, restart_ps=times.restart_ps)
+        return replace(again, restart_ps=times.restart_ps, fails_ps=())
 
     @property
     def as_traffic(self) -> Tenancy:

@@ -34,10 +34,14 @@ class After:
 
 @dataclass(frozen=True)
 class Restart:
-    """A job's further tries: each begins so long after the transport of the one before has given up."""
+    """A job's further tries: each begins so long after the one before has failed.
+
+    One fails when its transport gives up, and at each of ``fails_ps``, times of the run at which a device dies.
+    """
 
     after_ps: int
     at_most: int
+    fails_ps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,19 @@ from astra_ns3.errors import nearest, refuse, wrong
 from astra_ns3.network.run_document import TenantDocument
 from astra_ns3.scenario.tenant import After, Tenant
 
-PROGRAMS, OTHERS, TIME, TRANSPORT = "programs", "others", "time", "transport"
-"""The causes of a job's end: the end of its programs, that of all others, a time of the file, or its transport."""
+PROGRAMS, OTHERS, TIME, TRANSPORT, DEVICE = "programs", "others", "time", "transport", "device"
+"""The causes of a job's end: the end of its programs, that of all others, a time of the file, its transport, or a
+device of it that has died."""
+FAILURES = (TRANSPORT, DEVICE)
+"""The causes after which a job may begin again."""
 
 
 class Times(NamedTuple):
     """When a job plays: from ``start_ps`` on, which counts from the run's begin or from ``after``, until ``end_ps``.
 
     ``endless``: until all jobs that aren't have ended. ``arrives``: from ``start_ps`` on it waits for NPUs.
-    ``restart_ps``: it is a further try of the job before it, so long after that one's transport has given up.
+    ``restart_ps``: it is a further try of the job before it, so long after that one has failed. ``fails_ps``: when a
+    device of the job dies, whichever try plays then.
     """
 
     start_ps: int = 0
@@ -28,6 +32,7 @@ class Times(NamedTuple):
     endless: bool = False
     arrives: bool = False
     restart_ps: int | None = None
+    fails_ps: tuple[int, ...] = ()
 
     def document(self) -> TenantDocument:
         """Return when it starts, what it follows, and when it is stopped, as plain data."""
@@ -46,13 +51,14 @@ class Times(NamedTuple):
 class Outcome(NamedTuple):
     """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done.
 
-    ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
+    ``resumed``: how many passes it took from a checkpoint. ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
     """
 
     start_ps: int | None = 0
     ended_by: str | None = None
     passes: int = 0
     npus: tuple[int, ...] | None = None
+    resumed: int = 0
 
 
 class Tries(NamedTuple):
@@ -82,8 +88,10 @@ def times_of(tenant: Tenant) -> Times:
     """Return when a tenant plays, as it is asked for."""
     endless = tenant.passes == FOREVER and tenant.end_ps is None
     times = Times(tenant.start_ps, tenant.after, tenant.end_ps, endless, tenant.arrives)
-    if tenant.job is None or tenant.restart is None:
+    if tenant.restart is None:
         return times
+    if tenant.job is None:
+        return times._replace(fails_ps=tenant.restart.fails_ps)
     return times._replace(start_ps=0, after=None, restart_ps=tenant.restart.after_ps)
 
 

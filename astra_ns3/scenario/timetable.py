@@ -8,7 +8,7 @@ from functools import partial
 from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.arriving_network import ArrivingNetwork
 from astra_ns3.scenario.tenant_network import TenantNetwork
-from astra_ns3.scenario.times import OTHERS, PROGRAMS, TIME, TRANSPORT, Outcome, Times
+from astra_ns3.scenario.times import DEVICE, FAILURES, OTHERS, PROGRAMS, TIME, TRANSPORT, Outcome, Times
 from astra_ns3.scenario.waiting_line import Served, WaitingLine
 
 
@@ -42,6 +42,7 @@ class Timetable:
         self._line = line
         self._ended_by: list[str | None] = [None] * len(entries)
         self._passes = [0] * len(entries)
+        self._resumed = [0] * len(entries)
         self._waiting = {number for number, entry in enumerate(entries) if entry.times.after is not None}
         self._stranded: dict[int, tuple[str, str]] = {}
         self._spare = {number for number, entry in enumerate(entries) if entry.times.restart_ps is not None}
@@ -54,8 +55,11 @@ class Timetable:
             entry.view.on_stop = partial(self._ended, number, PROGRAMS)
             entry.view.on_passes = partial(self._passed, number)
 
-    def begin(self) -> None:
-        """Put all on the network's list of events that depends on the clock alone; once."""
+    def begin(self, failed: Callable[[int], None]) -> None:
+        """Put all on the network's list of events that depends on the clock alone; once.
+
+        ``failed(number)`` hears of who fails by a device and has no further try.
+        """
         for number, entry in enumerate(self._entries):
             if entry.times.arrives:
                 self._expect(number)
@@ -63,6 +67,8 @@ class Timetable:
                 entry.view.start(entry.start)
             if entry.times.end_ps is not None:
                 entry.view.call_at(entry.times.end_ps, partial(self._halt, number, TIME))
+            for time_ps in entry.times.fails_ps:
+                entry.view.call_at(time_ps, partial(self._device_dies, number, failed))
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """Return what has become of each tenant by now."""
@@ -72,15 +78,31 @@ class Timetable:
                 ended_by,
                 passes,
                 tuple(entry.view.bound_to) if entry.times.arrives else None,
+                resumed,
             )
-            for entry, ended_by, passes in zip(self._entries, self._ended_by, self._passes, strict=True)
+            for entry, ended_by, passes, resumed in zip(
+                self._entries, self._ended_by, self._passes, self._resumed, strict=True
+            )
         )
 
     def fail(self, number: int) -> bool:
         """End a tenant whose transport has given up; return whether its job has another try."""
+        return self._fail(number, TRANSPORT)
+
+    def _fail(self, number: int, ended_by: str) -> bool:
         again = number + 1 in self._spare
-        self._halt(number, TRANSPORT)
+        self._halt(number, ended_by)
         return again
+
+    def _device_dies(self, first: int, told: Callable[[int], None]) -> None:
+        """A device of a job dies, whose first try is ``first``: the try fails that plays, if one does."""
+        name = self._entries[first].name
+        tries = [number for number, entry in enumerate(self._entries) if number >= first and entry.name == name]
+        for number in tries:
+            if self._entries[number].view.started and self._ended_by[number] is None:
+                if not self._fail(number, DEVICE):
+                    told(number)
+                return
 
     @property
     def stranded(self) -> tuple[str, str] | None:
@@ -123,7 +145,7 @@ class Timetable:
         """Stop a tenant that goes on."""
         if self._ended_by[number] is None and number not in self._stranded and number not in self._spare:
             self._entries[number].view.halt()
-            if ended_by != TRANSPORT:  # who failed stays undone
+            if ended_by not in FAILURES:  # who failed stays undone
                 self._entries[number].cut_off()
             self._ended(number, ended_by)
 
@@ -133,7 +155,7 @@ class Timetable:
         self._waiting.discard(number)
         if self._over:
             return
-        if ended_by == TRANSPORT and number + 1 in self._spare:
+        if ended_by in FAILURES and number + 1 in self._spare:
             self._try_again(number + 1)
             return
         for waiting, passes in self._those_after(number):
@@ -149,6 +171,7 @@ class Timetable:
         self._spare.remove(number)
         entry = self._entries[number]
         if passes := self._entries[number - 1].checkpointed():
+            self._resumed[number] = passes
             entry.resume(passes)
         entry.view.start_in(entry.times.restart_ps or 0, entry.start)
 

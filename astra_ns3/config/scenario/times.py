@@ -9,7 +9,7 @@ from annotated_types import Ge, Le, MinLen
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from astra_ns3.config.core.forever import FOREVER
-from astra_ns3.config.core.model import ConfigModel, Count, TimePs, as_value_error, shown
+from astra_ns3.config.core.model import ConfigModel, Count, PositiveTimePs, TimePs, as_value_error, shown
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import nearest, wrong
 
@@ -30,12 +30,18 @@ class AfterConfig(ConfigModel):
 
 
 class RestartConfig(ConfigModel):
-    """A job that begins again, from its first pass, when its transport has given up."""
+    """A job that begins again when its transport has given up, or a device of it has died.
+
+    It begins after its last checkpoint that was stored as a whole, or with its first pass.
+    """
 
     after_ps: TimePs = Field(alias="after")
     """Time between the failure and the next try."""
     at_most: Annotated[Count, Le(MOST_RESTARTS)] = Field(alias="at-most")
     """How often it may begin again."""
+    fails: tuple[PositiveTimePs, ...] = ()
+    """Times of the run at which a device of the job dies, and with it what the job plays then. Absent: only its
+    transport ends a try."""
 
 
 def _form(value: Json | AfterConfig) -> str:

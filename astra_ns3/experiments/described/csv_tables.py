@@ -255,12 +255,14 @@ CSV_TABLES: Mapping[str, CsvTable] = {
                 "ended_by",
                 "",
                 "`programs`: its own end; `others`: all others had ended; `time`: its `end`; `transport`: it gave up; "
+                "`device`: one of it died; "
                 "empty: nothing ended it",
             ),
             CsvColumn("arrival_us", "us", "when it arrived, of a job that arrives"),
             CsvColumn("waited_us", "us", "how long it waited for NPUs; empty: it never started"),
             CsvColumn("restarts", "", "how often it began again, of a job that may"),
             CsvColumn("first_start_us", "us", "when it first began, of a job that may begin again"),
+            CsvColumn("resumed_passes", "", "how many passes its last try took from a checkpoint, of such a job"),
             CsvColumn(
                 "which", "", "its NPUs in the order of its ranks, as `0-3 8`; empty: it arrived and never started"
             ),

@@ -1,0 +1,124 @@
+"""Jobs that begin again after their last checkpoint, against a bookkeeper who knows four times of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracles.checkpoints import Training, drawn
+
+import astra_ns3
+from astra_ns3.errors import BackendError, InputError
+
+LINE = {"rate": "100Gbps", "delay": "500ns"}
+SYSTEM = {
+    "scheduling-policy": "LIFO",
+    "endpoint-delay": 10,
+    "preferred-dataset-splits": 1,
+    **{f"{kind}-implementation": "ring" for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")},
+}
+NETWORK = {
+    "topology": {
+        "kind": "single-switch",
+        "npus": 2,
+        "link": LINE,
+        "switch": {"buffer": "64MB", "pfc": {}},
+        "storage": {"per": "node", "link": LINE},
+    },
+    "transport": {"kind": "roce", "congestion_control": "none"},
+}
+MODEL: dict[str, Any] = {
+    "kind": "transformer",
+    "name": "tiny",
+    "model": {"layers": 2, "hidden": 32, "heads": 2, "feed_forward": 128, "vocabulary": 512},
+    "training": {"sequence": 16},
+    "compute": "H100",
+}
+AFTER_PS = 90_000_000
+"""Longer than a load takes, so that what a failed try had asked for is through when the next one begins."""
+PASSES = 6
+
+
+def write(folder: Path, model: Mapping[str, Any]) -> None:
+    for name, content in (("model", {**MODEL, **model}), ("network", NETWORK), ("system", SYSTEM)):
+        (folder / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
+
+
+def alone_ps(folder: Path, checkpoint: Mapping[str, Any] | None, passes: int, backend: str = "ns3") -> int:
+    write(folder, {} if checkpoint is None else {"checkpoint": checkpoint})
+    files = {name: folder / f"{name}.yaml" for name in ("network", "system")}
+    run = astra_ns3.run(workload=folder / "model.yaml", passes=passes, isolated=False, backend=backend, **files)
+    return run.finish_ps
+
+
+def failing(folder: Path, fails_ps: list[int], backend: str = "ns3", *, at_most: int = 9, passes: int = PASSES) -> Any:
+    restart = {"after": f"{AFTER_PS}ps", "at-most": at_most, "fails": [f"{time_ps}ps" for time_ps in fails_ps]}
+    job = {"name": "a", "workload": "model.yaml", "system": "system.yaml", "passes": passes, "restart": restart}
+    (folder / "scenario.json").write_text(json.dumps({"network": "network.yaml", "jobs": [job]}), encoding="utf-8")
+    return astra_ns3.run_scenario(scenario=folder / "scenario.json", isolated=False, backend=backend)
+
+
+def book(folder: Path, every: int, mode: str, backend: str = "ns3") -> Training:
+    """Return the bookkeeper of a job, told times that runs without failures take."""
+    iteration_ps = alone_ps(folder, None, 1, backend)
+    assert alone_ps(folder, None, 3, backend) == 3 * iteration_ps
+    store_ps = alone_ps(folder, {"every": 1}, 1, backend) - iteration_ps
+    assert alone_ps(folder, {"every": 1}, 3, backend) == 3 * (iteration_ps + store_ps)
+    # One failure after the first checkpoint tells how long a load takes: a pass of two is left.
+    write(folder, {"checkpoint": {"every": 1}})
+    failed_ps = iteration_ps + store_ps + 1
+    load_ps = failing(folder, [failed_ps], backend, passes=2).finish_ps - failed_ps - AFTER_PS - iteration_ps - store_ps
+    return Training(PASSES, every, iteration_ps, store_ps, load_ps, AFTER_PS, mode == "behind")
+
+
+@pytest.mark.parametrize("mode", ["synchronous", "behind"])
+@pytest.mark.parametrize("every", [1, 2])
+def test_runs_with_failures_end_as_the_bookkeeper_says(tmp_path: Path, mode: str, every: int) -> None:
+    training = book(tmp_path, every, mode)
+    write(tmp_path, {"checkpoint": {"every": every, "mode": mode}})
+    restarted = resumed = 0
+    for seed in range(5):
+        whole_ps = training.end([])[0]
+        fails_ps = list(islice(drawn(seed, whole_ps / 3), 6))
+        expected = training.end(fails_ps)
+        result = failing(tmp_path, fails_ps)
+        (job,) = result.metadata["jobs"]
+        assert (result.finish_ps, job["restarts"], job["resumed_passes"]) == expected
+        restarted, resumed = restarted + expected[1], resumed + expected[2]
+    assert restarted > 5
+    assert resumed
+
+
+def test_a_job_that_fails_once_more_than_it_may_is_told_by_its_device(tmp_path: Path) -> None:
+    write(tmp_path, {"checkpoint": {"every": 1}})
+    with pytest.raises(BackendError, match=r"^job 'a': a device died \(at 300 us\)") as raised:
+        failing(tmp_path, [10_000_000, 300_000_000], at_most=1)
+    (job,) = raised.value.result.metadata["jobs"]
+    assert (job["ended_by"], job["restarts"], job["complete"]) == ("device", 1, False)
+
+
+def test_a_job_without_checkpoints_begins_with_its_first_pass(tmp_path: Path) -> None:
+    write(tmp_path, {})
+    failed_ps = 250_000_000
+    result = failing(tmp_path, [failed_ps], "flow")
+    assert result.finish_ps == failed_ps + AFTER_PS + alone_ps(tmp_path, None, PASSES, "flow")
+    assert result.metadata["jobs"][0]["resumed_passes"] == 0
+
+
+def test_runs_on_flows_end_as_the_bookkeeper_says(tmp_path: Path) -> None:
+    training = book(tmp_path, 2, "synchronous", "flow")
+    write(tmp_path, {"checkpoint": {"every": 2}})
+    fails_ps = [training.end([])[0] * 3 // 4]
+    result = failing(tmp_path, fails_ps, "flow")
+    assert (result.finish_ps, 1, result.metadata["jobs"][0]["resumed_passes"]) == training.end(fails_ps)
+
+
+def test_a_failure_at_no_time_is_refused_in_a_line(tmp_path: Path) -> None:
+    write(tmp_path, {"checkpoint": {"every": 1}})
+    with pytest.raises(InputError, match=r"key 'jobs.0.restart.fails.0': found '0ps', expected") as raised:
+        failing(tmp_path, [0])
+    assert "\n" not in str(raised.value)
