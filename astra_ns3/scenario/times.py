@@ -51,7 +51,8 @@ class Times(NamedTuple):
 class Outcome(NamedTuple):
     """The outcome of a job: when it started (None: it didn't), the cause of its end (None: it goes on), passes done.
 
-    ``resumed``: how many passes it took from a checkpoint. ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
+    ``npus``: the NPU of each rank of a job that has arrived, none before it starts; None: the job had its NPUs before.
+    ``resumed``: how many passes it took from a checkpoint.
     """
 
     start_ps: int | None = 0

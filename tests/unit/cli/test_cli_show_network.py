@@ -16,7 +16,8 @@ from astra_ns3.cli.show import show_group
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.report.network.figure import draw_network
-from astra_ns3.report.network.layout import MOST_IN_A_ROW, layout
+from astra_ns3.report.network.layout import layout
+from astra_ns3.report.network.storage import MOST_IN_A_ROW
 from astra_ns3.report.network.structure import NONE, structure
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link

@@ -1,0 +1,70 @@
+"""Memory of stages whose states, weights or activations lie beyond the device, and the bytes of a checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.config.model.file import parse_model_file
+from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.workload.memory.peaks import memory_of
+from astra_ns3.workload.memory.states import ModelStates
+from astra_ns3.workload.models.workload import ModelWorkload, read_model
+
+MODELS = Path(__file__).resolve().parents[3] / "inputs" / "workload" / "models"
+PUBLISHED_BYTES = 13.8e12
+"""Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", SC 2021, section 5.10."""
+CLOSE = 0.03
+
+
+def plan(npus: int = 1, **keys: Any) -> TrainingPlan:
+    model = {
+        "kind": "transformer",
+        "name": "tiny",
+        "model": {"layers": 4, "hidden": 32, "heads": 2, "feed_forward": 128, "vocabulary": 64},
+        "training": {"sequence": 16, "micro_batches": 3},
+        "compute": "H100",
+        **keys,
+    }
+    return ModelWorkload(parse_model_file(parse_yaml(json.dumps(model), "model"))).plan(npus)
+
+
+def test_a_checkpoint_of_1t_has_the_published_bytes() -> None:
+    workload = read_model(MODELS / "transformer-1t.yaml")
+    own = workload.plan(3072)
+    states = ModelStates(own)
+    stages = [[block for chunk in own.stage(number) for block in chunk] for number in range(own.degrees.pipeline)]
+    stored = sum(own.degrees.stage_npus * states.checkpoint_bytes(blocks) for blocks in stages)
+    assert stored == pytest.approx(PUBLISHED_BYTES, rel=CLOSE)
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 5])
+def test_states_beyond_the_device_are_there_for_an_update_alone(prefetch: int) -> None:
+    whole, away = plan(), plan(offload={"optimizer": {"prefetch": prefetch}})
+    (before,), (found,) = memory_of(whole), memory_of(away)
+    *passes, update = found.moments
+    assert all(moment.usage.optimizer == 0 for moment in passes)
+    sizes = [12 * block.parameters for block in whole.chunks[0]]
+    blocks = 1 + 2 * prefetch
+    most = max(sum(sizes[number : number + blocks]) for number in range(len(sizes)))
+    assert update.usage.optimizer == most
+    for one, other in zip(before.moments, found.moments, strict=True):
+        assert one.usage._replace(optimizer=0) == other.usage._replace(optimizer=0)
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 9])
+def test_weights_and_activations_of_a_pass_are_there_as_far_as_loads_begin_ahead(prefetch: int) -> None:
+    beyond = {"prefetch": prefetch}
+    own = plan(offload={"weights": beyond, "activations": beyond})
+    blocks = own.chunks[0]
+    (found,) = memory_of(own)
+    backward = next(moment for moment in found.moments if moment.work and moment.work.kind.name == "BACKWARD")
+    names = [block.name for block in blocks]
+    last = names.index(backward.block)
+    here = blocks[max(0, last - prefetch) : last + 1]
+    assert backward.usage.activations == sum(block.activation_bytes for block in here)
+    assert backward.usage.weights == sum(2 * block.parameters for block in here)
