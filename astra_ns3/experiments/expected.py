@@ -234,7 +234,7 @@ def _access_plays(programs: RolePrograms, config: SystemConfig) -> Iterator[Expe
     hosts = config.storage_hosts
     if hosts is None:
         return
-    for accesses in counted_accesses(programs):
+    for accesses in (each for each in counted_accesses(programs) if not each.remote):
         groups = tuple((npu, hosts.of(npu)) for npu in accesses.npus)
         yield ExpectedPlay(storage_schedule(loads=accesses.loads), accesses.bytes, groups, accesses.times)
 

@@ -110,13 +110,15 @@ class TenantNetwork(NetworkBackend):
 
     def register_group(self, npus: Sequence[int]) -> int:
         """Name a group of the tenant's ranks."""
-        own = [self._npus[rank] if rank < self.npus else rank for rank in npus]  # reducers are everybody's
-        return self._prioritised(self._network.register_group_on(own, self.connections, None))
+        return self._prioritised(self._network.register_group_on(self._on_network(npus), self.connections, None))
 
     def register_delayed_group(self, npus: Sequence[int], delay_ps: int) -> int:
         """Name a group of the tenant's ranks, with an endpoint delay of its own."""
-        own = [self._npus[rank] for rank in npus]
-        return self._prioritised(self._network.register_group_on(own, self.connections, delay_ps))
+        return self._prioritised(self._network.register_group_on(self._on_network(npus), self.connections, delay_ps))
+
+    def _on_network(self, ranks: Sequence[int]) -> list[int]:
+        """Return the network's numbers of ranks, and of reducers and storage hosts, which are everybody's."""
+        return [self._npus[rank] if rank < self.npus else rank for rank in ranks]
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """Name a group of the tenant's ranks that play a channel of a collective library."""

@@ -13,6 +13,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import required
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.instance import pack_instance, unpack_instance
+from astra_ns3.system.groups import register_group
 from astra_ns3.system.history import History
 from astra_ns3.system.journal import NO_DIMENSION, Journal
 from astra_ns3.system.launches import ScheduleNumbers
@@ -25,7 +26,8 @@ Later = Callable[[Handle, int, Callable[[int], None]], None]
 
 class StorageAccesses:
     """All accesses of a run. ``finished(handle, time_ps)`` is called when a storage host has done one. ``journal``:
-    where they are written down. ``launch``: as :meth:`NetworkBackend.launch`."""
+    where they are written down. ``launch``: as :meth:`NetworkBackend.launch`. ``delayed``: whether an NPU spends its
+    endpoint delay on them, as on a message."""
 
     def __init__(
         self,
@@ -37,6 +39,7 @@ class StorageAccesses:
         journal: Journal | None = None,
         *,
         launch: Callable[[int, int, int, int, int], None],
+        delayed: bool = True,
     ) -> None:
         self._network = network
         self._hosts = config.storage_hosts
@@ -46,6 +49,7 @@ class StorageAccesses:
         self._finished = finished
         self._journal = journal
         self._launch = launch
+        self._delayed = delayed
         self._groups: dict[int, int] = {}
         self._live: dict[int, Handle] = {}
 
@@ -55,8 +59,7 @@ class StorageAccesses:
         handle = self._begun(request)
         instance = pack_instance(handle.collective, 0, 0)
         if npu not in self._groups:
-            hosts = required(self._hosts, "stores to storage hosts, of which nobody has told the system")
-            self._groups[npu] = self._network.register_group((npu, hosts.of(npu)))
+            self._groups[npu] = self._group(npu)
         if self._journal is not None:
             self._journal.queued(npu, instance, now_ps)
             self._journal.started(npu, instance, now_ps)
@@ -88,6 +91,10 @@ class StorageAccesses:
     def running(self, npu: int) -> list[int]:
         """Instances of what ``npu`` has posted and not done."""
         return [pack_instance(number, 0, 0) for number, handle in self._live.items() if handle.npu == npu]
+
+    def _group(self, npu: int) -> int:
+        hosts = required(self._hosts, "stores to storage hosts, of which nobody has told the system")
+        return register_group(self._network, (npu, hosts.of(npu)), None if self._delayed else 0)
 
     def _begun(self, request: MessageRequest) -> Handle:
         number, now_ps = self._history.next_number, self._network.now_ps()

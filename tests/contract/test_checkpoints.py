@@ -50,8 +50,14 @@ def write(folder: Path, model: Mapping[str, Any]) -> None:
 
 def alone_ps(folder: Path, checkpoint: Mapping[str, Any] | None, passes: int, backend: str = "ns3") -> int:
     write(folder, {} if checkpoint is None else {"checkpoint": checkpoint})
-    files = {name: folder / f"{name}.yaml" for name in ("network", "system")}
-    run = astra_ns3.run(workload=folder / "model.yaml", passes=passes, isolated=False, backend=backend, **files)
+    run = astra_ns3.run(
+        workload=folder / "model.yaml",
+        system=folder / "system.yaml",
+        network=folder / "network.yaml",
+        passes=passes,
+        isolated=False,
+        backend=backend,
+    )
     return run.finish_ps
 
 

@@ -17,6 +17,8 @@ PS = 1000
 MEMORY_ACCESSES = 3
 """Of a reduction: two reads and a write."""
 GROUPS_OF_ASTRA_SIM_2_NS = 10
+POSTS = ("issue", "send", "receive", "store", "load")
+"""Operations that a program goes on behind."""
 Moment = tuple[str, Any]
 """What happened, and about which row or part."""
 Part = tuple[int, int, int, int]
@@ -126,7 +128,7 @@ class CausalChain:
                 self.waits[row.npu, row.end_ps].append(number)
             else:
                 self.begin[row.npu, row.start_ps].append(number)
-            if row.kind in ("issue", "send", "receive"):
+            if row.kind in POSTS:
                 self.posted_by[row.collective].add(row.npu)
         self.queued: dict[tuple[int, int], list[int]] = defaultdict(list)
         self.got_slot: dict[tuple[int, int, int], list[int]] = defaultdict(list)
@@ -257,12 +259,12 @@ class CausalChain:
             if operation.start_ps != time_ps:
                 return
             yield "began", row
-            if operation.kind not in ("issue", "send", "receive"):
+            if operation.kind not in POSTS:
                 return
 
     def _after_began(self, row: int, time_ps: int) -> Iterator[Moment]:
         operation = self.operations[row]
-        if operation.kind in ("issue", "send", "receive"):
+        if operation.kind in POSTS:
             for number in self.queued[operation.collective, time_ps]:  # on all, if others had waited for it
                 yield "queued", number
         elif operation.end_ps == time_ps:  # nothing to compute on this NPU

@@ -20,7 +20,9 @@ from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
 from soak.jobs import draw_collective, draw_flows, draw_in_network, draw_workload, with_nccl, written_as_files
+from soak.models import WORD as MODEL
 from soak.scenarios import draw_scenario
+from soak.storage import draw_beyond, draw_storage
 from soak.switches import draw_buffers, draw_credits, draw_heads, draw_reduction, draw_switches, kept_bytes
 from soak.topologies import Parts, draw_dimensions, draw_topology, graph_text
 from soak.transports import draw_roce, draw_tcp, is_in_python, largest_packet_bytes
@@ -31,6 +33,10 @@ CREDITS = 0.12
 """Of all networks, those whose links are by credit."""
 REDUCING = 0.15
 """Of all networks of RoCE alone with a workload, those whose switches reduce."""
+STORING = 0.15
+"""Of all networks with one transport, those with storage hosts."""
+STORING_MODELS = 0.6
+"""Of those with a model's training, too."""
 LARGEST_PACKET_BYTES = 10_000
 Drawn = dict[str, Any]
 
@@ -95,6 +101,7 @@ def _random_case(seed: int) -> Case:
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
     _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
+    _storing(Draw(f"stores {seed}"), parts, network, files, job)
     return Case(f"seed {seed}", network, job, files, simulation, _with_timeline(seed, job, record), look=look)
 
 
@@ -126,6 +133,24 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
     for place in parts.places:
         place["buffer"] = place["buffer"] * (2 if "credits" in place else 1) + more
     draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
+
+
+def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
+    """Now and then have storage hosts, and a model that stores there."""
+    stores = str(job.get("text", "")).startswith(MODEL)
+    if not draw.chance(STORING_MODELS if stores else STORING) or "transports" in network:
+        return
+    if any("credits" in place for place in parts.places):
+        return
+    _, graph = _built(network, files)
+    kept = {number: _kept(graph, number) for number in range(graph.switches)}
+    draw_storage(draw, network["topology"], graph)
+    _, graph = _built(network, files)
+    more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
+    for place in parts.places:
+        place["buffer"] = place["buffer"] + more
+    if stores and not job.get("written"):  # no graph of ours can say it
+        job["text"] = draw_beyond(draw, job["text"])
 
 
 def _kept(graph: Graph, switch: int) -> int:

@@ -29,7 +29,7 @@ class ModelBase(ConfigModel):
     memory_bytes: PositiveBytes | None = Field(alias="memory", default=None)
     """Memory of an NPU. Absent: the device's."""
     offload: Offload = Offload()
-    """What lies beyond the device. Absent: nothing does."""
+    """The parts that lie beyond the device. Absent: none does."""
     checkpoint: Checkpoint | None = None
     """When all states are stored, for a restart. Absent: never."""
 

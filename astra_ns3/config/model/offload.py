@@ -1,4 +1,4 @@
-"""What of a training lies beyond the device, and how often it is kept for a restart."""
+"""Keys of a training's memory beyond the device, and of its checkpoints."""
 
 from __future__ import annotations
 

@@ -117,21 +117,25 @@ def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
 
 
 class PlannedAccesses(NamedTuple):
-    """Stores to storage hosts, or loads from there, that each of ``npus`` does so many ``times``."""
+    """Stores beyond the device, or loads from there, that each of ``npus`` does so many ``times``.
+
+    ``remote``: in a remote memory; else on storage hosts.
+    """
 
     npus: tuple[int, ...]
     bytes: int
     loads: bool
+    remote: bool
     times: int
 
 
 def counted_accesses(programs: RolePrograms) -> list[PlannedAccesses]:
-    """The accesses of the roles to storage hosts, and how often each is done."""
+    """The accesses of the roles to memory beyond the device, and how often each is done."""
     counts: Counter[PlannedAccesses] = Counter()
     for role in programs.roles:
         for operation in _operations(programs, role, programs.played_passes):
-            if isinstance(operation, Access) and not operation.remote:
-                key = PlannedAccesses(role.ranks, operation.bytes, isinstance(operation, Load), 0)
+            if isinstance(operation, Access):
+                key = PlannedAccesses(role.ranks, operation.bytes, isinstance(operation, Load), operation.remote, 0)
                 counts[key] += programs.times(operation.label)
     return [key._replace(times=count) for key, count in counts.items()]
 

@@ -9,8 +9,8 @@ from math import prod
 from astra_ns3.collectives.relayed import handed_over
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Exchange, Group, Item, Operation, Ring, TrainingPlan, Uneven
-from astra_ns3.frozen import dataclass
-from astra_ns3.playing.dry_run.counting import counted_messages, counted_requests
+from astra_ns3.frozen import dataclass, replace
+from astra_ns3.playing.dry_run.counting import counted_accesses, counted_messages, counted_requests
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.system.request import CollectiveRequest
@@ -43,6 +43,18 @@ class MessageTotals:
     bytes: int
     messages_of_an_npu: int
     bytes_of_an_npu: int
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Bytes that an NPU stores beyond its device and loads from there in an iteration: the NPU with most of both.
+
+    ``checkpoint_bytes``: of a checkpoint of all NPUs, which an iteration has besides (0: there is none).
+    """
+
+    stored_bytes: int
+    loaded_bytes: int
+    checkpoint_bytes: int
 
 
 def sent_bytes(request: CollectiveRequest, members: int) -> int:
@@ -82,6 +94,7 @@ class ModelSummary:
     stages: tuple[StageWork, ...]
     traffic: tuple[Traffic, ...]
     messages: MessageTotals
+    beyond: Beyond
 
 
 def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSummary:
@@ -95,7 +108,21 @@ def summary_of(workload: ModelWorkload, dimensions: Sequence[int]) -> ModelSumma
         tuple(_stage(plan, number, clock) for number in range(plan.degrees.pipeline)),
         _traffic(programs),
         _messages(programs),
+        _beyond(programs),
     )
+
+
+def _beyond(programs: TrainingPrograms) -> Beyond:
+    rest = replace(programs, plan=replace(programs.plan, checkpoint=None))
+    moved: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for each in counted_accesses(rest):
+        for npu in each.npus:
+            moved[npu][each.loads] += each.times * each.bytes
+    stored, loaded = max(moved.values(), key=sum, default=[0, 0])
+    kept = 0
+    if programs.plan.checkpoint is not None:
+        kept = programs.plan.degrees.stage_npus * sum(script.checkpoint_bytes for script in programs.scripts)
+    return Beyond(stored, loaded, kept)
 
 
 def _messages(programs: TrainingPrograms) -> MessageTotals:

@@ -114,12 +114,12 @@ class StageScript:
 
     @cached_property
     def checkpoint_bytes(self) -> int:
-        """What an NPU stores for a checkpoint."""
+        """Bytes that an NPU stores for a checkpoint."""
         return self._plan.sent_bytes(max(1, ModelStates(self._plan).checkpoint_bytes(self._blocks)))
 
     @cached_property
     def restored_bytes(self) -> int:
-        """What an NPU loads of a checkpoint: all weights and states that it has."""
+        """Bytes that an NPU loads of a checkpoint: all weights and states that it has."""
         kept = ModelStates(self._plan).kept(self._blocks)
         return self._plan.sent_bytes(max(1, kept.weights + kept.optimizer))
 

@@ -44,6 +44,8 @@ def model_document(found: ModelSummary) -> dict[str, Any]:  # plain data for --j
         "message_bytes": found.messages.bytes,
         "messages_of_an_npu": found.messages.messages_of_an_npu,
         "message_bytes_of_an_npu": found.messages.bytes_of_an_npu,
+        **asdict(found.beyond),
+        "checkpoint_every": 0 if plan.checkpoint is None else plan.checkpoint.every,
     }
 
 
@@ -80,6 +82,12 @@ def model_text(document: dict[str, Any]) -> str:  # what model_document gives
             f"{'messages':<17} {document['messages_of_an_npu']:,} from an NPU, {own} sent; "
             f"{document['messages']:,} of all, {every}"
         )
+    if document["stored_bytes"] or document["loaded_bytes"]:
+        stored, loaded = (format_bytes(document[f"{what}_bytes"]) for what in ("stored", "loaded"))
+        lines.append(f"{'beyond the device':<17} {stored} stored, {loaded} loaded on an NPU")
+    if document["checkpoint_every"]:
+        every = counted(document["checkpoint_every"], "iteration", "iterations")
+        lines.append(f"{'checkpoint':<17} {format_bytes(document['checkpoint_bytes'])} of all NPUs after each {every}")
     return "\n".join(lines)
 
 

@@ -6,8 +6,8 @@ the weights of a block are gathered while it is used, and those of the next bloc
 of it. Kept ones stay from a micro-batch's forward to its backward pass. With stages 2 and 3 gradients fill a bucket,
 and with ``overlap`` the one before it is on its way meanwhile; without, all of them wait for the end.
 
-Of what lies beyond the device, an NPU has the block that it works on, and so many more as loads begin ahead or stores
-are on their way.
+An NPU has the block that it works on of each part that lies beyond the device. Besides it has the blocks that are
+loaded ahead, or are on their way out.
 
 Model limits: what kernels need while they run, buffers of collectives, and the allocator's losses aren't counted.
 """
@@ -173,7 +173,7 @@ class _Stage:
 
 
 class _Beyond:
-    """What is on the device of parts of the memory that lie beyond it. ``weights``: bytes of those at a step."""
+    """The books of parts that lie beyond the device: what is on it of them. ``weights``: bytes of those at a step."""
 
     def __init__(self, plan: TrainingPlan, states: ModelStates) -> None:
         self._offload = plan.offload

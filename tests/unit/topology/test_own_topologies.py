@@ -123,7 +123,7 @@ def test_the_analytical_backend_takes_it_as_a_fabric(mine: Path) -> None:
         (
             {"npus": 4},
             r"network: key 'topology\.npus': unknown key; "
-            "allowed: routing, dimensions, nic, forwarding, kind, parameters",
+            "allowed: routing, dimensions, nic, forwarding, storage, kind, parameters",
         ),
         ({"parameters": {"npos": 4}}, r"mine\.py:\d+: star failed: TypeError: .*unexpected keyword argument 'npos'"),
         ({"parameters": {"npus": None}}, r"key 'topology\.parameters': 'npus' is None, expected a number, on or off"),
@@ -194,5 +194,5 @@ def test_it_is_checked_as_ours_are(mine: Path) -> None:
 
 def test_the_schema_has_it() -> None:
     assert set(json_schema()["$defs"]["OwnTopology"]["properties"]) == {
-        "kind", "parameters", "routing", "dimensions", "nic", "forwarding"
+        "kind", "parameters", "routing", "dimensions", "nic", "forwarding", "storage"
     }  # fmt: skip

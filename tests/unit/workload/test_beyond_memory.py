@@ -11,6 +11,8 @@ import pytest
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.playing.training.model_summary import Beyond, summary_of
+from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
@@ -21,7 +23,7 @@ PUBLISHED_BYTES = 13.8e12
 CLOSE = 0.03
 
 
-def plan(npus: int = 1, **keys: Any) -> TrainingPlan:
+def workload(**keys: Any) -> ModelWorkload:
     model = {
         "kind": "transformer",
         "name": "tiny",
@@ -30,12 +32,15 @@ def plan(npus: int = 1, **keys: Any) -> TrainingPlan:
         "compute": "H100",
         **keys,
     }
-    return ModelWorkload(parse_model_file(parse_yaml(json.dumps(model), "model"))).plan(npus)
+    return ModelWorkload(parse_model_file(parse_yaml(json.dumps(model), "model")))
+
+
+def plan(**keys: Any) -> TrainingPlan:
+    return workload(**keys).plan(1)
 
 
 def test_a_checkpoint_of_1t_has_the_published_bytes() -> None:
-    workload = read_model(MODELS / "transformer-1t.yaml")
-    own = workload.plan(3072)
+    own = read_model(MODELS / "transformer-1t.yaml").plan(3072)
     states = ModelStates(own)
     stages = [[block for chunk in own.stage(number) for block in chunk] for number in range(own.degrees.pipeline)]
     stored = sum(own.degrees.stage_npus * states.checkpoint_bytes(blocks) for blocks in stages)
@@ -68,3 +73,11 @@ def test_weights_and_activations_of_a_pass_are_there_as_far_as_loads_begin_ahead
     here = blocks[max(0, last - prefetch) : last + 1]
     assert backward.usage.activations == sum(block.activation_bytes for block in here)
     assert backward.usage.weights == sum(2 * block.parameters for block in here)
+
+
+def test_a_model_shows_what_goes_beyond_the_device() -> None:
+    keys: dict[str, Any] = {"offload": {"optimizer": {}}, "checkpoint": {"every": 10}}
+    found = summary_of(workload(**keys), [1])
+    parameters = found.totals.parameters
+    assert found.beyond == Beyond(12 * parameters, 12 * parameters, 14 * parameters)
+    assert "checkpoint" in model_text(model_document(found))
