@@ -95,9 +95,9 @@ class SystemLayer:
         self.launches = LaunchBuffer(network)
         launch = self.launches.launch
         self.messages = messages(network, schedules, self.history, self._message_done, journal, launch=launch)
-        delayed = not compatibility.messages_by_arrival
-        accesses = partial(StorageAccesses, network, config, schedules, self.history, finished, journal)
-        self.storage = accesses(launch=launch, delayed=delayed)
+        self.storage = StorageAccesses(
+            network, config, compatibility, schedules, self.history, finished, launch, journal
+        )
         self._mismatched = MismatchedCollectives(self.maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._mismatched is None else self._mismatched.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks

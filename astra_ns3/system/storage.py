@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from astra_ns3.collectives.storage import storage_schedule
+from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import required
 from astra_ns3.network.api import NetworkBackend
@@ -26,20 +27,19 @@ Later = Callable[[Handle, int, Callable[[int], None]], None]
 
 class StorageAccesses:
     """All accesses of a run. ``finished(handle, time_ps)`` is called when a storage host has done one. ``journal``:
-    where they are written down. ``launch``: as :meth:`NetworkBackend.launch`. ``delayed``: whether an NPU spends its
-    endpoint delay on them, as on a message."""
+    where they are written down. ``launch``: as :meth:`NetworkBackend.launch`. An NPU spends its endpoint delay on them
+    where it does on messages."""
 
     def __init__(
         self,
         network: NetworkBackend,
         config: SystemConfig,
+        compatibility: Compatibility,
         schedules: ScheduleNumbers,
         history: History,
         finished: Callable[[Handle, int], None],
-        journal: Journal | None = None,
-        *,
         launch: Callable[[int, int, int, int, int], None],
-        delayed: bool = True,
+        journal: Journal | None = None,
     ) -> None:
         self._network = network
         self._hosts = config.storage_hosts
@@ -49,7 +49,7 @@ class StorageAccesses:
         self._finished = finished
         self._journal = journal
         self._launch = launch
-        self._delayed = delayed
+        self._delayed = not compatibility.messages_by_arrival
         self._groups: dict[int, int] = {}
         self._live: dict[int, Handle] = {}
 
