@@ -51,6 +51,12 @@ class ChunkWatcher(Protocol):
         """It has done its part of the phase."""
 
 
+def _messages_of(compatibility: Compatibility) -> Callable[..., Messages | ArrivalMessages]:
+    """Return the maker of messages by the rules of a simulator."""
+    by_arrival = partial(ArrivalMessages, late_receives_end_last=compatibility.late_receives_end_last)
+    return by_arrival if compatibility.messages_by_arrival else Messages
+
+
 class SystemLayer:
     """``dimensions``: NPUs along each, the one first in which neighbours' ranks differ by one; ``bandwidths``: of
     each, in any unit (None: not known). ``finished(handle, time_ps)`` is called when an NPU ends a collective or
@@ -90,14 +96,11 @@ class SystemLayer:
         schedules = ScheduleNumbers(network)
         self.maker = CollectiveMaker(network, config, self._grid, compatibility, schedules, roles)
         self.history = History(self._layer_names)
-        by_arrival = partial(ArrivalMessages, late_receives_end_last=compatibility.late_receives_end_last)
-        messages = by_arrival if compatibility.messages_by_arrival else Messages
         self.launches = LaunchBuffer(network)
-        launch = self.launches.launch
-        self.messages = messages(network, schedules, self.history, self._message_done, journal, launch=launch)
-        self.storage = StorageAccesses(
-            network, config, compatibility, schedules, self.history, finished, launch, journal
-        )
+        launch, history = self.launches.launch, self.history
+        messages = _messages_of(compatibility)
+        self.messages = messages(network, schedules, history, self._message_done, journal, launch=launch)
+        self.storage = StorageAccesses(network, config, compatibility, schedules, history, finished, launch, journal)
         self._mismatched = MismatchedCollectives(self.maker) if compatibility.collectives_by_number_alone else None
         self._tolerates = None if self._mismatched is None else self._mismatched.tolerates
         self._one_order = not compatibility.every_npu_orders_its_chunks
