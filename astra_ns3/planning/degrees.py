@@ -227,8 +227,9 @@ class Space:
 def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None = None) -> Space:
     """Return all choices for a model with the values that are ``held``, of keys of :data:`CHOSEN`.
 
-    Raises InputError for another key, for parameter servers, and for samples that nobody can count. Samples of an
-    iteration are those of ``global_batch``; without it those of the file's own degrees on so many NPUs.
+    Raises InputError for another key, for parameter servers, for memory beyond the device, and for samples that nobody
+    can count. Samples of an iteration are those of ``global_batch``; without it those of the file's own degrees on so
+    many NPUs.
     """
     file, source = workload.file, workload.source
     for key in held or {}:
@@ -237,6 +238,10 @@ def space_of(workload: ModelWorkload, npus: int, held: Mapping[str, Json] | None
         file.parallel.servers > 0,
         f"key 'parallel.servers': found {file.parallel.servers}, expected 0: plans have no parameter servers",
         source,
+    )
+    away = file.uses_storage or file.uses_remote_memory
+    refuse(
+        away is not None, f"key '{away}': plans have all memory on the device, and no checkpoints; leave it out", source
     )
     try:
         data = degrees_of(file.parallel, npus, source).data

@@ -15,6 +15,7 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.network_summary import load_network, network_summary
 from astra_ns3.report.network.layout import layout
+from astra_ns3.report.timeline.timeline import write_timeline
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.ports import node_name
 from astra_ns3.topology.storage import GraphStorage, without_storage
@@ -253,3 +254,23 @@ def test_what_cannot_be_is_refused_in_a_line(
         played(tmp_path, model, net, **options)
     assert words in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_timelines_and_explanations_follow_accesses(tmp_path: Path) -> None:
+    remote = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 100, "remote-mem-bw": 10}
+    (tmp_path / "remote.json").write_text(json.dumps(remote), encoding="utf-8")
+    model = {"offload": {"optimizer": {}, "activations": {"to": "remote"}}, "checkpoint": {"every": 1}}
+    result = played(
+        tmp_path,
+        model,
+        network("rack", 2),
+        remote_memory=tmp_path / "remote.json",
+        output=tmp_path / "run",
+        record=["accounts", "timeline"],
+    )
+    chain = astra_ns3.explain(result).segments
+    assert "other" not in {segment.kind for segment in chain}
+    assert "remote" in {segment.kind for segment in chain}
+    write_timeline(result, tmp_path / "trace.pftrace", 1000)
+    assert b"to reducer or storage host 2" in (tmp_path / "trace.pftrace").read_bytes()
+    assert {each["group"] for each in result.metadata["exposed_by_group"]} >= {"storage", "remote memory"}

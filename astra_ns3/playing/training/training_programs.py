@@ -69,9 +69,19 @@ class TrainingPrograms(RolePrograms):
         return _MESSAGES if layer == PIPELINE else _OF_BLOCKS
 
     @property
-    def passes_alike(self) -> bool:
-        """Whether each pass, or none, ends in a checkpoint."""
-        return self.plan.checkpoint is None or self.plan.checkpoint.every == 1
+    def played_passes(self) -> int:
+        """Those until two checkpoints are stored, of which the second stands for all others."""
+        return min(self.passes, 2 * self._period)
+
+    def times(self, label: Label) -> int:
+        """For how many passes a played one stands."""
+        number, period = label.iteration, self._period
+        return 1 if number < period else -(-(self.passes - number) // period)
+
+    @property
+    def _period(self) -> int:
+        """Passes from one that ends in a checkpoint to the next."""
+        return 1 if self.plan.checkpoint is None else self.plan.checkpoint.every
 
     def resumed(self, passes: int) -> TrainingPrograms:
         """Return the programs after so many passes, which a checkpoint has."""

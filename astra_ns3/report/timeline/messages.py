@@ -32,8 +32,8 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     noted = [*_NOTED, *parts]
     keys, part_keys = ([writer.annotation(name) for name in names] for names in (_NOTED, parts))
     end_ps = writer.annotation("end_ps")
-    to_npu = _Names(writer, "to", int(records.metadata["npus"]))
-    from_npu = _Names(writer, "from", int(records.metadata["npus"]))
+    count, beyond = int(records.metadata["npus"]), _beyond(records)
+    to_npu, from_npu = (_Names(writer, way, count, beyond) for way in ("to", "from"))
     shown = 0
     for flow, source, destination, values in _sampled(table, noted, every, most):
         start, end = values[0], values[1]
@@ -47,15 +47,21 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     return shown, every
 
 
-class _Names(dict[int, int]):
-    """The writer's numbers of the names of NPUs, and of switches that reduce, which come behind the NPUs."""
+def _beyond(records: Records) -> str:
+    """Return what players behind the last NPU are."""
+    topology = (records.metadata.get("network") or {}).get("topology") or {}
+    return "reducer or storage host" if topology.get("storage") else "reducer"
 
-    def __init__(self, writer: TraceWriter, way: str, npus: int) -> None:
+
+class _Names(dict[int, int]):
+    """The writer's numbers of the names of NPUs, and of those ``beyond``, which come behind the NPUs."""
+
+    def __init__(self, writer: TraceWriter, way: str, npus: int, beyond: str) -> None:
         super().__init__()
-        self._writer, self._way, self._npus = writer, way, npus
+        self._writer, self._way, self._npus, self._beyond = writer, way, npus, beyond
 
     def __missing__(self, player: int) -> int:
-        what = "NPU" if player < self._npus else "reducer"
+        what = "NPU" if player < self._npus else self._beyond
         self[player] = number = self._writer.name(f"{self._way} {what} {player}")
         return number
 

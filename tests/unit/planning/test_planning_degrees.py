@@ -127,6 +127,15 @@ def test_a_given_number_of_samples_needs_no_degrees_that_fit() -> None:
     assert space_of(small_llama(parallel={"tensor": 4}, samples=12), 6).samples == 12
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("offload.optimizer", {"to": "remote"}), ("offload.weights", {}), ("checkpoint", {"every": 1})]
+)
+def test_memory_beyond_the_device_has_no_plan(key: str, value: dict[str, object]) -> None:
+    name, _, part = key.partition(".")
+    with pytest.raises(InputError, match=rf"small.yaml: key '{key}': plans have all memory on the device"):
+        space_of(small_llama(**{name: {part: value} if part else value}), 4)
+
+
 def test_parameter_servers_have_no_plan() -> None:
     with pytest.raises(InputError, match=r"small.yaml: key 'parallel.servers': found 1, expected 0"):
         space_of(small_llama(parallel={"servers": 1}), 5)

@@ -11,6 +11,8 @@ import pytest
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.playing.dry_run.counting import counted_accesses
+from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.model_summary import Beyond, summary_of
 from astra_ns3.report.workload.model import model_document, model_text
 from astra_ns3.workload.memory.peaks import memory_of
@@ -81,3 +83,10 @@ def test_a_model_shows_what_goes_beyond_the_device() -> None:
     parameters = found.totals.parameters
     assert found.beyond == Beyond(12 * parameters, 12 * parameters, 14 * parameters)
     assert "checkpoint" in model_text(model_document(found))
+
+
+@pytest.mark.parametrize(("passes", "every"), [(1, 1), (7, 1), (7, 2), (8, 3), (3, 5), (10**9, 4)])
+def test_checkpoints_of_all_passes_are_counted_without_playing_all(passes: int, every: int) -> None:
+    found = workload(checkpoint={"every": every})
+    programs = training_programs(found.plan(1), found.clock(), passes, [1])
+    assert [each.times for each in counted_accesses(programs)] == [passes // every] * (passes >= every)
