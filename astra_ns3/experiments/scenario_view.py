@@ -54,7 +54,7 @@ def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDo
         "scenario": request.scenario_source,
         "network": os.fspath(request.network) if isinstance(request.network, (str, os.PathLike)) else "network",
         "npus": len(graph.npu_host),
-        "hosts": graph.hosts - len(graph.reducers),
+        "hosts": graph.hosts - len(graph.reducers) - len(graph.storage),
         "jobs": [
             _tenant(inputs, part.passes, tenant)
             for inputs, (tenant, part) in zip(tenants, request.parts, strict=True)
@@ -75,6 +75,7 @@ def _tenant(inputs: Inputs, passes: int, tenant: Tenant | None) -> TenantDocumen
     restart = None if tenant is None else tenant.restart
     if restart is not None:
         found |= {"restart_after_ps": restart.after_ps, "most_restarts": restart.at_most}
+        found |= {"fails_ps": list(restart.fails_ps)} if restart.fails_ps else {}
     return found
 
 

@@ -80,7 +80,7 @@ def validate(
         counted=inputs.job.headline().counted,
         passes=options.passes,
         npus=inputs.network.npus,
-        hosts=inputs.graph.hosts - len(inputs.graph.reducers),
+        hosts=inputs.graph.hosts - len(inputs.graph.reducers) - len(inputs.graph.storage),
         switches=inputs.graph.switches,
         links=len(inputs.graph.links) - len(inputs.graph.reducers),
         forecast=forecast([(inputs, options.passes)]),

@@ -74,6 +74,8 @@ class TenantDocument(TypedDict, total=False):
     """How many passes its last try took from a checkpoint, of such a job."""
     restart_after_ps: int
     """Time from a failure to the next try, as the file has it."""
+    fails_ps: list[int]
+    """When a device of it dies, as the file has it; only before the run."""
     most_restarts: int
     """How often it may begin again, as the file has it."""
     after: str

@@ -169,7 +169,9 @@ def _passes(job: TenantDocument) -> str:
     if "most_restarts" not in job:
         return words
     times = counted(job["most_restarts"], "time", "times")
-    return f"{words}; again {exact_time(job['restart_after_ps'])} after a failure, {times} at most"
+    dies = ", ".join(map(exact_time, job.get("fails_ps", [])))
+    fails = f"; a device dies at {dies}" if dies else ""
+    return f"{words}; again {exact_time(job['restart_after_ps'])} after a failure, {times} at most{fails}"
 
 
 def _events(events: Sequence[EventDocument]) -> Iterator[str]:

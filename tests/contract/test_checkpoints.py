@@ -21,7 +21,7 @@ SYSTEM = {
     "preferred-dataset-splits": 1,
     **{f"{kind}-implementation": "ring" for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")},
 }
-NETWORK = {
+NETWORK: dict[str, Any] = {
     "topology": {
         "kind": "single-switch",
         "npus": 2,
@@ -128,3 +128,23 @@ def test_a_failure_at_no_time_is_refused_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"key 'jobs.0.restart.fails.0': found '0ps', expected") as raised:
         failing(tmp_path, [0])
     assert "\n" not in str(raised.value)
+
+
+def test_jobs_beside_each_other_store_as_each_does_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"checkpoint": {"every": 1, "mode": "behind"}})
+    four = {**NETWORK, "topology": {**NETWORK["topology"], "npus": 4}}
+    (tmp_path / "network.yaml").write_text(json.dumps(four), encoding="utf-8")
+    files = {"workload": "model.yaml", "system": "system.yaml", "passes": 2}
+    both = [{"name": name, "npus": npus, **files} for name, npus in (("a", [0, 1]), ("b", [3, 2]))]
+    results = []
+    for jobs in (both, both[:1], both[1:]):
+        (tmp_path / "scenario.json").write_text(json.dumps({"network": "network.yaml", "jobs": jobs}), encoding="utf-8")
+        results.append(
+            astra_ns3.run_scenario(scenario=tmp_path / "scenario.json", isolated=False, record=["flows"]).tenants
+        )
+    together, *alone = results
+    for name, one in zip("ab", alone, strict=True):
+        assert together[name].finish_ps == one[name].finish_ps
+        assert together[name].flows.equals(one[name].flows)
+    # Storage hosts keep their numbers, behind the network's four NPUs.
+    assert set(together["b"].flows["destination"]) == {0, 1, 4 + 2, 4 + 3}
