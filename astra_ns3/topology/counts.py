@@ -49,16 +49,29 @@ def count_network(config: TopologyBase) -> Counts | None:
     """The counts of a network; None for a kind that isn't known here, or is a grid in a file.
 
     Every host counts as one that forwards if any may: one with a single link doesn't, and is less. So does every switch
-    count as one that reduces, by a host of its own, if any does.
+    count as one that reduces, by a host of its own, if any does, and but in a leaf-spine as one with a rack's storage.
     """
-    counts = _count_inner(config)
+    counts = _count_storing(config)
     if counts is None or not _reduces(config):
         return counts
     return Counts(counts.hosts + counts.switches, counts.switches, counts.links + counts.switches)
 
 
+def _count_storing(config: TopologyBase) -> Counts | None:
+    """Return the counts with storage hosts and without reducers."""
+    counts, said = _count_inner(config), config.storage
+    if counts is None or said is None:
+        return counts
+    if said.per == "node":
+        places = config.nodes if isinstance(config, Hierarchical | RailOptimised) else counts.hosts
+        return Counts(counts.hosts + places * said.count, counts.switches, counts.links + counts.hosts * said.count)
+    racks = config.leaves if isinstance(config, LeafSpine) else counts.switches
+    more = said.count * (racks if said.per == "rack" else 1)
+    return Counts(counts.hosts + more, counts.switches, counts.links + more)
+
+
 def _count_inner(config: TopologyBase) -> Counts | None:
-    """Return the counts without reducers."""
+    """Return the counts without reducers and storage hosts."""
     counts = _count_wires(config)
     if counts is None or config.forwards() is None:
         return counts

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from astra_ns3.config.topology.base import TopologyBase
+from astra_ns3.config.topology.kinds import Dragonfly
 from astra_ns3.config.topology.storage import StorageConfig
 from astra_ns3.errors import wrong
 from astra_ns3.topology.graph import Graph, Link
@@ -26,7 +27,8 @@ def with_storage(config: TopologyBase, graph: Graph) -> Graph:
     said = config.storage
     if said is None:
         return graph
-    places = [place for place in _places(said, graph) for _ in range(said.count if said.per != "fabric" else 1)]
+    boxes = () if isinstance(config, Dragonfly) else graph.host_boxes  # which are groups there, no servers
+    places = [place for place in _places(said, graph, boxes) for _ in range(said.count if said.per != "fabric" else 1)]
     more, hosts = len(places), graph.hosts
     links = [replace(link, a=_moved(link.a, hosts, more), b=_moved(link.b, hosts, more)) for link in graph.links]
     wire = said.link
@@ -116,12 +118,15 @@ def _moved(node: int, hosts: int, by: int) -> int:
     return node if node < hosts else node + by
 
 
-def _places(said: StorageConfig, graph: Graph) -> list[list[int]]:
-    """Return the nodes that each storage host, or each group of ``count``, has a line to."""
+def _places(said: StorageConfig, graph: Graph, boxes: Sequence[int]) -> list[list[int]]:
+    """Return the nodes that each storage host, or each group of ``count``, has a line to.
+
+    ``boxes``: the server of each host; empty: each is one.
+    """
     if said.per == "node":
         of_box: dict[int, list[int]] = defaultdict(list)
         for host in sorted(set(graph.npu_host)):
-            of_box[graph.host_boxes[host] if graph.host_boxes else host].append(host)
+            of_box[boxes[host] if boxes else host].append(host)
         return list(of_box.values())
     outside = [node for node in range(graph.hosts, graph.nodes) if _is_outside(graph, node)]
     if said.per == "rack":

@@ -17,6 +17,7 @@ from astra_ns3.experiments.network_summary import load_network, network_summary
 from astra_ns3.report.network.layout import layout
 from astra_ns3.report.timeline.timeline import write_timeline
 from astra_ns3.topology.builders import build_graph
+from astra_ns3.topology.counts import count_network
 from astra_ns3.topology.ports import node_name
 from astra_ns3.topology.storage import GraphStorage, without_storage
 
@@ -274,3 +275,19 @@ def test_timelines_and_explanations_follow_accesses(tmp_path: Path) -> None:
     write_timeline(result, tmp_path / "trace.pftrace", 1000)
     assert b"to reducer or storage host 2" in (tmp_path / "trace.pftrace").read_bytes()
     assert {each["group"] for each in result.metadata["exposed_by_group"]} >= {"storage", "remote memory"}
+
+
+@pytest.mark.parametrize("per", ["node", "rack", "fabric"])
+@pytest.mark.parametrize(
+    "topology",
+    [
+        network("node", 3)["topology"],
+        {"kind": "single-switch", "npus": 4, "npus_per_host": 2, "link": LINE, "switch": {"buffer": "1GB"}},
+        {"kind": "torus", "shape": [3, 2], "link": LINE, "switch": {"buffer": "1GB"}},
+    ],
+)
+def test_storage_hosts_are_counted_before_they_are_built(per: str, topology: dict[str, Any]) -> None:
+    storage = {"per": per, "count": 2, "link": STORAGE}
+    config = parse_network({"topology": {**topology, "storage": storage}}).topology
+    graph = build_graph(config)
+    assert count_network(config) == (graph.hosts, graph.switches, len(graph.links))

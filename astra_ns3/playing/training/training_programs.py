@@ -70,7 +70,7 @@ class TrainingPrograms(RolePrograms):
 
     @property
     def played_passes(self) -> int:
-        """Those until two checkpoints are stored, of which the second stands for all others."""
+        """The passes until two checkpoints are stored. The second one stands for all others."""
         return min(self.passes, 2 * self._period)
 
     def times(self, label: Label) -> int:
