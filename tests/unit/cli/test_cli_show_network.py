@@ -74,6 +74,7 @@ def test_the_numbers_are_an_object_too() -> None:
         "npus": 16,
         "dimensions": [4, 4],
         "hosts": 16,
+        "storage_hosts": 0,
         "switches": 16,
         "links": [
             {"class": "injection", "count": 16, "rate_bps": 400 * 10**9, "delay_ps": 0},
