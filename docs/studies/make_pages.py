@@ -11,6 +11,7 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- pivot: PART: scale, system, finish_us over order=FIFO -->   each over the point with that value, else the same
     <!-- pivot: PART where scale=0.1 and order=LIFO: ... -->   of the rows with these values only; of a table, too
     <!-- pivot: PART + PART: ... -->               of parts with the same axes, one after the other; of a table, too
+    <!-- file: NAME table: ... -->            a table or a pivot as docs/studies/tables/NAME.csv, and a link to it
     <!-- figure: PART NAME -->                    the picture, copied to docs/studies/figures/
     <!-- played -->                               points, runs, and the time of one worker
 
@@ -34,10 +35,11 @@ import yaml
 from PIL import Image
 
 PICTURES = "figures"
+TABLES = "tables"
 COLOURS = 128
 """Of a picture, so that it stays small."""
 DIGITS = 4
-_MARKED = re.compile(r"(<!-- (table|pivot|figure|played)(?:: ([^>]*?))? -->\n)(?:.*?)(<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- (table|pivot|file|figure|played)(?:: ([^>]*?))? -->\n)(?:.*?)(<!-- end -->)", re.DOTALL)
 _SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -113,7 +115,7 @@ def made(text: str, folder: Folder, pictures: Path) -> str:
             raise PageError(f"{begin.strip()}: {error}") from error
         return begin + "".join(f"{line}\n" for line in lines) + end
 
-    if len(_MARKED.findall(text)) != len(re.findall(r"<!-- (?:table|pivot|figure|played)\b", text)):
+    if len(_MARKED.findall(text)) != len(re.findall(r"<!-- (?:table|pivot|file|figure|played)\b", text)):
         raise PageError("a marker is malformed, or its <!-- end --> is missing")
     return _MARKED.sub(serve, text)
 
@@ -159,6 +161,25 @@ def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
         shares = (_mean(found[name], value) / (_mean(bases[name], value) if other else 1.0) for name in columns)
         cells.append([_shown(label[0]), *map(_number, shares)])
     return _markdown([down, *columns], cells)
+
+
+def _file(words: str, folder: Folder, pictures: Path) -> list[str]:
+    name, _, wanted = words.partition(" ")
+    kind, _, wanted = wanted.partition(": ")
+    if kind not in ("table", "pivot"):
+        raise PageError("expected NAME table: ..., or NAME pivot: ...")
+    heads, _, *lines = _SERVED[kind](wanted, folder, pictures)
+    target = pictures.parent / TABLES / f"{name}.csv"
+    target.parent.mkdir(exist_ok=True)
+    with target.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([_plain(cell) for cell in line.strip("| ").split(" | ")] for line in (heads, *lines))
+    return [f"[The numbers]({TABLES}/{target.name})."]
+
+
+def _plain(cell: str) -> str:
+    """Return a cell without commas between thousands."""
+    return cell.replace(",", "") if re.fullmatch(r"[\d,]+", cell) else cell
 
 
 def _partners(folder: Folder, part: str, other: str) -> dict[int, Row]:
@@ -223,6 +244,7 @@ def _played(words: str, folder: Folder, pictures: Path) -> list[str]:
 _SERVED: Mapping[str, Callable[[str, Folder, Path], list[str]]] = {
     "table": _table,
     "pivot": _pivot,
+    "file": _file,
     "figure": _figure,
     "played": _played,
 }

@@ -99,6 +99,13 @@ def test_a_figure_is_copied_and_the_second_time_gives_the_same_bytes(make_pages:
     assert picture.read_bytes() == before
 
 
+def test_a_table_may_be_a_file_with_a_link_to_it(make_pages: ModuleType, folder: Path) -> None:
+    marker = "file: speed-all pivot: speed: scale, system, 1000 * finish_us"
+    assert written(make_pages, folder, marker) == ["[The numbers](tables/speed-all.csv)."]
+    table = (folder.parent / "tables" / "speed-all.csv").read_text()
+    assert table == "scale,flat,hier\n0.1,20000,5000\n"
+
+
 def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> None:
     assert written(make_pages, folder, "played") == ["5 points, 5 runs, 2 minutes of CPU time."]
 
@@ -113,6 +120,7 @@ def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> No
         ("table: broken: system, finish_us", "a point of part 'broken' is failed: it broke"),
         ("pivot: speed: scale, system", "expected PART: ROW, COLUMN, VALUE"),
         ("pivot: speed: scale, system, finish_us over torus", "'torus' is not one of flat, hier"),
+        ("file: speed-all figure: speed finish", "expected NAME table"),
         ("figure: speed numbers", "speed-numbers.png: is not there"),
     ],
 )
