@@ -11,11 +11,11 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- pivot: PART: scale, system, finish_us over order=FIFO -->   each over the point with that value, else the same
     <!-- pivot: PART where scale=0.1 and order=LIFO: ... -->   of the rows with these values only; of a table, too
     <!-- pivot: PART + PART: ... -->               of parts with the same axes, one after the other; of a table, too
-    <!-- file: NAME table: ... -->            a table or a pivot as docs/studies/tables/NAME.csv, and a link to it
     <!-- figure: PART NAME -->                    the picture, copied to docs/studies/figures/
     <!-- played -->                               points, runs, and the time of one worker
 
-The same folder gives the same bytes. A marker that names what the folder hasn't, or a point that failed, is an error.
+Tables that a page has only links to are named in ``docs/studies/tables.yaml``, by page: a name, and a marker as above.
+Each becomes ``docs/studies/tables/NAME.csv``. The same folder gives the same bytes. A marker that names what the folder hasn't, or a point that failed, is an error.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ from PIL import Image
 
 PICTURES = "figures"
 TABLES = "tables"
+"""The folder of tables that are files, and with ``.yaml`` behind it the list of them."""
 COLOURS = 128
 """Of a picture, so that it stays small."""
 DIGITS = 4
-_MARKED = re.compile(r"(<!-- (table|pivot|file|figure|played)(?:: ([^>]*?))? -->\n)(?:.*?)(<!-- end -->)", re.DOTALL)
+_MARKED = re.compile(r"(<!-- (table|pivot|figure|played)(?:: ([^>]*?))? -->\n)(?:.*?)(<!-- end -->)", re.DOTALL)
 _SIGNS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -115,7 +116,7 @@ def made(text: str, folder: Folder, pictures: Path) -> str:
             raise PageError(f"{begin.strip()}: {error}") from error
         return begin + "".join(f"{line}\n" for line in lines) + end
 
-    if len(_MARKED.findall(text)) != len(re.findall(r"<!-- (?:table|pivot|file|figure|played)\b", text)):
+    if len(_MARKED.findall(text)) != len(re.findall(r"<!-- (?:table|pivot|figure|played)\b", text)):
         raise PageError("a marker is malformed, or its <!-- end --> is missing")
     return _MARKED.sub(serve, text)
 
@@ -163,18 +164,20 @@ def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
     return _markdown([down, *columns], cells)
 
 
-def _file(words: str, folder: Folder, pictures: Path) -> list[str]:
-    name, _, wanted = words.partition(" ")
-    kind, _, wanted = wanted.partition(": ")
-    if kind not in ("table", "pivot"):
-        raise PageError("expected NAME table: ..., or NAME pivot: ...")
-    heads, _, *lines = _SERVED[kind](wanted, folder, pictures)
-    target = pictures.parent / TABLES / f"{name}.csv"
-    target.parent.mkdir(exist_ok=True)
-    with target.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([_plain(cell) for cell in line.strip("| ").split(" | ")] for line in (heads, *lines))
-    return [f"[The numbers]({TABLES}/{target.name})."]
+def write_files(page: Path, folder: Folder) -> None:
+    """Write the tables that are files of a page."""
+    listed = page.parent / f"{TABLES}.yaml"
+    wanted = yaml.safe_load(listed.read_text(encoding="utf-8")) if listed.exists() else {}
+    for name, marker in wanted.get(page.stem, {}).items():
+        kind, _, words = marker.partition(": ")
+        if kind not in ("table", "pivot"):
+            raise PageError(f"{listed}: {name}: expected 'table: ...' or 'pivot: ...'")
+        heads, _, *lines = _SERVED[kind](words, folder, page.parent / PICTURES)
+        target = page.parent / TABLES / f"{name}.csv"
+        target.parent.mkdir(exist_ok=True)
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([_plain(cell) for cell in line.strip("| ").split(" | ")] for line in (heads, *lines))
 
 
 def _plain(cell: str) -> str:
@@ -244,7 +247,6 @@ def _played(words: str, folder: Folder, pictures: Path) -> list[str]:
 _SERVED: Mapping[str, Callable[[str, Folder, Path], list[str]]] = {
     "table": _table,
     "pivot": _pivot,
-    "file": _file,
     "figure": _figure,
     "played": _played,
 }
@@ -316,6 +318,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         folder = Folder(Path(arguments[0]))
         texts = [made(page.read_text(encoding="utf-8"), folder, page.parent / PICTURES) for page in pages]
+        for page in pages:
+            write_files(page, folder)
     except PageError as error:
         sys.stderr.write(f"make_pages.py: error: {error}\n")
         return 1

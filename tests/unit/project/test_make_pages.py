@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 from PIL import Image
 from support.page_maker import load_make_pages
 
@@ -99,11 +100,24 @@ def test_a_figure_is_copied_and_the_second_time_gives_the_same_bytes(make_pages:
     assert picture.read_bytes() == before
 
 
-def test_a_table_may_be_a_file_with_a_link_to_it(make_pages: ModuleType, folder: Path) -> None:
-    marker = "file: speed-all pivot: speed: scale, system, 1000 * finish_us"
-    assert written(make_pages, folder, marker) == ["[The numbers](tables/speed-all.csv)."]
+def test_a_table_may_be_a_file_that_the_list_names(make_pages: ModuleType, folder: Path) -> None:
+    listed = folder.parent / "tables.yaml"
+    listed.write_text("page: {speed-all: 'pivot: speed: scale, system, 1000 * finish_us'}\nother: {x: 'none: y'}\n")
+    written(make_pages, folder, "played")
     table = (folder.parent / "tables" / "speed-all.csv").read_text()
     assert table == "scale,flat,hier\n0.1,20000,5000\n"
+    listed.write_text("page: {speed-all: 'figure: speed finish'}\n")
+    assert make_pages.main([str(folder), str(folder.parent / "page.md")]) == 1
+
+
+def test_every_table_of_a_study_that_is_a_file_is_listed_and_linked() -> None:
+    pages = SCRIPT.parent
+    listed = yaml.safe_load((pages / "tables.yaml").read_text(encoding="utf-8"))
+    names = {name for tables in listed.values() for name in tables}
+    assert names == {file.stem for file in (pages / "tables").glob("*.csv")}
+    for page, tables in listed.items():
+        text = (pages / f"{page}.md").read_text(encoding="utf-8")
+        assert [name for name in tables if f"(tables/{name}.csv)" not in text] == []
 
 
 def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> None:
@@ -120,7 +134,6 @@ def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> No
         ("table: broken: system, finish_us", "a point of part 'broken' is failed: it broke"),
         ("pivot: speed: scale, system", "expected PART: ROW, COLUMN, VALUE"),
         ("pivot: speed: scale, system, finish_us over torus", "'torus' is not one of flat, hier"),
-        ("file: speed-all figure: speed finish", "expected NAME table"),
         ("figure: speed numbers", "speed-numbers.png: is not there"),
     ],
 )
