@@ -168,7 +168,8 @@ def read(path: Path) -> list[Row]:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table."""
-    return [f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *rows)]
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (titles, *rows))
+    return [head, "|" + "---|" * len(titles), *lines]
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:

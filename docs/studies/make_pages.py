@@ -306,7 +306,8 @@ def _number(value: float) -> str:
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [head, "|" + "---|" * len(heads), *lines]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -105,4 +105,5 @@ def _percent(error: str) -> float:
 
 
 def _lines(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(words)} |" for words in (titles, ["---"] * len(titles), *rows)]
+    head, *lines = (f"| {' | '.join(words)} |" for words in (titles, *rows))
+    return [head, "|" + "---|" * len(titles), *lines]
