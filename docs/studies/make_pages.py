@@ -15,7 +15,8 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- played -->                               points, runs, and the time of one worker
 
 Tables that a page has only links to are named in ``docs/studies/tables.yaml``, by page: a name, and a marker as above.
-Each becomes ``docs/studies/tables/NAME.csv``. The same folder gives the same bytes. A marker that names what the folder hasn't, or a point that failed, is an error.
+Each becomes ``docs/studies/tables/NAME.csv``. The same folder gives the same bytes. A marker that names what the folder
+hasn't, or a point that failed, is an error.
 """
 
 from __future__ import annotations

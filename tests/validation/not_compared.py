@@ -41,7 +41,7 @@ GROUPS = [
                 "Themis on whole models",
                 "ISCA 2022",
                 "1.25 to 1.49 times",
-                "its systems and workloads aren't published as files; the study `themis` plays the case printed by ASPLOS 2023",
+                "its systems and workloads aren't published as files; the study `themis` plays ASPLOS 2023's case",
             ),
             _row(
                 "hpcc-fct",
@@ -62,7 +62,7 @@ GROUPS = [
                 "AICB workloads on SimAI",
                 "NSDI 2025",
                 "98.1% alignment with hardware",
-                "its workloads are read and played (docs/simai.md); the hardware's times aren't published with their files",
+                "its workloads are played (docs/simai.md); the hardware's times aren't published with their files",
             ),
             _row("tcp-real", "TCP of an operating system", "", "", "ns-3's TCP is what runs; no testbed here"),
             _row(
