@@ -220,6 +220,7 @@ class Oversubscribed(Protocol):
 
 
 _Group = TypeVar("_Group", bound=ConfigModel)
+_Value = ConfigModel | tuple["_Value", ...] | str | float | None
 # How NPUs of one host talk is no part of the network.
 _INSIDE_HOSTS = "local"
 
@@ -242,7 +243,8 @@ def with_faster_links(group: _Group, factor: float, but: Iterable[str] = ()) -> 
     return group.model_copy(update=changes)
 
 
-def _faster(value: object, factor: float) -> object:
+def _faster(value: _Value, factor: float) -> _Value:
+    """Return the value of a key with all links in it so many times as fast."""
     if isinstance(value, LinkConfig):
         return times(value, factor)
     if isinstance(value, LinkChange):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from astra_ns3.config.core.document import Document
@@ -62,6 +63,7 @@ class BudgetRequest:
         found = read_prices(self.prices)
         if self.budget is None:
             return found
+        refuse(not 0 < self.budget < inf, f"budget is {self.budget:g}, expected an amount above 0")
         return replace(found, config=found.config.model_copy(update={"budget": self.budget}))
 
     @property

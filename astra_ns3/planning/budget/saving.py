@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import ResultsNotSaved
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.budget.budget import Budget, Split, with_rates
@@ -60,7 +61,7 @@ def _network(budget: Budget, split: Split, folder: Path) -> str:
     return text
 
 
-def _said(value: object) -> object:
+def _said(value: Json) -> Json:
     """Return plain data without keys that have no value."""
     if isinstance(value, dict):
         return {key: _said(each) for key, each in value.items() if each is not None}

@@ -30,9 +30,7 @@ class TimeIsUp(Exception):
     """No more may be asked for; what was found so far counts."""
 
 
-def least_at(
-    start: Sequence[float], asked: Callable[[Point], float], reaches: Sequence[float] = _REACHES
-) -> None:
+def least_at(start: Sequence[float], asked: Callable[[Point], float], reaches: Sequence[float] = _REACHES) -> None:
     """Ask for values around ``start`` until they get no less, or until TimeIsUp; who asks remembers the best.
 
     ``reaches``: how far the first simplex reaches, and each that follows, in logarithms.
