@@ -13,7 +13,7 @@ from astra_ns3.cli.signals import run_is_over
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import wrong
 from astra_ns3.planning.budget.budget import Split, find_budget
-from astra_ns3.planning.budget.request import USUAL_CPU_SECONDS, BudgetRequest
+from astra_ns3.planning.budget.request import USUAL_SECONDS, BudgetRequest
 from astra_ns3.planning.budget.result import document
 from astra_ns3.planning.budget.saving import save_budget
 from astra_ns3.planning.budget.text import budget_text
@@ -33,7 +33,7 @@ _WORKLOADS = (*_TEXTS, ".csv", ".et")
     ),
     groups={
         "What is played": ("workloads", "weights", "network", "system", "changes"),
-        "How much": ("budget", "cpu_time"),
+        "How much": ("budget", "limit_wall_time"),
         "Output": ("output", "as_json", "quiet"),
     },
 )
@@ -62,11 +62,11 @@ _WORKLOADS = (*_TEXTS, ".csv", ".et")
 )
 @click.option("--budget", type=float, metavar="COST", help="How much may be spent.  [default: as the prices say]")
 @click.option(
-    "--cpu-time",
-    default=f"{USUAL_CPU_SECONDS:.0f}s",
+    "--limit-wall-time",
+    default=f"{USUAL_SECONDS:.0f}s",
     show_default=True,
     metavar="TIME",
-    help="Time for runs; none: until no split is better.",
+    help="Begin no run after so long; none: until no split is better.",
 )
 @click.option(
     "-o", "--output", metavar="DIR", shell_complete=folders, help="Folder.  [default: results/budget-PRICES-NETWORK]"
@@ -81,7 +81,7 @@ def budget_command(
     system: str | None,
     changes: tuple[str, ...],
     budget: float | None,
-    cpu_time: str,
+    limit_wall_time: str,
     output: str | None,
     as_json: bool,
     quiet: bool,
@@ -92,7 +92,7 @@ def budget_command(
     flow-level network.
     """
     show_logs("error")
-    limit = None if cpu_time == "none" else parse_time_ps(cpu_time) / PS_PER_SECOND
+    limit = None if limit_wall_time == "none" else parse_time_ps(limit_wall_time) / PS_PER_SECOND
     request = BudgetRequest(
         prices, network, workloads, _weights(weights), system, output, budget, settings_of(changes), limit
     )

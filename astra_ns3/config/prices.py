@@ -7,6 +7,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt
 from pydantic import Field, model_validator
+from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, RateBps, checked, refuse_key, validated
@@ -36,7 +37,7 @@ class DimensionPrices(ConfigModel):
 
 
 class PricesConfig(ConfigModel):
-    """What a cluster costs. All prices are in one currency."""
+    """Prices of a cluster, all in one currency."""
 
     budget: Annotated[float, Gt(0)]
     """How much may be spent on the cluster."""
@@ -58,6 +59,11 @@ class PricesFile:
 
     config: PricesConfig
     document: Document
+
+
+def json_schema() -> JsonSchemaValue:
+    """JSON schema of a file of prices."""
+    return PricesConfig.model_json_schema(by_alias=True)
 
 
 def read_prices(path: str | os.PathLike[str]) -> PricesFile:

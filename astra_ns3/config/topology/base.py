@@ -213,7 +213,7 @@ class Oversubscribed(Protocol):
 
     @property
     def uplink(self) -> LinkChange:
-        """What the file says of uplinks."""
+        """Changes of uplinks in the file."""
 
     def uplink_link(self) -> LinkConfig:
         """The uplinks."""

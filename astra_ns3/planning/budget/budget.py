@@ -85,7 +85,7 @@ def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
     Store(request.folder, STORE).check_free()
     weights, topology = request.weight_of_each, request.network_config.topology
     spending = spending_of(request.prices_file, topology, build_graph(topology))
-    runs = _Runs(request.runs, weights, spending, request.cpu_seconds, heard)
+    runs = _Runs(request.runs, weights, spending, request.wall_seconds, heard)
     equal = runs.of(spending.rates(spending.prices, spending.money))
     runs.limited = True
     complete = _search(runs, spending, equal)

@@ -25,7 +25,7 @@ from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.workload import ModelWorkload
 
 Given = str | os.PathLike[str]
-USUAL_CPU_SECONDS = 240.0
+USUAL_SECONDS = 240.0
 """Time that runs may take."""
 _RESULTS = Path("results")
 _PART, _AXIS = "workloads", "workload"
@@ -37,7 +37,7 @@ class BudgetRequest:
 
     ``weights``: how many iterations of each workload count together, empty: one of each. ``system`` None: rings in each
     dimension. ``budget``: instead of the prices' own. ``changes``: options of a run and keys of its files, as a study's
-    base has them. ``cpu_seconds``: of all runs, None: no limit.
+    base has them. ``wall_seconds``: of all runs, None: no limit.
     """
 
     prices: Given
@@ -48,7 +48,7 @@ class BudgetRequest:
     output: Given | None = None
     budget: float | None = None
     changes: Mapping[str, Json] = field(default_factory=dict)
-    cpu_seconds: float | None = USUAL_CPU_SECONDS
+    wall_seconds: float | None = USUAL_SECONDS
 
     @cached_property
     def folder(self) -> Path:

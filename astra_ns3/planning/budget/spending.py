@@ -1,4 +1,4 @@
-"""What a budget buys: from money in each dimension to rates of NPUs, and what a cluster costs besides."""
+"""From money in each dimension to rates of NPUs, and what a cluster costs besides."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_npus_nics_and_switches_are_fixed_and_bandwidth_costs_by_npu(tmp_path: P
 )
 def test_prices_that_are_none_are_refused(tmp_path: Path, text: str, words: str) -> None:
     topology = servers(2, 4).topology
-    with pytest.raises(InputError, match="prices.yaml") as error:
+    with pytest.raises(InputError, match=r"prices\.yaml") as error:
         spending_of(prices(tmp_path, text), topology, build_graph(topology))
     assert words in str(error.value)
     assert "\n" not in str(error.value)

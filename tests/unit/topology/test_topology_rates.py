@@ -72,7 +72,11 @@ RAILS = {"kind": "rail-optimised", "spines": 3, "link": LINK, "switch": SWITCH}
             {"axis-0": {200}, "axis-1": {30}, "injection": {460}},
         ),
         ({"kind": "single-switch", "npus": 4, "link": LINK, "switch": SWITCH}, (50,), {"link": {50}}),
-        ({"kind": "fat-tree", "k": 4, "link": LINK, "switch": SWITCH}, (50,), {"link": {50}, "uplink": {50}, "core": {50}}),
+        (
+            {"kind": "fat-tree", "k": 4, "link": LINK, "switch": SWITCH},
+            (50,),
+            {"link": {50}, "uplink": {50}, "core": {50}},
+        ),
         (
             {"kind": "clos", "levels": [{"children": 4, "link": LINK, "switch": SWITCH}]},
             (50,),
@@ -89,9 +93,7 @@ def test_all_links_of_a_dimension_change_by_one_factor(
 
 
 def test_axes_of_a_torus_have_rates_of_their_own_and_routers_what_all_lines_carry() -> None:
-    config = topology(
-        kind="torus", shape=[4, 2, 3], link=LINK, switch=SWITCH, rates=["10Gbps", "20Gbps", "30Gbps"]
-    )
+    config = topology(kind="torus", shape=[4, 2, 3], link=LINK, switch=SWITCH, rates=["10Gbps", "20Gbps", "30Gbps"])
     # a ring of two has one link
     assert rates_of(config) == {"axis-0": {10}, "axis-1": {20}, "axis-2": {30}, "injection": {100}}
     assert config.bandwidths == (20e9, 20e9, 60e9)
@@ -122,7 +124,11 @@ def test_a_rate_for_each_dimension_is_needed(tmp_path: Path, rates: list[str]) -
 
 
 def test_a_graph_has_no_rates_of_dimensions() -> None:
-    keys: dict[str, Any] = {"kind": "file", "path": "inputs/network/graphs/AlibabaHPN_8g_4gps_DualToR_DualPlane_200Gbps_H800", "switch": SWITCH}
+    keys: dict[str, Any] = {
+        "kind": "file",
+        "path": "inputs/network/graphs/AlibabaHPN_8g_4gps_DualToR_DualPlane_200Gbps_H800",
+        "switch": SWITCH,
+    }
     with pytest.raises(InputError, match="stands beside a graph"):
         topology(**keys, rates=["10Gbps"])
     with pytest.raises(InputError, match="links belong to no dimension"):
