@@ -204,7 +204,7 @@ def test_every_link_within_a_page_of_keys_leads_to_a_section() -> None:
         text = reference()[f"reference/{name}-keys"]
         headings = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in sections_of(text)}
         links = re.findall(r"\]\(#([^)]+)\)", text)
-        assert len(links) > 2
+        assert links
         assert [link for link in links if link not in headings] == []
 
 
