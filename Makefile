@@ -16,10 +16,10 @@ help:
 	@echo 'make demo           build, install and run the DLRM example (results in $(RESULTS))'
 	@echo 'make test           native tests and pytest'
 	@echo 'make test-sanitize  native tests with the address, undefined-behaviour and thread sanitizers'
-	@echo 'make test-slow      tests that take more than some seconds each: models at full size'
+	@echo 'make test-slow      what takes longer: models at full size, more random cases, all of the native tests'
 	@echo 'make soak           random runs across all features, audited: SEEDS=1000 from FIRST=1; minutes'
 	@echo 'make fuzz           10,000 mutated inputs (CASES=, SEED=): no traceback, no hang, every status as documented'
-	@echo 'make lint           ruff, mypy, codespell, clang-format; clang-tidy on changed C++'
+	@echo 'make lint           ruff, mypy, codespell, clang-format, clang-tidy'
 	@echo 'make benchmark      speed and memory against stock ns-3'
 	@echo 'make docs           these pages as a site with a search: build/docs/index.html'
 	@echo 'make wheel          the package as a wheel in dist/, tried in a fresh environment'
@@ -44,7 +44,7 @@ PYTEST = $(VENV)/bin/pytest -q -n auto --maxprocesses 4 --dist loadgroup
 
 # Both at once; the C++ suites write into a file, which is shown at the end.
 test: test-runner
-	@$(BUILD)/astra-ns3-test-runner >$(BUILD)/tests.log 2>&1 & native=$$!; trap "kill $$native 2>/dev/null" INT TERM; \
+	@$(BUILD)/astra-ns3-test-runner --quick >$(BUILD)/tests.log 2>&1 & native=$$!; trap "kill $$native 2>/dev/null" INT TERM; \
 	$(PYTEST); python=$$?; wait $$native; native=$$?; cat $(BUILD)/tests.log; \
 	exit $$((python > native ? python : native))
 
@@ -68,7 +68,8 @@ test-sanitize: setup-development
 	build/sanitize-thread/astra-ns3-test-runner astra-session-cores
 	build/sanitize-thread/astra-ns3-test-runner astra-fabric-crew
 
-test-slow: setup-development
+test-slow: test-runner
+	$(BUILD)/astra-ns3-test-runner
 	$(PYTEST) -m slow
 
 soak: setup-development

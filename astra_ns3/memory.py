@@ -20,6 +20,8 @@ _OWN_GROUPS = Path("/proc/self/cgroup")
 _STATM = Path("/proc/self/statm")
 _GROUPS = Path("/sys/fs/cgroup")
 _BYTES_PER_KB = 1024
+_SMALL_BYTES = 1 << 20
+"""Less than what a process takes at the next moment anyway: not worth a look, which takes milliseconds."""
 
 
 class Available(NamedTuple):
@@ -41,7 +43,10 @@ def require_memory(what: str, needed_bytes: int, advice: str, *, limit_bytes: in
     """Raise InputError, with the estimate, if ``needed_bytes`` are more than what is available.
 
     ``what`` names what is too large, ``advice`` what to do about it.
+    Less than a megabyte is refused only by ``limit_bytes``.
     """
+    if needed_bytes < _SMALL_BYTES and limit_bytes is None:
+        return
     available = available_memory(limit_bytes)
     if available is not None and needed_bytes > available.bytes:
         raise wrong(

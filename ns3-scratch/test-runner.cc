@@ -4,10 +4,10 @@
  * Runs this project's test suites, those whose names begin with "astra-", each through ns-3's own
  * TestRunner.
  *
- *     astra-ns3-test-runner [--list] [--verbose] [SUITE...]
+ *     astra-ns3-test-runner [--list] [--quick] [--verbose] [SUITE...]
  *
  * One line a suite, more where something failed, and at the end how many passed; exit status 0 if
- * all did.
+ * all did. --quick plays a part of the random cases.
  */
 #include "ns3/nstime.h"
 #include "ns3/simulator.h"
@@ -29,8 +29,8 @@ namespace
 {
 const std::string SUITE_PREFIX = "astra-";
 constexpr const char* STARTED = "ASTRA_NS3_TEST_RUNNER_STARTED"; // in the environment
-// With every call: ns-3's runner forgets for good what the first call leaves out as too long.
-const std::string ALL_LENGTHS = "--fullness=EXTENSIVE";
+// Which cases are played. With every call: ns-3's runner forgets for good what one call leaves out.
+std::string g_fullness = "--fullness=EXTENSIVE";
 
 /// \return exit status of ns-3's runner called with these arguments
 int
@@ -52,7 +52,7 @@ ListSuites()
 {
     std::ostringstream printed;
     std::streambuf* const screen = std::cout.rdbuf(printed.rdbuf());
-    CallNs3Runner({"--list", ALL_LENGTHS});
+    CallNs3Runner({"--list", g_fullness});
     std::cout.rdbuf(screen);
     std::vector<std::string> names;
     std::istringstream lines(printed.str());
@@ -107,7 +107,7 @@ bool
 RunSuite(const std::string& name, std::vector<std::string> options)
 {
     options.push_back("--test-name=" + name);
-    options.push_back(ALL_LENGTHS);
+    options.push_back(g_fullness);
     try
     {
         return CallNs3Runner(options) == 0;
@@ -133,11 +133,16 @@ main(int argc, char* argv[])
         return EXIT_FAILURE;
     }
     ns3::Time::SetResolution(ns3::Time::PS);
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (std::find(arguments.begin(), arguments.end(), "--quick") != arguments.end())
+    {
+        g_fullness = "--fullness=QUICK";
+    }
     const std::vector<std::string> known = ListSuites();
     const TemporaryFolder folder;
     std::vector<std::string> options{"--tempdir=" + folder.GetPath()};
     std::vector<std::string> wanted;
-    for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc))
+    for (const std::string& argument : arguments)
     {
         if (argument == "--list")
         {
@@ -149,6 +154,10 @@ main(int argc, char* argv[])
         if (argument == "--verbose")
         {
             options.push_back(argument);
+        }
+        else if (argument == "--quick")
+        {
+            continue; // heard already
         }
         else if (std::find(known.begin(), known.end(), argument) != known.end())
         {

@@ -105,13 +105,13 @@ def test_an_addition_takes_the_files_that_the_table_names_and_no_other(
 
 
 def compile_only(source: str, repository: Path, folder: Path) -> None:
-    """Check a C++ file of the copy with the flags of its neighbours."""
+    """Check a C++ file of the copy with the flags of the library's sources."""
     database = repository / "build" / "native" / "compile_commands.json"
     if not database.exists():
         pytest.skip("the native half was not built here")
     entries = json.loads(database.read_text(encoding="utf-8"))
-    beside = next(entry for entry in entries if Path(entry["file"]).parent == (repository / source).parent)
-    words = shlex.split(beside["command"].replace(f"{repository}/ns3-scratch", f"{folder}/ns3-scratch"))
+    model = next(entry for entry in entries if "astra-ns3-objects.dir" in entry["command"])
+    words = shlex.split(model["command"].replace(f"{repository}/ns3-scratch", f"{folder}/ns3-scratch"))
     flags = [word for word in words[1 : words.index("-o")] if word != "-O2"]
     command = ["c++", *flags, "-fsyntax-only", str(folder / source)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -49,6 +49,7 @@ def test_startup_hears_of_the_first_event_in_the_child(repository: Path) -> None
     assert 0 < json.loads(done.stdout.splitlines()[-1])["first_event_seconds"] < 60
 
 
+@pytest.mark.slow
 def test_startup_measures_what_commands_take(script: Script) -> None:
     found = script("startup").measured_commands(1)
     seconds = {name.removesuffix("_cpu_seconds"): figure for name, figure in found.items()}
@@ -57,6 +58,7 @@ def test_startup_measures_what_commands_take(script: Script) -> None:
     assert 0 < found["cppyy_peak_mb"] < found["run_peak_mb"]
 
 
+@pytest.mark.slow
 def test_timeline_measures_a_trace_of_the_size_asked_for(repository: Path) -> None:
     words = [sys.executable, str(repository / "benchmarks" / "timeline.py"), "--events", "5000"]
     found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)

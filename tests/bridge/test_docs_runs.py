@@ -81,6 +81,7 @@ def test_what_readme_compares_is_what_comes_out(work: Path) -> None:
 MICRO_ALL_TO_ALL = ["-w", "inputs/workload/micro-all-to-all.txt", "-s", "inputs/system/flat.txt"]
 
 
+@pytest.mark.slow
 def test_several_seeds_print_what_the_page_says(work: Path) -> None:
     network = ["-n", "inputs/network/leaf-spine-32.yaml", "--set", "start-jitter=1000"]
     done = run_command("run", *MICRO_ALL_TO_ALL, *network, "--seeds", "8", folder=work)

@@ -12,6 +12,7 @@ import pytest
 from oracles.causal_chain import CausalChain
 from soak.explained import explained, problems_of_explanation
 from support import chakra_bytes as raw
+from support.lengths import some_slow
 from support.small_graphs import system_of
 from support.small_run import small_run, small_system
 
@@ -43,7 +44,7 @@ def played(first: int, folder: Path) -> Iterator[tuple[int, RunRequest, list[str
             yield seed, *found
 
 
-@pytest.mark.parametrize("part", range(RUNS // AT_ONCE))
+@pytest.mark.parametrize("part", some_slow(range(RUNS // AT_ONCE), [0, 1]))
 def test_random_runs_are_explained_whole(part: int, tmp_path: Path) -> None:
     problems, kinds, without_delay = [], set(), 0
     for seed, request, found in islice(played(1000 * part + 1, tmp_path), AT_ONCE):

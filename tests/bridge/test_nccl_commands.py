@@ -175,6 +175,7 @@ def test_pairs_on_one_leaf_have_the_nic_s_rate_and_pairs_on_two_the_uplink_s(tmp
     assert page.read_text(encoding="utf-8").count("<td style") == 12
 
 
+@pytest.mark.slow
 def test_the_tuner_s_ring_is_slower_than_nvls_trees_on_ten_servers_at_4_gib() -> None:
     words = ("all_reduce", "--servers", "10xhgx-h100", "--nccl-version", "2.29", "--set", "NCCL_PROTO=Simple")
     (row,) = printed(*words, "-b", "4G", "-e", "4G", "--what-if")

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.lengths import some_slow
 from support.study_points import (
     begun,
     cluster_process,
@@ -61,6 +62,7 @@ def test_results_depend_neither_on_the_order_nor_on_the_number_of_workers(tmp_pa
         assert contents(together.points / name) == contents(alone.points / name)
 
 
+@pytest.mark.slow
 def test_points_that_crash_or_kill_their_workers_fail_and_the_others_are_played(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     harm = harmful_file(tmp_path)
@@ -152,7 +154,7 @@ def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: 
     assert store.finished_folders() == {}
 
 
-@pytest.mark.parametrize("interrupted", [False, True], ids=["played to its end", "interrupted"])
+@pytest.mark.parametrize("interrupted", some_slow([False, True], [True]), ids=["played to its end", "interrupted"])
 def test_a_study_leaves_no_process_on_workers_that_live_on(tmp_path: Path, interrupted: bool) -> None:
     store = Store(tmp_path / "store")
     cluster, client = uuid.uuid4().hex, uuid.uuid4().hex
@@ -176,6 +178,7 @@ def test_a_study_leaves_no_process_on_workers_that_live_on(tmp_path: Path, inter
         assert len(store.finished_folders()) == 3
 
 
+@pytest.mark.slow
 def test_processes_that_a_batch_system_asks_to_end_cost_no_point(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     policy = f"{harmful_file(tmp_path)}:dawdle"

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.command import PROGRAM, TIMEOUT_SECONDS, Command, Finished, run_command
+from support.lengths import some_slow
 from support.usual_signals import usual_signals
 
 import astra_ns3
@@ -179,7 +180,7 @@ def start_fresh(words: list[str], output: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some_slow(range(4), [0]))
 def test_one_signal_at_any_moment_ends_the_program_without_a_traceback(
     words: list[str], tmp_path: Path, ending: signal.Signals, seed: int
 ) -> None:

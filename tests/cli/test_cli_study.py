@@ -110,6 +110,7 @@ def test_a_point_that_fails_is_told_and_the_rest_is_done(folder: Path) -> None:
     assert "played  1 now, 1 were there, 0 failed" in wider.stdout
 
 
+@pytest.mark.slow
 def test_failed_points_that_are_played_again_count_as_played_now(folder: Path) -> None:
     narrow = small_study(limits={"simulated_time": "33us"})
     study(folder, narrow)

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from support.lengths import some_slow
 from support.small_graphs import SmallGraphs, collective, compute, system_of
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown, Straggler
@@ -120,7 +121,7 @@ def _unnumbered(records: RunRecords) -> list[str]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", some_slow(SEEDS, range(6)))
 def test_a_graph_is_the_same_played_alone(seed: int, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph_driver, "LARGEST_WINDOW", random.Random(seed).choice([4, 1 << 16]))
     together = _played(seed, backend)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from support.lengths import some_slow
 from support.training import FlopClock, block, layer_of_all_kinds, plan_of, training_system
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown
@@ -29,8 +30,8 @@ from astra_ns3.workload.training.schedules import SCHEDULES
 
 PARAMETERS = 2_880
 NETWORKS = [("ns3", "tcp"), ("ns3", "roce"), ("flow", "roce"), ("analytical", "tcp"), ("analytical-queues", "tcp")]
-SEEDS = range(1, 5)
-ALL_SEEDS = [*SEEDS, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 13))]
+SEEDS = (1, 2, 4)
+ALL_SEEDS = some_slow(range(1, 13), SEEDS)
 
 
 def _drawn_plan(seed: int) -> TrainingPlan:
@@ -169,7 +170,7 @@ def test_a_training_whose_computing_is_slowed_is_the_same_played_alone(
 
 @pytest.mark.parametrize(("backend", "transport"), NETWORKS)
 @pytest.mark.parametrize("slowed", [False, True])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", some_slow([1, 2, 3, 4], [2, 4]))
 def test_npus_that_play_alone_from_some_time_on_do_the_same(
     seed: int, slowed: bool, backend: str, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

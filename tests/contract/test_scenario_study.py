@@ -127,6 +127,7 @@ def test_what_can_t_be_is_refused_in_a_line(base: dict[str, Any], changes: dict[
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_study_of_interference_can_be_played() -> None:
     found = expand(read_study(INPUTS / "studies" / "interference.yaml"))
     assert (len(found.points), len(found.tasks(""))) == (54, 54)
@@ -134,6 +135,7 @@ def test_the_study_of_interference_can_be_played() -> None:
     assert sum(each.seconds for each in forecasts(found.points).values()) < 300
 
 
+@pytest.mark.slow
 def test_the_study_of_failures_can_be_played() -> None:
     found = expand(read_study(INPUTS / "studies" / "failures.yaml"))
     assert (len(found.points), len(found.tasks(""))) == (72, 72)

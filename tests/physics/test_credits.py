@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from oracles.credit_times import Line, arrivals
+from support.any_load import busy_machine
 from support.roce_network import Flow, play_flows, roce_network
 
 from astra_ns3.errors import BackendError
@@ -84,6 +85,22 @@ def test_with_lanes_the_same_ring_does_not_deadlock(lanes: dict[str, Any], tmp_p
     assert len(played.table("flows")) == 6
     assert played.statistics["dropped_frames"] == played.statistics["retransmissions"] == 0
     assert played.statistics["pauses"] > 0  # lanes were without credit
+
+
+def test_pauses_of_all_ports_are_in_order_of_time_whenever_somebody_looks(tmp_path: Path) -> None:
+    """A port without credit learns late that some came back; a heartbeat makes it learn sooner."""
+    topology = {"kind": "fat-tree", "k": 4, "link": LINK, "switch": {"buffer": "64MB", "credits": {"bytes": 5000}}}
+    network = roce_network(topology, payload=PAYLOAD, congestion_control="none", observe={"pauses": True})
+    flows = [Flow(npu, (npu + 3) % 16, 20_000 + 3_000 * npu, start_ps=70_000 * npu) for npu in range(16)]
+    folders = [tmp_path / "plain", tmp_path / "looked at"]
+    for folder in folders:
+        folder.mkdir()
+    rows = [play_flows(network, flows, folders[0]).table("pauses")]
+    with busy_machine(1, beats=0.5):
+        rows.append(play_flows(network, flows, folders[1]).table("pauses"))
+    assert len(rows[0]) > 100
+    assert rows[0].equals(rows[1])
+    assert rows[0]["time_ps"].is_monotonic_increasing
 
 
 @pytest.mark.parametrize("routing", ["ecmp", "spray", "adaptive"])

@@ -273,7 +273,7 @@ system = parse_system({"scheduling-policy": "LIFO", "preferred-dataset-splits": 
 workload = parse_workload("MICRO\\n1\\nx -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 200000 0\\n", "x")
 network = parse_network({"topology": topology, "transport": roce})
 finishes = set()
-for _ in range(12):
+for _ in range(5):
     finishes.add(astra_ns3.run(workload=workload, system=system, network=network, passes=4).finish_ps)
     gc.collect()
 print(len(finishes))

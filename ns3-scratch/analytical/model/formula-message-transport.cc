@@ -2,6 +2,7 @@
 #include "formula-message-transport.h"
 
 #include "fabric-delay.h"
+#include "fabric-units.h"
 
 #include "ns3/simulator.h"
 
@@ -13,7 +14,6 @@ namespace ns3
 
 namespace
 {
-constexpr double PS_PER_NS = 1'000.0;
 constexpr const char* MESSAGE = "a message of the analytical network";
 } // namespace
 
@@ -71,7 +71,7 @@ FormulaMessageTransport::DelayPs(uint32_t sender, uint32_t receiver, uint64_t by
             }
         }
     }
-    return ns * PS_PER_NS;
+    return ns * FABRIC_PS_PER_NS;
 }
 
 void

@@ -2,6 +2,7 @@
 #include "queued-message-transport.h"
 
 #include "fabric-delay.h"
+#include "fabric-units.h"
 
 #include "ns3/simulator.h"
 
@@ -13,8 +14,7 @@ namespace ns3
 
 namespace
 {
-constexpr double PS_PER_NS = 1'000.0;
-constexpr const char* MESSAGE = "a message at a link of the analytical network";
+constexpr const char* LINK_MESSAGE = "a message at a link of the analytical network";
 
 /// Ways a link can go; the numbers of a fully connected dimension's links are added to DIRECT.
 enum Way : uint32_t
@@ -137,11 +137,12 @@ QueuedMessageTransport::Cross(uint32_t number,
     const int64_t nowPs = Simulator::Now().GetTimeStep();
     Link& link = m_links[key];
     const int64_t beginPs = std::max(link.freePs, nowPs);
-    link.freePs = FabricLater(beginPs, WholeNs(busyNs) * PS_PER_NS, MESSAGE);
+    link.freePs = FabricLater(beginPs, WholeNs(busyNs) * FABRIC_PS_PER_NS, LINK_MESSAGE);
     const int64_t arrivalPs =
-        m_truncate ? FabricLater(beginPs, WholeNs(busyNs + latencyNs) * PS_PER_NS, MESSAGE)
-                   : FabricLater(link.freePs, latencyNs * PS_PER_NS, MESSAGE);
-    Simulator::Schedule(FabricDelay(arrivalPs - nowPs, MESSAGE),
+        m_truncate
+            ? FabricLater(beginPs, WholeNs(busyNs + latencyNs) * FABRIC_PS_PER_NS, LINK_MESSAGE)
+            : FabricLater(link.freePs, latencyNs * FABRIC_PS_PER_NS, LINK_MESSAGE);
+    Simulator::Schedule(FabricDelay(arrivalPs - nowPs, LINK_MESSAGE),
                         [this, number]() { Continue(number); });
 }
 

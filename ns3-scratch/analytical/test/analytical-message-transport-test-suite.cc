@@ -12,10 +12,10 @@
 #include <cstdint>
 #include <map>
 
+namespace analytical_message_transport_test
+{
 using namespace ns3;
 
-namespace
-{
 /// Keeps when messages arrive, by row.
 class Arrivals : public MessageListener
 {
@@ -204,4 +204,4 @@ class AnalyticalMessageTransportTestSuite : public TestSuite
 };
 
 AnalyticalMessageTransportTestSuite g_analyticalMessageTransportTestSuite; //!< registers itself
-} // namespace
+} // namespace analytical_message_transport_test

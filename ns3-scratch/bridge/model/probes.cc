@@ -16,6 +16,28 @@ namespace astra_ns3
 
 using namespace ns3;
 
+namespace
+{
+/// Write the rows before a time in order of time, node and port, and keep the others.
+void
+WriteInOrder(std::vector<PortRow>& rows, int64_t beforePs, PortTable& table)
+{
+    const auto end =
+        std::stable_partition(rows.begin(), rows.end(), [beforePs](const PortRow& row) {
+            return row.timePs < beforePs;
+        });
+    std::stable_sort(rows.begin(), end, [](const PortRow& one, const PortRow& other) {
+        return std::tie(one.timePs, one.node, one.port) <
+               std::tie(other.timePs, other.node, other.port);
+    });
+    for (auto row = rows.begin(); row != end; ++row)
+    {
+        table.Append(*row);
+    }
+    rows.erase(rows.begin(), end);
+}
+} // namespace
+
 QueueProbe::QueueProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs)
     : m_table(table),
       m_node(node),
@@ -104,18 +126,9 @@ UtilisationRecord::Write(int64_t untilPs)
     {
         probe->Report(untilPs);
     }
-    const auto end = std::partition(m_kept.begin(), m_kept.end(), [untilPs](const PortRow& row) {
-        return row.timePs <= untilPs;
-    });
-    std::sort(m_kept.begin(), end, [](const PortRow& one, const PortRow& other) {
-        return std::tie(one.timePs, one.node, one.port) <
-               std::tie(other.timePs, other.node, other.port);
-    });
-    for (auto row = m_kept.begin(); row != end; ++row)
-    {
-        m_table.Append(*row);
-    }
-    m_kept.erase(m_kept.begin(), end);
+    WriteInOrder(m_kept,
+                 untilPs < std::numeric_limits<int64_t>::max() ? untilPs + 1 : untilPs,
+                 m_table);
 }
 
 UtilisationRecord::Probe::Probe(UtilisationRecord& record, int64_t node, int64_t port)
@@ -147,6 +160,39 @@ UtilisationRecord::Probe::Report(int64_t untilPs)
         m_record.m_kept.push_back({endPs, m_node, m_port, m_bytes});
         m_bytes = 0;
     }
+}
+
+PauseRecord::PauseRecord(PortTable& table)
+    : m_table(table)
+{
+}
+
+void
+PauseRecord::Observe(FabricPort& port)
+{
+    m_ports.emplace_back(&port);
+    const auto& [node, number] = port.GetPlace();
+    port.TraceConnectWithoutContext(
+        "Pause",
+        Callback<void, Time, uint8_t>([this, node, number](Time time, uint8_t paused) {
+            m_kept.push_back({time.GetTimeStep(), node, number, paused});
+        }));
+}
+
+void
+PauseRecord::Write(int64_t nowPs)
+{
+    for (const Ptr<FabricPort>& port : m_ports)
+    {
+        port->Settle(nowPs - 1);
+    }
+    WriteInOrder(m_kept, nowPs, m_table);
+}
+
+void
+PauseRecord::Flush()
+{
+    WriteInOrder(m_kept, std::numeric_limits<int64_t>::max(), m_table);
 }
 
 ConnectionProbe::ConnectionProbe(PairTable& table,

@@ -98,6 +98,28 @@ class UtilisationRecord
     std::vector<PortRow> m_kept;                  //!< rows that others may precede
 };
 
+/**
+ * Records what stops ports. Rows are in order of time, node and port: a port without credit learns
+ * when it looks that some has come back, and others may have told of later changes by then.
+ */
+class PauseRecord
+{
+  public:
+    /// \param table where the rows go
+    explicit PauseRecord(PortTable& table);
+    /// \param port one that is to be recorded
+    void Observe(ns3::FabricPort& port);
+    /// Write the rows before `nowPs`, which is the time now.
+    void Write(int64_t nowPs);
+    /// Write all rows, when all ports have been settled.
+    void Flush();
+
+  private:
+    PortTable& m_table;                             //!< where the rows go
+    std::vector<ns3::Ptr<ns3::FabricPort>> m_ports; //!< that are recorded
+    std::vector<PortRow> m_kept;                    //!< rows that others may precede
+};
+
 /// Counts retransmissions and timeouts of one connection, and records what is asked for.
 class ConnectionProbe
 {

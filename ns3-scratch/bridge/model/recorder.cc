@@ -152,13 +152,7 @@ Recorder::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
 void
 Recorder::ObservePauses(uint32_t node, uint32_t port)
 {
-    PortTable* table = &m_pauses;
-    m_fabric.GetPort(node, port)
-        ->TraceConnectWithoutContext(
-            "Pause",
-            Callback<void, Time, uint8_t>([table, node, port](Time time, uint8_t paused) {
-                table->Append({time.GetTimeStep(), node, port, paused});
-            }));
+    m_pauseRecord.Observe(*m_fabric.GetPort(node, port));
 }
 
 void
@@ -346,6 +340,7 @@ Recorder::Flush()
         m_utilisationRecord->Flush();
     }
     PutArrived(std::numeric_limits<int64_t>::max());
+    m_pauseRecord.Flush();
     HandOver();
 }
 
@@ -353,6 +348,8 @@ void
 Recorder::HandOver()
 {
     PutArrived(FabricNowPs()); // more may arrive in this moment
+    FabricSimulator::Get().CatchUp();
+    m_pauseRecord.Write(FabricNowPs());
     for (RecordTable* table : m_tables)
     {
         table->Flush();

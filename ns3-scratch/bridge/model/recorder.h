@@ -129,6 +129,7 @@ class Recorder : public ns3::MessageAccountant
     PortTable m_queues{"queues", PortColumns("queue_bytes")};                     //!< of ports
     PortTable m_pauses{"pauses", PortColumns("paused_priorities")};               //!< of ports
     PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};            //!< of ports
+    PauseRecord m_pauseRecord{m_pauses};                                          //!< of ports
     std::vector<std::unique_ptr<RecordTable>> m_added;                            //!< by transports
     std::vector<RecordTable*> m_tables;                     //!< all, by number
     std::vector<std::unique_ptr<QueueProbe>> m_queueProbes; //!< of ports

@@ -14,7 +14,7 @@ namespace
 {
 constexpr uint32_t PRIORITIES = 8;
 constexpr int64_t MICROSECOND_PS = 1'000'000;
-constexpr uint64_t GBPS = 1'000'000'000;
+constexpr uint64_t BPS_PER_GBPS = 1'000'000'000;
 constexpr uint32_t HEADER_BYTES = 62;
 
 /// Draws a case.
@@ -44,7 +44,8 @@ class CaseDraw
         m_case.inOrder = m_tied || family == 4;
         m_equal = family == 7;
         m_hasty = m_case.number % 16 == 4 && !m_tied;
-        m_oneRateBps = m_cutsThrough && Chance(60) ? Between(10 * GBPS, 400 * GBPS) : 0;
+        m_oneRateBps =
+            m_cutsThrough && Chance(60) ? Between(10 * BPS_PER_GBPS, 400 * BPS_PER_GBPS) : 0;
         m_payloadBytes = m_equal ? 1'000 : Between(256, 9'000);
         m_frameBytes = m_payloadBytes + HEADER_BYTES;
         m_lossless = Chance(10) ? 0 : 1U << 3 | (Chance(50) ? 1U << Below(PRIORITIES) : 0);
@@ -143,8 +144,9 @@ class CaseDraw
     void AddLink(uint32_t nodeA, uint32_t nodeB)
     {
         LinkParameters link;
-        link.rateBps = m_tied ? OneOf<uint64_t>({50 * GBPS, 100 * GBPS, 100 * GBPS})
-                              : Between(10 * GBPS, 400 * GBPS);
+        link.rateBps =
+            m_tied ? OneOf<uint64_t>({50 * BPS_PER_GBPS, 100 * BPS_PER_GBPS, 100 * BPS_PER_GBPS})
+                   : Between(10 * BPS_PER_GBPS, 400 * BPS_PER_GBPS);
         link.delayPs =
             m_tied ? OneOf<int64_t>({80'000, 160'000}) : Below((m_hasty ? 8 : 2) * MICROSECOND_PS);
         if (m_oneRateBps > 0)
@@ -154,7 +156,7 @@ class CaseDraw
         }
         if (m_equal)
         {
-            link.rateBps = 100 * GBPS;
+            link.rateBps = 100 * BPS_PER_GBPS;
             link.delayPs = 500'000;
         }
         link.errorRate = m_errorRate;
@@ -509,8 +511,8 @@ class CaseDraw
                             false};
         if (Chance(50))
         {
-            state.rateBps =
-                m_tied ? OneOf<uint64_t>({25 * GBPS, 200 * GBPS}) : Between(5 * GBPS, 400 * GBPS);
+            state.rateBps = m_tied ? OneOf<uint64_t>({25 * BPS_PER_GBPS, 200 * BPS_PER_GBPS})
+                                   : Between(5 * BPS_PER_GBPS, 400 * BPS_PER_GBPS);
         }
         if (Chance(50))
         {

@@ -16,12 +16,11 @@
 #include <string>
 #include <vector>
 
+namespace observation_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 using Rows = std::vector<std::vector<int64_t>>;
 
 constexpr uint32_t SWITCH = 2; // node number in a star of two hosts
@@ -384,4 +383,4 @@ class ObservationTestSuite : public TestSuite
 };
 
 ObservationTestSuite g_observationTestSuite; //!< registers itself
-} // namespace
+} // namespace observation_test

@@ -14,12 +14,11 @@
 #include <set>
 #include <vector>
 
+namespace roce_session_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 constexpr uint32_t DATA_PRIORITY = 3;
 constexpr uint64_t PACKET_WIRE_BYTES = 1'000 + 62 + 20;
 
@@ -371,4 +370,4 @@ class RoceSessionTestSuite : public TestSuite
 };
 
 RoceSessionTestSuite g_roceSessionTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_session_test

@@ -15,12 +15,11 @@
 #include <string>
 #include <vector>
 
+namespace session_cores_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 constexpr uint32_t LEAVES = 4;
 constexpr uint32_t HOSTS_PER_LEAF = 4;
 constexpr uint32_t SPINES = 3;
@@ -443,4 +442,4 @@ class SessionCoresTestSuite : public TestSuite
 };
 
 SessionCoresTestSuite g_sessionCoresTestSuite; //!< registers itself
-} // namespace
+} // namespace session_cores_test

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <vector>
 
+namespace session_run_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 class TimersComeInOrder : public TestCase
 {
   public:
@@ -200,4 +200,4 @@ class SessionRunTestSuite : public TestSuite
 };
 
 SessionRunTestSuite g_sessionRunTestSuite; //!< registers itself
-} // namespace
+} // namespace session_run_test

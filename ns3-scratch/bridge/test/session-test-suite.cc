@@ -20,12 +20,12 @@
 #include <string>
 #include <vector>
 
+namespace session_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 /// \return messages of an incast with random marks and with drops: all that may depend on what ran
 /// before
 std::vector<Flow>
@@ -354,4 +354,4 @@ class SessionTestSuite : public TestSuite
 };
 
 SessionTestSuite g_sessionTestSuite; //!< registers itself
-} // namespace
+} // namespace session_test

@@ -2,6 +2,7 @@
 #include "collective-application.h"
 
 #include "fabric-telling-event.h"
+#include "fabric-units.h"
 
 #include "ns3/abort.h"
 #include "ns3/make-event.h"
@@ -17,7 +18,6 @@ NS_OBJECT_ENSURE_REGISTERED(CollectiveApplication);
 
 namespace
 {
-constexpr int64_t PS_PER_NS = 1'000;
 constexpr std::size_t FEW_MEMBERS = 8;           // of a group that is searched through
 constexpr int64_t REDUCTION_MEMORY_ACCESSES = 3; // two reads and a write
 constexpr uint64_t PER_MILLE = 1'000;
@@ -235,7 +235,7 @@ CollectiveApplication::Handle(uint64_t instance,
     }
     const uint64_t bytes = phase.schedule->RowBytes(arrived.row, phase.bytes);
     const auto accessNs = static_cast<int64_t>(bytes / m_costs.reductionBytesPerNs);
-    const int64_t costPs = REDUCTION_MEMORY_ACCESSES * accessNs * PS_PER_NS;
+    const int64_t costPs = REDUCTION_MEMORY_ACCESSES * accessNs * FABRIC_PS_PER_NS;
     // A reduction is an event of its own even if it takes no time, as in ASTRA-sim 1.0: that
     // decides ties.
     GetClock().Schedule(delayPs,

@@ -14,11 +14,10 @@
 #include <cstdint>
 #include <vector>
 
+namespace collective_application_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr int64_t ENDPOINT_PS = 10'000;
 constexpr int64_t PS_PER_NS = 1'000;
 
@@ -344,4 +343,4 @@ class CollectiveApplicationTestSuite : public TestSuite
 };
 
 CollectiveApplicationTestSuite g_collectiveApplicationTestSuite; //!< registers itself
-} // namespace
+} // namespace collective_application_test

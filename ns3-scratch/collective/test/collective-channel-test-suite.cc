@@ -15,11 +15,10 @@
 #include <utility>
 #include <vector>
 
+namespace collective_channel_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr int64_t ENDPOINT_PS = 10'000;
 constexpr int64_t START_PS = 7'000;
 constexpr int64_t NEAR_PS = 300;
@@ -421,4 +420,4 @@ class CollectiveChannelTestSuite : public TestSuite
 };
 
 CollectiveChannelTestSuite g_collectiveChannelTestSuite; //!< registers itself
-} // namespace
+} // namespace collective_channel_test

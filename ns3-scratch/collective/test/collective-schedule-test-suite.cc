@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+namespace collective_schedule_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 class BadColumnsAreRefused : public TestCase
 {
   public:
@@ -324,4 +324,4 @@ class CollectiveScheduleTestSuite : public TestSuite
 };
 
 CollectiveScheduleTestSuite g_collectiveScheduleTestSuite; //!< registers itself
-} // namespace
+} // namespace collective_schedule_test

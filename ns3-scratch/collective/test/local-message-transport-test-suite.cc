@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+namespace local_message_transport_test
+{
 using namespace ns3;
 
-namespace
-{
 /// Keeps when messages arrive.
 class ArrivalLog : public MessageListener
 {
@@ -141,4 +141,4 @@ class LocalMessageTransportTestSuite : public TestSuite
 };
 
 LocalMessageTransportTestSuite g_localMessageTransportTestSuite; //!< registers itself
-} // namespace
+} // namespace local_message_transport_test

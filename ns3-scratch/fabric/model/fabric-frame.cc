@@ -17,13 +17,11 @@ static_assert(offsetof(FabricFrame, echo) == 64, "the first line has what a flow
 
 namespace
 {
-constexpr std::size_t CHECK_BYTES = 4; // FCS, not in a capture
-
 /// \return a pause frame as on the line: destination, source, MAC control, opcode, vector, times
 Ptr<Packet>
 MakePausePacket(uint8_t pausedPriorities)
 {
-    std::array<uint8_t, FABRIC_MINIMUM_FRAME_BYTES - CHECK_BYTES> bytes{};
+    std::array<uint8_t, FABRIC_MINIMUM_FRAME_BYTES - FABRIC_CHECK_BYTES> bytes{};
     const std::array<uint8_t, 18> header{0x01,
                                          0x80,
                                          0xc2,

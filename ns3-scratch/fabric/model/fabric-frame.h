@@ -19,6 +19,8 @@ namespace ns3
 inline constexpr uint32_t FABRIC_ETHERNET_BYTES = 18;
 /// Smallest Ethernet frame, in bytes (IEEE 802.3).
 inline constexpr uint32_t FABRIC_MINIMUM_FRAME_BYTES = 64;
+/// Frame check sequence, which is not in a capture, in bytes.
+inline constexpr uint32_t FABRIC_CHECK_BYTES = 4;
 /// Preamble, start delimiter and inter-packet gap: they take time on the line and room in no
 /// buffer.
 inline constexpr uint32_t FABRIC_LINE_GAP_BYTES = 20;

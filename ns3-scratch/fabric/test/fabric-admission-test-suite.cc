@@ -12,11 +12,10 @@
 
 #include <memory>
 
+namespace fabric_admission_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 
 constexpr uint64_t RATE_BPS = 100'000'000'000;
 constexpr int64_t BYTE_PS = 80;
@@ -168,4 +167,4 @@ class FabricAdmissionTestSuite : public TestSuite
 };
 
 FabricAdmissionTestSuite g_fabricAdmissionTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_admission_test

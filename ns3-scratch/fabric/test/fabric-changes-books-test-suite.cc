@@ -11,11 +11,10 @@
 #include <map>
 #include <random>
 
+namespace fabric_changes_books_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 
 /// Plays random traffic on a network with circles while links and switches come and go.
 class BooksAddUp : public TestCase
@@ -211,4 +210,4 @@ class FabricChangesBooksTestSuite : public TestSuite
 };
 
 FabricChangesBooksTestSuite g_fabricChangesBooksTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_changes_books_test

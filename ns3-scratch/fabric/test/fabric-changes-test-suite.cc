@@ -12,11 +12,10 @@
 
 #include <stdexcept>
 
+namespace fabric_changes_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 
 constexpr uint64_t RATE_BPS = ChangingNetwork::RATE_BPS;
 constexpr uint8_t PRIORITY = ChangingNetwork::LOSSLESS;
@@ -536,4 +535,4 @@ class FabricChangesTestSuite : public TestSuite
 };
 
 FabricChangesTestSuite g_fabricChangesTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_changes_test

@@ -3,11 +3,10 @@
 
 #include "ns3/test.h"
 
+namespace fabric_contents_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 
 constexpr uint8_t PRIORITY = 3;
 constexpr uint32_t FRAME_BYTES = 1000;
@@ -128,4 +127,4 @@ class FabricContentsTestSuite : public TestSuite
 };
 
 FabricContentsTestSuite g_fabricContentsTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_contents_test

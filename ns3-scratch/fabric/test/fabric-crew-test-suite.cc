@@ -19,10 +19,10 @@
 #include <thread>
 #include <vector>
 
+namespace fabric_crew_test
+{
 using namespace ns3;
 
-namespace
-{
 class EachPieceOnce : public TestCase
 {
   public:
@@ -268,4 +268,4 @@ class FabricCrewTestSuite : public TestSuite
 };
 
 FabricCrewTestSuite g_fabricCrewTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_crew_test

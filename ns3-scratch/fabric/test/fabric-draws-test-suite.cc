@@ -17,7 +17,7 @@
 #include <set>
 #include <vector>
 
-namespace
+namespace fabric_draws_test
 {
 using namespace ns3;
 
@@ -65,10 +65,11 @@ class DrawsAreUniform : public TestCase
             NS_TEST_ASSERT_MSG_EQ((number >= 0.0 && number < 1.0), true, "in [0, 1)");
             bins.at(static_cast<std::size_t>(number * BINS))++;
         }
+        const double mean = static_cast<double>(COUNT) / BINS;
         double chiSquare = 0.0;
         for (const double bin : bins)
         {
-            chiSquare += std::pow(bin - COUNT / BINS, 2) / (COUNT / BINS);
+            chiSquare += std::pow(bin - mean, 2) / mean;
         }
         // 63 degrees of freedom: 99.99% of all rows lie below 110.
         NS_TEST_EXPECT_MSG_LT(chiSquare, 110.0, "evenly");
@@ -160,4 +161,4 @@ class FabricDrawsTestSuite : public TestSuite
 };
 
 FabricDrawsTestSuite g_fabricDrawsTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_draws_test

@@ -19,10 +19,9 @@
 #include <utility>
 #include <vector>
 
-using namespace ns3;
-
-namespace
+namespace fabric_net_device_test
 {
+using namespace ns3;
 constexpr uint32_t BASE_ADDRESS = 0x0a000001;
 constexpr uint16_t IPV4 = 0x0800;
 constexpr uint32_t IPV4_HEADER_BYTES = 20;
@@ -291,4 +290,4 @@ class FabricNetDeviceTestSuite : public TestSuite
 };
 
 FabricNetDeviceTestSuite g_fabricNetDeviceTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_net_device_test

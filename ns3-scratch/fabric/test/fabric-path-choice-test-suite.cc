@@ -21,11 +21,11 @@
 #include <string>
 #include <vector>
 
+namespace fabric_path_choice_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 /// Ports of different rates, and a choice between them.
 class Chooser
 {
@@ -351,4 +351,4 @@ class FabricPathChoiceTestSuite : public TestSuite
 };
 
 FabricPathChoiceTestSuite g_fabricPathChoiceTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_path_choice_test

@@ -19,11 +19,10 @@
 #include <string>
 #include <vector>
 
+namespace fabric_pause_watchdog_test
+{
 using namespace ns3;
 using namespace astra_ns3;
-
-namespace
-{
 constexpr uint32_t FRAME_BYTES = 1'000;
 constexpr int64_t LINK_DELAY_PS = 500'000;
 constexpr uint8_t PRIORITY = 3;
@@ -335,4 +334,4 @@ class FabricPauseWatchdogTestSuite : public TestSuite
 };
 
 FabricPauseWatchdogTestSuite g_fabricPauseWatchdogTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_pause_watchdog_test

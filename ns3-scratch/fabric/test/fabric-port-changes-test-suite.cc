@@ -9,11 +9,10 @@
 
 #include "ns3/test.h"
 
+namespace fabric_port_changes_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 
 constexpr uint64_t RATE_BPS = 100'000'000'000;
 constexpr int64_t DELAY_PS = 500'000;
@@ -368,4 +367,4 @@ class FabricPortChangesTestSuite : public TestSuite
 };
 
 FabricPortChangesTestSuite g_fabricPortChangesTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_port_changes_test

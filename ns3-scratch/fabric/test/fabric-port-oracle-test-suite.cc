@@ -14,12 +14,11 @@
 #include <string>
 #include <vector>
 
+namespace fabric_port_oracle_test
+{
 using namespace ns3;
 using namespace ns3::test;
 using namespace astra_ns3::test;
-
-namespace
-{
 constexpr uint32_t PORTS = 4;
 
 /// What kind of traffic is offered.
@@ -333,4 +332,4 @@ class FabricPortOracleTestSuite : public TestSuite
 };
 
 FabricPortOracleTestSuite g_fabricPortOracleTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_port_oracle_test

@@ -19,10 +19,9 @@
 #include <utility>
 #include <vector>
 
-using namespace ns3;
-
-namespace
+namespace fabric_port_parts_test
 {
+using namespace ns3;
 
 constexpr uint32_t STEPS = 20'000;
 
@@ -318,4 +317,4 @@ class FabricPortPartsTestSuite : public TestSuite
 };
 
 FabricPortPartsTestSuite g_fabricPortPartsTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_port_parts_test

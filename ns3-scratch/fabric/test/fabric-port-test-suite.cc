@@ -12,11 +12,11 @@
 #include <cstdint>
 #include <vector>
 
+namespace fabric_port_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 class SingleFrameTakesSerialisationAndDelay : public TestCase
 {
   public:
@@ -203,4 +203,4 @@ class FabricPortTestSuite : public TestSuite
 };
 
 FabricPortTestSuite g_fabricPortTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_port_test

@@ -13,11 +13,11 @@
 #include <random>
 #include <vector>
 
+namespace fabric_routes_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 /// \return the ports that lead to a destination
 std::vector<uint32_t>
 PortsOf(const FabricRoutes& routes, uint32_t destination)
@@ -168,4 +168,4 @@ class FabricRoutesTestSuite : public TestSuite
 };
 
 FabricRoutesTestSuite g_fabricRoutesTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_routes_test

@@ -17,11 +17,10 @@
 #include <string>
 #include <vector>
 
+namespace fabric_shared_buffer_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr uint64_t RATE_BPS = 100'000'000'000; // 80 ps a byte
 constexpr int64_t DELAY_PS = 500'000;
 constexpr int64_t DATA_PS = 1'000 * 80; // of the frames below
@@ -320,4 +319,4 @@ class FabricSharedBufferTestSuite : public TestSuite
 };
 
 FabricSharedBufferTestSuite g_fabricSharedBufferTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_shared_buffer_test

@@ -24,10 +24,10 @@
 #include <utility>
 #include <vector>
 
+namespace fabric_simulator_test
+{
 using namespace ns3;
 
-namespace
-{
 /// Counts how many of its kind are alive: what the event list still holds, seen from outside.
 class CountedEvent : public EventImpl
 {
@@ -333,4 +333,4 @@ class FabricSimulatorTestSuite : public TestSuite
 };
 
 FabricSimulatorTestSuite g_fabricSchedulerTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_simulator_test

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
+namespace fabric_switch_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 class RoutesByTable : public TestCase
 {
   public:
@@ -295,4 +295,4 @@ class FabricSwitchTestSuite : public TestSuite
 };
 
 FabricSwitchTestSuite g_fabricSwitchTestSuite; //!< registers itself
-} // namespace
+} // namespace fabric_switch_test

@@ -2,6 +2,7 @@
 #include "flow-message-transport.h"
 
 #include "fabric-delay.h"
+#include "fabric-units.h"
 #include "roce-flow-hashes.h"
 #include "tcp-message-transport.h"
 
@@ -16,7 +17,6 @@ namespace ns3
 
 namespace
 {
-constexpr double PS_TIMES_BITS = 8e12;  // picoseconds a byte takes at 1 bit/s
 constexpr uint16_t FIRST_PORT = 49'152; // ns-3 gives a host's connections the ports behind it
 constexpr uint64_t BLIND_WINDOWS = 2;   // sent before what is heard of the first has an effect
 constexpr uint32_t NOWHERE = 0;         // the link of what has no way
@@ -26,7 +26,7 @@ constexpr uint32_t WHOLE = 1;           // parts of a message that is not cut
 double
 BytesPerPs(uint64_t rateBps)
 {
-    return static_cast<double>(rateBps) / PS_TIMES_BITS;
+    return static_cast<double>(rateBps) / FABRIC_PS_TIMES_BITS;
 }
 
 /// \return what decides the times of messages over a path

@@ -13,14 +13,14 @@ namespace ns3
 
 namespace
 {
-constexpr double CLOSE = 1e-9;      // rates nearer than this are one
+constexpr double RATE_CLOSE = 1e-9; // rates nearer than this are one
 constexpr double ROUNDING_PS = 1.0; // of the time of an event
 
 /// \return whether two rates are one
 bool
 Same(double one, double other)
 {
-    return std::abs(one - other) <= CLOSE * std::max(one, other);
+    return std::abs(one - other) <= RATE_CLOSE * std::max(one, other);
 }
 
 /// \return whole picoseconds that bytes take, at least one
@@ -259,8 +259,8 @@ FlowQueues::Advance(uint32_t number, double free)
 {
     Link& link = m_links[number];
     const double crumb = std::max(free, link.coming) * ROUNDING_PS;
-    const bool fits = link.coming <= free * (1 + CLOSE);
-    while (link.backlog && !link.open && link.left <= crumb * CLOSE)
+    const bool fits = link.coming <= free * (1 + RATE_CLOSE);
+    while (link.backlog && !link.open && link.left <= crumb * RATE_CLOSE)
     {
         TakeNext(link);
         if (!link.mixtures.empty())
@@ -334,7 +334,7 @@ FlowQueues::Serve(uint32_t number)
         link.stale = false;
         Tell(number);
     }
-    if (link.open && link.coming < free * (1 - CLOSE))
+    if (link.open && link.coming < free * (1 - RATE_CLOSE))
     {
         Push(Kind::SERVE, number, Lasting(link.growing, free - link.coming));
     }
@@ -437,7 +437,8 @@ FlowQueues::Share(uint32_t number)
     {
         Link& link = m_links[number];
         link.dirty = true; // flows that begin now are shared with at once
-        const double most = link.served + std::max(link.share, link.rate * CLOSE) * ROUNDING_PS;
+        const double most =
+            link.served + std::max(link.share, link.rate * RATE_CLOSE) * ROUNDING_PS;
         while (!link.ends.empty() && link.ends.top().first <= most)
         {
             sent.push_back(link.ends.top().second);

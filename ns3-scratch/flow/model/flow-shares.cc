@@ -10,7 +10,7 @@ namespace ns3
 
 namespace
 {
-constexpr double CLOSE = 1e-11;         // levels nearer than this are one
+constexpr double LEVEL_CLOSE = 1e-11;   // levels nearer than this are one
 constexpr double STEPS = 1099511627776; // 2^40, to which mantissas are rounded
 
 /// \param rate a rate above 0 \return the nearest to it of 40 bits
@@ -104,7 +104,7 @@ FlowShares::Add(std::span<const FlowUse> uses, double cap)
         Link& link = m_links[crossing.link];
         const double load = link.load + crossing.share * (bound ? flow.limits.first : most);
         link.load += crossing.share * flow.limits.GetRate();
-        if (link.level < NO_LIMIT || load > link.capacity * (1 + CLOSE) ||
+        if (link.level < NO_LIMIT || load > link.capacity * (1 + LEVEL_CLOSE) ||
             (!bound && crossing.link == narrowest))
         {
             Mark(crossing.link);
@@ -177,7 +177,7 @@ FlowShares::Fill(Link& link)
     while (!m_wanting.empty())
     {
         const double level = std::max(left, 0.0) / free;
-        const double most = level * (1 + CLOSE);
+        const double most = level * (1 + LEVEL_CLOSE);
         std::size_t kept = 0;
         double freeNow = 0.0;
         for (const Wanting& wanting : m_wanting)
@@ -219,7 +219,7 @@ FlowShares::Spread(const Flow& flow, const Limits& before, uint32_t use)
         const double then = before.Beside(other);
         const bool full = link.level < NO_LIMIT;
         if (full ? now != then && std::min(now, then) < link.level
-                 : now == NO_LIMIT || link.load > link.capacity * (1 + CLOSE))
+                 : now == NO_LIMIT || link.load > link.capacity * (1 + LEVEL_CLOSE))
         {
             Mark(crossing.link);
         }
@@ -279,7 +279,7 @@ FlowShares::Solve()
         link.dirty = false;
         const double old = link.level;
         const bool same = old == level || (old < NO_LIMIT && level < NO_LIMIT &&
-                                           std::abs(level - old) <= CLOSE * old);
+                                           std::abs(level - old) <= LEVEL_CLOSE * old);
         if (!same)
         {
             SetLevel(number, level);

@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-namespace
+namespace flow_shares_test
 {
 using namespace ns3;
 
@@ -259,4 +259,4 @@ class FlowSharesTestSuite : public TestSuite
 };
 
 FlowSharesTestSuite g_flowSharesTestSuite; //!< registers itself
-} // namespace
+} // namespace flow_shares_test

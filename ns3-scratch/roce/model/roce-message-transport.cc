@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "roce-message-transport.h"
 
+#include "fabric-units.h"
 #include "roce-flow-hashes.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@ namespace ns3
 
 namespace
 {
-constexpr double PS_TIMES_BITS = 8e12; // picoseconds a byte takes at 1 bit/s
 constexpr uint32_t MOST_SOURCES = 256; // with more hosts not all pairs are looked at
 constexpr uint32_t FEW_SOURCES = 16;   // but these as sources
 } // namespace
@@ -157,7 +157,7 @@ RoceMessageTransport::NumbersOf(const RocePath& path) const
                                   : path.TravelPs(packet) + path.AnswerPs(ack);
     numbers.bandwidthDelayBytes =
         static_cast<uint64_t>(static_cast<double>(numbers.baseRoundTripPs) *
-                              static_cast<double>(path.lowestRateBps) / PS_TIMES_BITS);
+                              static_cast<double>(path.lowestRateBps) / FABRIC_PS_TIMES_BITS);
     numbers.switches = path.switches;
     numbers.lowestRateBps = path.lowestRateBps;
     return numbers;

@@ -13,7 +13,6 @@ namespace
 {
 constexpr uint32_t BASE_ADDRESS = 0x0a000001; // of host 0, as in FabricNetwork
 constexpr uint16_t ROCE_PORT = 4791;          // UDP destination port of RoCEv2
-constexpr uint32_t CHECK_BYTES = 4;           // FCS, not in a capture
 constexpr uint32_t ETHERNET_BYTES = 14;
 
 /// Bytes in network order.
@@ -58,7 +57,7 @@ OpcodeOf(uint8_t kind)
 Ptr<Packet>
 MakeRocePacket(const FabricFrame& frame, uint32_t receiverPair, uint32_t senderPair)
 {
-    const uint32_t size = frame.bufferBytes - CHECK_BYTES;
+    const uint32_t size = frame.bufferBytes - FABRIC_CHECK_BYTES;
     const uint32_t ipBytes = size - ETHERNET_BYTES;
     const bool data = frame.kind == ROCE_DATA;
     Writer writer;

@@ -2,6 +2,7 @@
 #include "roce-path.h"
 
 #include "fabric-switch.h"
+#include "fabric-units.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,7 +15,6 @@ namespace ns3
 
 namespace
 {
-constexpr double PS_TIMES_BITS = 8e12;   // picoseconds a byte takes at 1 bit/s
 constexpr uint32_t MOST_SWITCHES = 1000; // a longer path is a loop in the routing tables
 constexpr std::size_t USUAL_LINES = 6;   // of a path through three tiers
 constexpr std::size_t MOST_WAYS = 64;    // of a pair; where more differ, a bound stands for them
@@ -107,7 +107,7 @@ RocePath::Append(const FabricPort* line)
     delayPs += line->GetDelayPs();
     lines.push_back(line);
     cutsThrough |= line->GetAnnouncedBytes() > 0;
-    psPerByte += PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
+    psPerByte += FABRIC_PS_TIMES_BITS / static_cast<double>(line->GetRateBps());
     lowestRateBps =
         lowestRateBps == 0 ? line->GetRateBps() : std::min(lowestRateBps, line->GetRateBps());
 }
@@ -271,7 +271,7 @@ RocePath::LinesPs(uint32_t wireBytes, bool back) const
     double tailPs = 0.0;
     for (const RocePathFrames::Line& line : GetLines(back))
     {
-        const double bytePs = PS_TIMES_BITS / static_cast<double>(line.port->GetRateBps());
+        const double bytePs = FABRIC_PS_TIMES_BITS / static_cast<double>(line.port->GetRateBps());
         const double startPs = headPs + bytePs * wireBytes >= tailPs ? headPs : tailPs;
         const bool announced = line.headWireBytes > 0 && wireBytes > line.headWireBytes;
         tailPs = startPs + bytePs * wireBytes;

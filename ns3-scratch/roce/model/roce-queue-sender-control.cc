@@ -3,6 +3,7 @@
  * \file
  * What the congestion control sees and sets of a RoceQueueSender.
  */
+#include "fabric-units.h"
 #include "roce-queue-pair.h"
 #include "roce-queue-sender.h"
 
@@ -15,11 +16,6 @@
 
 namespace ns3
 {
-
-namespace
-{
-constexpr double PS_TIMES_BITS = 8e12; // picoseconds a byte takes at 1 bit/s
-} // namespace
 
 void
 RoceQueueSender::UpdateLimit()
@@ -47,7 +43,7 @@ RoceQueueSender::UpdateReady()
     }
     else
     {
-        const int64_t gapPs = std::llround(PS_TIMES_BITS * m_lastWireBytes / m_rateBps);
+        const int64_t gapPs = std::llround(FABRIC_PS_TIMES_BITS * m_lastWireBytes / m_rateBps);
         m_readyPs = m_lastStartPs + m_port->GetPort().RoundPs(gapPs);
     }
 }

@@ -15,11 +15,10 @@
 #include <string>
 #include <vector>
 
+namespace roce_account_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr uint64_t PACKET_BYTES = 1'000;
 constexpr uint32_t PRIORITY = 3; // of RoCE's data, by default
 constexpr uint32_t SWITCH = 2;   // node behind two hosts
@@ -508,4 +507,4 @@ class RoceAccountTestSuite : public TestSuite
 };
 
 RoceAccountTestSuite g_roceAccountTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_account_test

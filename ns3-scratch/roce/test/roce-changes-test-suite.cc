@@ -11,11 +11,10 @@
 
 #include <limits>
 
+namespace roce_changes_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 
 constexpr int64_t MICROSECOND_PS = 1'000'000;
 constexpr int64_t DELAY_PS = 500'000;
@@ -338,4 +337,4 @@ class RoceChangesTestSuite : public TestSuite
 };
 
 RoceChangesTestSuite g_roceChangesTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_changes_test

@@ -9,11 +9,10 @@
 
 #include <vector>
 
+namespace roce_control_dcqcn_test
+{
 using namespace ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 /// DCQCN as the simulator published with HPCC has it, in the numbers of its public configuration.
 constexpr Numbers CLOCKED{{"g", 1.0 / 256.0},
                           {"alpha_timer", 1.0 * MICROSECOND},
@@ -266,4 +265,4 @@ class RoceControlDcqcnTestSuite : public TestSuite
 };
 
 RoceControlDcqcnTestSuite g_roceControlDcqcnTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_control_dcqcn_test

@@ -7,11 +7,11 @@
 
 #include "ns3/test.h"
 
+namespace roce_control_dctcp_test
+{
 using namespace ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 class MarksCutTheWindowOnceAWindow : public TestCase
 {
   public:
@@ -143,4 +143,4 @@ class RoceControlDctcpTestSuite : public TestSuite
 };
 
 RoceControlDctcpTestSuite g_roceControlDctcpTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_control_dctcp_test

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+namespace roce_control_hpcc_test
+{
 using namespace ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 class UtilisationSetsTheRate : public TestCase
 {
   public:
@@ -226,4 +226,4 @@ class RoceControlHpccTestSuite : public TestSuite
 };
 
 RoceControlHpccTestSuite g_roceControlHpccTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_control_hpcc_test

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+namespace roce_control_registry_test
+{
 using namespace ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 class EveryNameMakesAControl : public TestCase
 {
   public:
@@ -117,4 +117,4 @@ class RoceControlRegistryTestSuite : public TestSuite
 };
 
 RoceControlRegistryTestSuite g_roceControlRegistryTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_control_registry_test

@@ -7,11 +7,11 @@
 
 #include "ns3/test.h"
 
+namespace roce_control_swift_test
+{
 using namespace ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 class DelayAgainstTarget : public TestCase
 {
   public:
@@ -142,4 +142,4 @@ class RoceControlSwiftTestSuite : public TestSuite
 };
 
 RoceControlSwiftTestSuite g_roceControlSwiftTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_control_swift_test

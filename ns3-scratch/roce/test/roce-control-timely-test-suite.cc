@@ -7,11 +7,11 @@
 
 #include "ns3/test.h"
 
+namespace roce_control_timely_test
+{
 using namespace ns3;
 using namespace astra_ns3::test;
 
-namespace
-{
 class GradientSetsTheRate : public TestCase
 {
   public:
@@ -127,4 +127,4 @@ class RoceControlTimelyTestSuite : public TestSuite
 };
 
 RoceControlTimelyTestSuite g_roceControlTimelyTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_control_timely_test

@@ -16,11 +16,10 @@
 #include <string>
 #include <vector>
 
+namespace roce_loss_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr int64_t DELAY_PS = 500'000;
 constexpr uint32_t HOSTS = 4;
 
@@ -303,4 +302,4 @@ class RoceLossTestSuite : public TestSuite
 };
 
 RoceLossTestSuite g_roceLossTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_loss_test

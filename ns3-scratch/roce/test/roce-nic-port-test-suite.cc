@@ -14,11 +14,10 @@
 #include <cstdint>
 #include <vector>
 
+namespace roce_nic_port_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr int64_t BYTE_PS = 80;                // at 100 Gb/s
 constexpr int64_t PACKET_PS = 1'082 * BYTE_PS; // a full packet on a line
 constexpr int64_t ACK_PS = 86 * BYTE_PS;
@@ -365,4 +364,4 @@ class RoceNicPortTestSuite : public TestSuite
 };
 
 RoceNicPortTestSuite g_roceNicPortTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_nic_port_test

@@ -14,11 +14,10 @@
 #include <string>
 #include <vector>
 
+namespace roce_pfc_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr uint32_t PRIORITY = 3; // of RoCE's data, by default
 constexpr uint64_t FRAME_BYTES = 1'062;
 constexpr uint64_t WIRE_BYTES = FRAME_BYTES + 20;
@@ -307,4 +306,4 @@ class RocePfcTestSuite : public TestSuite
 };
 
 RocePfcTestSuite g_rocePfcTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_pfc_test

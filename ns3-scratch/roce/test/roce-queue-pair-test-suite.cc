@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <vector>
 
+namespace roce_queue_pair_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 class CutsMessagesIntoPackets : public TestCase
 {
   public:
@@ -117,4 +117,4 @@ class RoceQueuePairTestSuite : public TestSuite
 };
 
 RoceQueuePairTestSuite g_roceQueuePairTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_queue_pair_test

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+namespace roce_recovery_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 /// \return positions of packets `first` to before `end`
 std::vector<uint64_t>
 Positions(uint64_t first, uint64_t end)
@@ -506,4 +506,4 @@ class RoceRecoveryTestSuite : public TestSuite
 };
 
 RoceRecoveryTestSuite g_roceRecoveryTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_recovery_test

@@ -16,11 +16,10 @@
 #include <utility>
 #include <vector>
 
+namespace roce_rest_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr int64_t DELAY_PS = 500'000;
 
 /// The same as its parent, but a queue pair has to keep it.
@@ -154,4 +153,4 @@ class RoceRestTestSuite : public TestSuite
 };
 
 RoceRestTestSuite g_roceRestTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_rest_test

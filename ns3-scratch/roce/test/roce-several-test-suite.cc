@@ -16,11 +16,10 @@
 #include <string>
 #include <vector>
 
+namespace roce_several_test
+{
 using namespace ns3;
 using namespace ns3::test;
-
-namespace
-{
 constexpr int64_t DELAY_PS = 500'000;
 constexpr int64_t BYTE_PS = 80;
 constexpr int64_t PACKET_PS = 1'082 * BYTE_PS;
@@ -521,4 +520,4 @@ class RoceSeveralTestSuite : public TestSuite
 };
 
 RoceSeveralTestSuite g_roceSeveralTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_several_test

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+namespace roce_transport_test
+{
 using namespace ns3;
 using namespace ns3::test;
 
-namespace
-{
 /// \return rates of the links, one more than switches, of various shapes
 std::vector<std::vector<uint64_t>>
 Paths()
@@ -260,4 +260,4 @@ class RoceTransportTestSuite : public TestSuite
 };
 
 RoceTransportTestSuite g_roceTransportTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_transport_test

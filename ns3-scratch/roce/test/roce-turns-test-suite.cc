@@ -11,10 +11,10 @@
 #include <random>
 #include <set>
 
+namespace roce_turns_test
+{
 using namespace ns3;
 
-namespace
-{
 class TurnsAreASet : public TestCase
 {
   public:
@@ -67,4 +67,4 @@ class RoceTurnsTestSuite : public TestSuite
 };
 
 RoceTurnsTestSuite g_roceTurnsTestSuite; //!< registers itself
-} // namespace
+} // namespace roce_turns_test

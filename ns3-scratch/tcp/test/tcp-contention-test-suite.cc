@@ -23,12 +23,11 @@
 #include <string>
 #include <vector>
 
+namespace tcp_contention_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 constexpr double PS_PER_SECOND = 1e12;
 
 /// What came out of a many-to-one transfer.
@@ -331,4 +330,4 @@ class TcpContentionTestSuite : public TestSuite
 };
 
 TcpContentionTestSuite g_tcpContentionTestSuite; //!< registers itself
-} // namespace
+} // namespace tcp_contention_test

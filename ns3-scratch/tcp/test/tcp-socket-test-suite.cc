@@ -33,12 +33,11 @@
 #include <utility>
 #include <vector>
 
+namespace tcp_socket_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 constexpr uint32_t SEGMENT_BYTES = 1000;
 
 /// A socket whose state a test sets and reads.
@@ -415,4 +414,4 @@ class TcpSocketTestSuite : public TestSuite
 };
 
 TcpSocketTestSuite g_tcpSocketTestSuite; //!< registers itself
-} // namespace
+} // namespace tcp_socket_test

@@ -12,12 +12,11 @@
 #include <cstdint>
 #include <vector>
 
+namespace tcp_transport_test
+{
 using namespace ns3;
 using namespace astra_ns3;
 using namespace astra_ns3::test;
-
-namespace
-{
 constexpr uint32_t HEADER_BYTES = 20 + 20; // IPv4 and TCP without options: timestamps are off
 // SYN and SYN-ACK carry two options: window scale (3 bytes) and SACK permitted (2), filled up to a
 // multiple of 4 bytes.
@@ -302,4 +301,4 @@ class TcpLongMessageTestSuite : public TestSuite
 };
 
 TcpLongMessageTestSuite g_tcpLongMessageTestSuite; //!< registers itself
-} // namespace
+} // namespace tcp_transport_test

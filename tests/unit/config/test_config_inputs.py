@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.lengths import some_slow
 
 from astra_ns3.config.core.collective_kind import TEXT_FORMAT_KINDS
 from astra_ns3.config.network.packet_network import RoceTransport, TcpTransport, parse_network, read_network
@@ -47,7 +48,12 @@ def test_each_system_has_the_dimensions_of_the_network_that_it_is_named_for(path
         assert len(system.algorithms(kind, dimensions)) == dimensions
 
 
-@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.name)
+LARGE = ("roce-nvswitch-clos-16384.yaml",)
+"""Building it takes a quarter of a minute."""
+QUICK = [path for path in NETWORKS if path.name not in LARGE]
+
+
+@pytest.mark.parametrize("path", some_slow(NETWORKS, QUICK), ids=lambda path: path.name)
 def test_each_network_is_built_without_a_warning(path: Path) -> None:
     network = read_network(path)
     plan = plan_network(network)
@@ -55,19 +61,13 @@ def test_each_network_is_built_without_a_warning(path: Path) -> None:
     assert len(plan.graph.npu_host) == network.npus
 
 
-LARGE = ("roce-nvswitch-clos-16384",)
-"""Built by the test above; more of it takes half a minute."""
-
 RINGS = SystemConfig.model_validate(
     {f"{kind}-implementation": "oneRing" for kind in ("all-reduce", "all-gather", "reduce-scatter")}
     | {"all-to-all-implementation": "oneDirect", "scheduling-policy": "LIFO", "preferred-dataset-splits": 1}
 )
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in LARGE), id=path.name) for path in NETWORKS],
-)
+@pytest.mark.parametrize("path", some_slow(NETWORKS, QUICK), ids=lambda path: path.name)
 def test_each_network_whose_topology_formulas_know_is_played_by_them(path: Path) -> None:
     options = Options(backend="analytical")
     if isinstance(read_network(path).topology, Mesh):

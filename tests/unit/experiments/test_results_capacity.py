@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.fake_backend import FakeBackend
+from support.lengths import some_slow
 from support.small_run import NPUS, small_network, small_run, small_system, small_workload
 
 import astra_ns3
@@ -71,7 +72,11 @@ def inputs_of(workload: str, splits: int = 1, npus: int = NPUS) -> Inputs:
 
 
 @pytest.mark.parametrize(
-    ("passes", "splits", "npus"), [(1500, 1, 16), (4000, 1, 16), (1, 15_000, 16), (1, 30_000, 16), (150, 40, 64)]
+    ("passes", "splits", "npus"),
+    some_slow(
+        [(1500, 1, 16), (4000, 1, 16), (1, 15_000, 16), (1, 30_000, 16), (150, 40, 64)],
+        quick=[(1500, 1, 16), (1, 15_000, 16)],
+    ),
 )
 def test_collectives_issued_at_once_take_what_is_estimated(passes: int, splits: int, npus: int) -> None:
     workload = MICRO.format(size=1 << 20)
@@ -150,11 +155,19 @@ def test_the_runs_own_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_least_of_what_is_allowed_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(30, "a has"), Available(20, "b has")]))
-    assert available_memory() == Available(20, "b has")
-    require_memory("this", 20, "do that")
-    with pytest.raises(InputError, match=r"^this would need about 21 B of memory, b has 20 B left; do that$"):
-        require_memory("this", 21, "do that")
+    left = 20_000_000
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(10**9, "a has"), Available(left, "b has")]))
+    assert available_memory() == Available(left, "b has")
+    require_memory("this", left, "do that")
+    with pytest.raises(InputError, match=r"^this would need about 20 MB of memory, b has 20 MB left; do that$"):
+        require_memory("this", left + 1, "do that")
+
+
+def test_what_is_small_is_refused_by_a_limit_of_the_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(20, "it has")]))
+    require_memory("this", 21, "do that")
+    with pytest.raises(InputError, match="this would need about 21 B of memory, it has 20 B left"):
+        require_memory("this", 21, "do that", limit_bytes=20)
 
 
 def test_a_limit_on_memory_counts_what_is_resident_not_what_is_mapped(

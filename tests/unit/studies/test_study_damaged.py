@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.lengths import some_slow
 from support.studies import expanded, outcome_of, result_of, study_of
 
 from astra_ns3.errors import InputError
@@ -99,7 +100,7 @@ def test_an_undamaged_folder_is_read(folder: Path) -> None:
     assert list(load_study(STUDY, folder).frame["finish_us"]) == [2.0, 2.0]
 
 
-@pytest.mark.parametrize("name", ["point.json", "run.json", "EndToEnd.csv"])
+@pytest.mark.parametrize("name", some_slow(["point.json", "run.json", "EndToEnd.csv"], ["run.json"]))
 def test_damaged_files_of_a_point_are_one_line_that_says_where_or_nothing(folder: Path, name: str) -> None:
     address = expanded(STUDY).points[0].address
     file = Store(folder).point_folder(address) / name

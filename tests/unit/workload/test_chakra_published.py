@@ -80,7 +80,7 @@ def in_order(node: wire.WireNode) -> wire.WireNode:
     return node._replace(attributes=tuple(sorted(node.attributes)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(nodes=st.lists(WRITTEN, max_size=8))
 def test_the_bytes_of_every_node_are_those_of_the_published_numbers_of_fields(
     tmp_path_factory: pytest.TempPathFactory, nodes: list[GraphNode]
