@@ -27,6 +27,7 @@ USUAL_CPU_SECONDS = 480.0
 _RESULTS = Path("results")
 _PART, _AXIS = "plans", "plan"
 _BASE = "as the file has it"
+_SCALES = ("scale", "comm_scale", "compute_scale")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class PlanRequest:
             "no model file; expected one: other workloads have no degrees to plan",
             os.fspath(self.model),
         )
+        for name in _SCALES:
+            found = getattr(request, name)
+            refuse(found != 1, f"{name} is {found:g}, expected 1: bounds are those of the model as it is")
         return request
 
     @property

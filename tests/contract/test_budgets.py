@@ -96,6 +96,7 @@ def test_of_one_chunk_rates_go_as_the_square_root_of_bytes_over_price(tmp_path: 
     assert budget.per_cost is None  # nothing is computed, and nothing has a fixed price
 
 
+@pytest.mark.slow
 def test_of_one_chunk_so_do_the_rates_of_three_dimensions(tmp_path: Path) -> None:
     prices = {"budget": 100000, "dimensions": [{"gbps": 1}, {"gbps": 2}, {"gbps": 4}]}
     budget = found(tmp_path, TORUS, prices, rings(3, 1), [all_reduce(64 * MEBIBYTE)])
@@ -103,6 +104,7 @@ def test_of_one_chunk_so_do_the_rates_of_three_dimensions(tmp_path: Path) -> Non
     assert budget.fastest.rates == pytest.approx(expected, rel=WITHIN)
 
 
+@pytest.mark.slow
 def test_of_pipelined_chunks_all_dimensions_take_as_long(tmp_path: Path) -> None:
     """The first chunk fills the pipeline and the last one empties it: of 256 chunks, two at once."""
     prices = {"budget": 50000, "dimensions": [{"gbps": 1}, {"gbps": 5}]}
@@ -114,6 +116,7 @@ def test_of_pipelined_chunks_all_dimensions_take_as_long(tmp_path: Path) -> None
     assert inner == pytest.approx(outer, rel=WITHIN)
 
 
+@pytest.mark.slow
 def test_no_split_of_a_grid_is_better(tmp_path: Path) -> None:
     """Two workloads, of which one prefers inner bandwidth: brute force over shares of the money."""
     prices = {"budget": 50000, "dimensions": [{"gbps": 1}, {"gbps": 5}]}
@@ -135,6 +138,7 @@ def test_no_split_of_a_grid_is_better(tmp_path: Path) -> None:
     assert min(grid) < 0.9 * max(grid)
 
 
+@pytest.mark.slow
 def test_performance_per_cost_balances_computing_fixed_prices_and_bandwidth(tmp_path: Path) -> None:
     prices = {"budget": 200000, "npu": 2500, "dimensions": [{"gbps": 1}, {"gbps": 5}]}
     computed_ns = 1_000_000
@@ -150,6 +154,7 @@ def test_performance_per_cost_balances_computing_fixed_prices_and_bandwidth(tmp_
     assert budget.fastest.cost == pytest.approx(200000, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_without_fixed_prices_less_bandwidth_always_pays_where_computing_waits(tmp_path: Path) -> None:
     prices = {"budget": 50000, "dimensions": [{"gbps": 1, "least": "110Gbps"}, {"gbps": 5, "least": "20Gbps"}]}
     budget = found(tmp_path, SERVERS, prices, rings(2, 1), [all_reduce(16 * MEBIBYTE, 1_000_000)])

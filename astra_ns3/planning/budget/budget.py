@@ -15,7 +15,15 @@ from astra_ns3.experiments.servers.session import served
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.budget.request import BudgetRequest
 from astra_ns3.planning.budget.spending import Rates, Spending, spending_of
-from astra_ns3.planning.budget.splitting import NEARBY, Point, TimeIsUp, least_at, point_of, shares_of
+from astra_ns3.planning.budget.splitting import (
+    NEARBY,
+    Point,
+    TimeIsUp,
+    least_at,
+    point_of,
+    require_optimiser,
+    shares_of,
+)
 from astra_ns3.studies.store import Store
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.units import PS_PER_SECOND
@@ -85,6 +93,7 @@ def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
     Store(request.folder, STORE).check_free()
     weights, topology = request.weight_of_each, request.network_config.topology
     spending = spending_of(request.prices_file, topology, build_graph(topology))
+    require_optimiser()
     runs = _Runs(request.runs, weights, spending, request.wall_seconds, heard)
     equal = runs.of(spending.rates(spending.prices, spending.money))
     runs.limited = True

@@ -30,15 +30,19 @@ class TimeIsUp(Exception):
     """No more may be asked for; what was found so far counts."""
 
 
+def require_optimiser() -> None:
+    """Raise InputError if SciPy is missing."""
+    with needing("scipy", "budgets need"):
+        import scipy.optimize  # noqa: F401 - only whether it is there
+
+
 def least_at(start: Sequence[float], asked: Callable[[Point], float], reaches: Sequence[float] = _REACHES) -> None:
     """Ask for values around ``start`` until they get no less, or until TimeIsUp; who asks remembers the best.
 
     ``reaches``: how far the first simplex reaches, and each that follows, in logarithms.
-
-    Raises InputError if SciPy is missing.
     """
-    with needing("scipy", "budgets need"):
-        from scipy.optimize import minimize
+    from scipy.optimize import minimize
+
     best = np.array(start, dtype=np.float64)
     if not len(best):
         return

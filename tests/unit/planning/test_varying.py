@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import InputError
 from astra_ns3.frozen import replace
 from astra_ns3.planning import plan as planning
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.degrees import Space
 from astra_ns3.planning.plan import Bounded, bounds_of
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.varying.varying import BestBound, best_bound, varied_keys, vary
@@ -44,7 +49,7 @@ def test_bounds_are_worked_out_once_for_all_memories_and_once_a_network(
 ) -> None:
     asked: list[object] = []
 
-    def noted(request: PlanRequest, space: planning.Space) -> object:
+    def noted(request: PlanRequest, space: Space) -> Iterator[Bound]:
         asked.append(request.changes)
         return bounds_of(request, space)
 
@@ -75,7 +80,7 @@ def test_shared_bounds_are_those_that_each_point_has_alone(request_of_a_plan: Pl
     ],
 )
 def test_no_bounds_are_shared_where_anything_else_differs(
-    request_of_a_plan: PlanRequest, changes: dict[str, object]
+    request_of_a_plan: PlanRequest, changes: dict[str, Json]
 ) -> None:
     other = replace(request_of_a_plan, changes=changes)
     shared = Bounded()
@@ -85,6 +90,13 @@ def test_no_bounds_are_shared_where_anything_else_differs(
         found.append(best_bound(space, shared.bounds(request, space)))
     space = Bounded().space(other)
     assert found[1] == best_bound(space, list(bounds_of(other, space)))
+
+
+@pytest.mark.parametrize("name", ["scale", "comm_scale", "compute_scale"])
+def test_a_scaled_model_has_no_bounds(request_of_a_plan: PlanRequest, name: str) -> None:
+    """Runs of half the size are faster than bounds on the whole."""
+    with pytest.raises(InputError, match=f"^{name} is 0.5, expected 1"):
+        _ = replace(request_of_a_plan, changes={name: 0.5}).base
 
 
 def test_lists_are_values_too() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from astra_ns3.config.network.file import read_network_file
-from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.config.network.packet_network import parse_network, read_network
 from astra_ns3.config.topology.kinds import TopologyConfig
 from astra_ns3.errors import InputError
 from astra_ns3.planning.budget.spending import switch_count
@@ -135,6 +134,15 @@ def test_a_graph_has_no_rates_of_dimensions() -> None:
         topology(**keys).with_line_rates([1e9])
 
 
+def test_a_function_decides_the_rates_of_its_graph() -> None:
+    own = topology(
+        kind="inputs/extending/hypercube.py:hypercube",
+        parameters={"order": 2, "rate": "1Gbps", "delay": "1us", "buffer": "1MB"},
+    )
+    with pytest.raises(InputError, match="whose rates its function decides"):
+        own.with_line_rates(own.line_rates())
+
+
 @pytest.mark.parametrize(
     ("keys", "nics", "switches"),
     [
@@ -162,7 +170,7 @@ def test_routers_of_npus_are_no_switches(keys: dict[str, Any], nics: int, switch
 
 @pytest.mark.parametrize("name", ["torus-4x4", "roce-nvswitch-clos-128", "rail-optimised-32", "hierarchical-ring"])
 def test_a_network_with_other_rates_is_a_network_file(name: str) -> None:
-    network = read_network_file(f"inputs/network/{name}.yaml").network
+    network = read_network(f"inputs/network/{name}.yaml")
     topology = network.topology.with_line_rates([2 * rate for rate in network.topology.line_rates()])
     changed = network.model_copy(update={"topology": topology})
     assert rates_of(parse_network(changed.document()).topology) == rates_of(topology)
