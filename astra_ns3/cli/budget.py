@@ -86,7 +86,7 @@ def budget_command(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Find the bandwidth of each dimension of a network that is best for workloads under a cost.
+    """Find the best bandwidth of each dimension of a network under a cost.
 
     PRICES says what bandwidth, NPUs, NICs and switches cost, and how much may be spent. Splits are played on the
     flow-level network.

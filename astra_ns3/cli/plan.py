@@ -32,7 +32,6 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
     cls=Command,
     examples=(
         "astra-ns3 plan inputs/workload/models/llama-3-70b.yaml -n inputs/network/roce-nvswitch-clos-512.yaml",
-        "astra-ns3 plan model.yaml -n network.yaml -s system.yaml -o results/plan --cpu-time 3600s",
         "astra-ns3 plan model.yaml -n network.yaml --vary network.topology.link.rate=100Gbps,200Gbps,400Gbps",
     ),
     groups={
