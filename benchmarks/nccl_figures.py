@@ -87,13 +87,15 @@ def _set_heights(ax: Axes, values: Sequence[float]) -> None:
 
 
 def write_blocks(page: Path, texts: Mapping[str, str]) -> None:
-    """Replace what stands between the marks of each block; a block without marks is an error."""
+    """Replace what stands between the marks of each block, and print the blocks that the page only tells in words."""
     text = page.read_text(encoding="utf-8")
     for name, block in texts.items():
         marked = re.compile(rf"(<!-- begin: {name} -->\n).*?(<!-- end: {name} -->)", re.DOTALL)
         text, found = marked.subn(lambda match, block=block: f"{match[1]}\n{block}\n\n{match[2]}", text)
-        if found != 1:
-            raise click.ClickException(f"{page}: found {found} blocks '{name}', expected one")
+        if found > 1:
+            raise click.ClickException(f"{page}: found {found} blocks '{name}', expected at most one")
+        if not found:
+            click.echo(f"{name}\n\n{block}\n")
     page.write_text(text, encoding="utf-8")
 
 

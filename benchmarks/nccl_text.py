@@ -1,4 +1,4 @@
-"""The tables of docs/hardware.md as text: one block for each of its marks."""
+"""The tables of docs/hardware.md as text: blocks for its marks, and blocks that it tells in words."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _peers(tables: Mapping[str, Table]) -> str:
 
 def _tuner(tables: Mapping[str, Table]) -> str:
     table = tables[CLUSTER.format("all_reduce_multi-node", 10, 8)]
-    large = [row for row in table.rows if row.bytes >= 128 * _MIB]
+    large = [row for row in table.rows if row.bytes >= _GIB]
     sizes = [row.bytes for row in large]
     forced = {
         algorithm: _bench("all_reduce", "10xhgx-h100", 8, sizes, f"NCCL_ALGO={algorithm}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the cases measured on ASTRA-sim and writes how far we are from them into docs/astra-sim-compatibility.md.
 
-All cases of version 1.0 stand in docs/tables/astra-sim-1.0.csv, and the page has a summary of them.
+All cases stand in docs/tables/astra-sim-1.0.csv and astra-sim-2.csv, and the page has a summary of them.
 The measurements lie beside the repository, in ``shared/reference``; where they are absent nothing is changed.
 """
 
@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT.parent / "shared" / "reference"
 PAGE = ROOT / "docs" / "astra-sim-compatibility.md"
 CASES = ROOT / "docs" / "tables" / "astra-sim-1.0.csv"
+POINTS = ROOT / "docs" / "tables" / "astra-sim-2.csv"
 TOLERANCE_NS = 1.0
 NS_PER_US = 1000
 VERSION_2_BYTES = 1 << 20
@@ -37,7 +38,7 @@ Row = dict[str, str]
 
 
 def main() -> int:
-    """Write both tables; the status is 0 also without measurements."""
+    """Write both files and their summaries; the status is 0 also without measurements."""
     if not REFERENCE.is_dir():
         sys.stdout.write(f"{REFERENCE}: no measurements here, nothing done\n")
         return 0
@@ -109,7 +110,7 @@ def finish_ns(folder: Path, case: Row, compat: str) -> float:
 
 
 def version_2() -> list[str]:
-    """The table of version 2: when the first and the last NPU end."""
+    """Write the points of version 2, when the first and the last NPU end; return the line that the page has of them."""
     rows, largest = [], 0.0
     for point in read(REFERENCE / "astra_analytical.csv"):
         result = astra_ns3.run(
@@ -127,7 +128,9 @@ def version_2() -> list[str]:
         times = (f"{expected_ns[0]} / {expected_ns[1]}", f"{measured_ns[0]:.0f} / {measured_ns[1]:.0f}")
         rows.append((*what, *times, f"{difference:.3%}"))
     titles = ("Model", "Network", "Collective", "Algorithm", "ASTRA-sim (ns)", "ours (ns)", "Difference")
-    return [f"{len(rows)} points, the largest difference {largest:.3%}.", "", *table(titles, rows)]
+    with POINTS.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([titles, *rows])
+    return [f"{len(rows)} points, the largest difference {largest:.3%}."]
 
 
 def point_workload(point: Row) -> Workload:
@@ -165,7 +168,8 @@ def read(path: Path) -> list[Row]:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table."""
-    return [f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *rows)]
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (titles, *rows))
+    return [head, "|" + "---|" * len(titles), *lines]
 
 
 def replaced(text: str, name: str, lines: Sequence[str]) -> str:

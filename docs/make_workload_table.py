@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Reads every workload of the reference and writes into docs/workloads.md what becomes of it: read, or why not.
+"""Reads every workload of the reference and writes what becomes of it: read, or why not.
+
+The table is docs/tables/workloads.csv; docs/workloads.md has how many files there are of each kind.
 
 The files lie beside the repository, in ``shared/reference/workloads``; where they are absent nothing is changed.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +26,9 @@ from astra_ns3.workload.graphs.checking import check_graphs
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT.parent / "shared" / "reference" / "workloads"
 PAGE = ROOT / "docs" / "workloads.md"
+FILE = ROOT / "docs" / "tables" / "workloads.csv"
 BEGIN, END = "<!-- files of others: begin -->\n", "<!-- files of others: end -->"
+REFUSED = "refused"
 _LONGEST = 200
 
 
@@ -36,23 +41,25 @@ class Row(NamedTuple):
 
 
 def main() -> int:
-    """Write the table; the status is 0 also without the files."""
+    """Write the table and its summary; the status is 0 also without the files."""
     if not REFERENCE.is_dir():
         sys.stdout.write(f"{REFERENCE}: no workloads here, nothing done\n")
         return 0
+    found = list(rows())
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("File", "Read as", "Said"), *found])
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(BEGIN, 1)
-    PAGE.write_text(before + BEGIN + table() + END + rest.split(END, 1)[1], encoding="utf-8")
+    PAGE.write_text(before + BEGIN + summary(found) + END + rest.split(END, 1)[1], encoding="utf-8")
     return 0
 
 
-def table() -> str:
-    """The rows as a table of Markdown's, files that are read without a word in one."""
-    found = list(rows())
-    silent = ", ".join(f"`{row.name}`" for row in found if not row.said)
-    lines = ["| File | Read as | Said |", "|---|---|---|"]
-    lines += [f"| `{row.name}` | {row.what} | {row.said} |" for row in found if row.said]
-    return "\n".join([*lines[:2], f"| {silent} | as a whole | |", *lines[2:]]) + "\n"
+def summary(found: Sequence[Row]) -> str:
+    """Return how many files are read as a whole, with a warning, or refused."""
+    whole = sum(not row.said for row in found)
+    refused = sum(row.what == REFUSED for row in found)
+    warned = len(found) - whole - refused
+    return f"{len(found)} files: {whole} are read as a whole, {warned} with a warning, {refused} are refused.\n"
 
 
 def rows() -> Iterator[Row]:
@@ -77,7 +84,7 @@ def _row(name: str, path: Path, groups: Path | None = None) -> Row:
         workload = read_workload(path) if groups is None else read_chakra(path, groups)
         what, warnings = _described(workload)
     except InputError as error:
-        return Row(name, "refused", _plain(str(error)))
+        return Row(name, REFUSED, _plain(str(error)))
     return Row(name, what, "; ".join(_plain(warning) for warning in warnings))
 
 

@@ -10,9 +10,38 @@ dimension 0, then 1, and chunk d through 1, then 0, on 2x2 NPUs 00, 01, 10, 11 (
 group {00, 10} starts c and {00, 01} then d, NPU 01 may choose d for {01, 11}, and NPU 10 may choose c for {10, 11}: NPU
 11, which has the other one of the two in either queue, waits for ever, and so do all.
 
-That nothing deadlocks is proved in docs/internals.md. It rests on two things besides. A chunk is appended only when
-each role in its communicator has issued it (``system/layer.py``), and the programs don't wait for each other in a
-circle (``playing/dry_run/deadlock.py``).
+That nothing deadlocks is proved here. Two conditions make that enough for fixed programs, whose order of operations
+doesn't depend on time.
+
+(A) The programs end by themselves. ``playing/dry_run/deadlock.py`` plays them before the run, one per role, with
+everything instantaneous. An operation comes after the one before it in its program. A wait for a collective comes
+after its issues in all roles. A wait for a message comes after the other end was posted. ``WaitAny`` counts as
+waiting for all. The play ends if and only if "after" has no cycle. Collectives issued in contradicting orders are
+refused, too, as MPI and NCCL forbid them.
+
+(B) A collective enters the queues when each of its roles has issued it on at least one NPU (``SystemLayer._hold``).
+
+Suppose that everything is stuck: no event is left, and some NPU isn't done.
+
+Every entry of every log is finished. Otherwise take the earliest unfinished entry e and the time T when NPU a
+appended it. All earlier entries are finished, so every member of e has a free slot for e, or runs it. Say that a role
+has passed an operation if one of its NPUs had gone beyond it by T. Then every NPU of the role has gone beyond it now.
+If not, take the first passed operation that some NPU b hasn't gone beyond. It is a wait that was over on another NPU
+by T. A collective's entries were appended before T, so they are finished on b. A message's other end was posted in
+that role by T, so it is posted for b, and messages need no slot. Either way b's wait is over: a contradiction. By
+(B), each role had issued e's collective by T, so every member has issued it. NPU a had finished the earlier phases of
+e's chunk, so all members have. Every member therefore runs e. The schedule of e is proved free of deadlock, so an
+event is left: a contradiction.
+
+So nobody waits. Take the first wait, in the order "after", where some NPU stands. If it waits for a collective, every
+NPU has gone beyond its issue. The collective is in all queues, slots are free and logs are done, so an event is left.
+If it waits for a message, both ends are posted and the message is on its way. Both contradict the assumption.
+
+ASTRA-sim's barrier changes nothing: there NPU a finished a phase only when all members had.
+
+Reactive programs choose by time what they issue, so nothing is proved beforehand. Every NPU counts as a role of its
+own, and members match collectives by a key. Only the programs' own waits can stall. Then ``check_finished`` raises
+``SimulationStalled``, and ``playing/player/program_stall.py`` shows the circle.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ Between a marker and ``<!-- end -->`` the page has what the marker asks for, mad
     <!-- figure: PART NAME -->                    the picture, copied to docs/studies/figures/
     <!-- played -->                               points, runs, and the time of one worker
 
-The same folder gives the same bytes. A marker that names what the folder hasn't, or a point that failed, is an error.
+Tables that a page has only links to are named in ``docs/studies/tables.yaml``, by page: a name, and a marker as above.
+Each becomes ``docs/studies/tables/NAME.csv``. The same folder gives the same bytes. A marker that names what the folder
+hasn't, or a point that failed, is an error.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ import yaml
 from PIL import Image
 
 PICTURES = "figures"
+TABLES = "tables"
+"""The folder of tables that are files, and with ``.yaml`` behind it the list of them."""
 COLOURS = 128
 """Of a picture, so that it stays small."""
 DIGITS = 4
@@ -161,6 +165,27 @@ def _pivot(words: str, folder: Folder, pictures: Path) -> list[str]:
     return _markdown([down, *columns], cells)
 
 
+def write_files(page: Path, folder: Folder) -> None:
+    """Write the tables that are files of a page."""
+    listed = page.parent / f"{TABLES}.yaml"
+    wanted = yaml.safe_load(listed.read_text(encoding="utf-8")) if listed.exists() else {}
+    for name, marker in wanted.get(page.stem, {}).items():
+        kind, _, words = marker.partition(": ")
+        if kind not in ("table", "pivot"):
+            raise PageError(f"{listed}: {name}: expected 'table: ...' or 'pivot: ...'")
+        heads, _, *lines = _SERVED[kind](words, folder, page.parent / PICTURES)
+        target = page.parent / TABLES / f"{name}.csv"
+        target.parent.mkdir(exist_ok=True)
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([_plain(cell) for cell in line.strip("| ").split(" | ")] for line in (heads, *lines))
+
+
+def _plain(cell: str) -> str:
+    """Return a cell without commas between thousands."""
+    return cell.replace(",", "") if re.fullmatch(r"[\d,]+", cell) else cell
+
+
 def _partners(folder: Folder, part: str, other: str) -> dict[int, Row]:
     """Of each row of a part the one that differs in ``other``, as ``order=FIFO``, alone."""
     rest = [each for each in (*folder.axes(part), "seed") if each != other.partition("=")[0].strip()]
@@ -282,7 +307,8 @@ def _number(value: float) -> str:
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [head, "|" + "---|" * len(heads), *lines]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -294,6 +320,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         folder = Folder(Path(arguments[0]))
         texts = [made(page.read_text(encoding="utf-8"), folder, page.parent / PICTURES) for page in pages]
+        for page in pages:
+            write_files(page, folder)
     except PageError as error:
         sys.stderr.write(f"make_pages.py: error: {error}\n")
         return 1

@@ -53,8 +53,9 @@ def main(arguments: Sequence[str]) -> int:
     if len(MARKED.findall(text)) != 1:
         sys.stderr.write(f"make_runs_table.py: error: {page}: has not one <!-- runs --> with its <!-- end -->\n")
         return 1
-    lines = [HEADS, ["---"] * len(HEADS), *(row(Path(folder)) for folder in arguments[1:])]
-    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    lines = [f"| {' | '.join(cells)} |" for cells in (HEADS, *(row(Path(folder)) for folder in arguments[1:]))]
+    lines.insert(1, "|" + "---|" * len(HEADS))
+    table = "".join(f"{line}\n" for line in lines)
     page.write_text(MARKED.sub(lambda found: found[1] + table + found[2], text), encoding="utf-8")
     return 0
 

@@ -6,6 +6,7 @@ Packets of 4 KB are the hard case: at 10 Gb/s one takes 3.3 us, about a quarter 
 
 from __future__ import annotations
 
+import csv
 import logging
 from functools import cache
 from typing import Any
@@ -23,6 +24,7 @@ MOST = 1.6
 """Times what it takes without a control; most of it is in the first round trips, with all flows open at line rate."""
 CONTROLS = [kind for kind in KINDS if kind != "none"]
 PAYLOAD_BYTES = 4096
+RATES = ("10", "25", "100", "400", "800")
 HOSTS = 16
 SYSTEM = {
     **{f"{kind}-implementation": "ring" for kind in ("all-reduce", "all-gather", "reduce-scatter")},
@@ -62,12 +64,33 @@ def finish_ps(pattern: str, rate_gbps: int, control: str) -> int:
     return result.finish_ps
 
 
+def table() -> list[dict[str, str]]:
+    """The rows of the table behind docs/congestion-control.md, one for each pattern and control."""
+    with (ROOT / "docs" / "tables" / "control-defaults.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def in_table(pattern: str, rate_gbps: int) -> dict[str, str]:
-    """The cells of docs/congestion-control.md, by control."""
-    text = (ROOT / "docs" / "congestion-control.md").read_text(encoding="utf-8").split("### Defaults at five rates")[1]
-    rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in text.splitlines() if "|" in line]
-    column = rows[0].index(str(rate_gbps))
-    return {row[1]: row[column] for row in rows if row[0] == pattern and row[1] != "none"}
+    """The cells of one pattern and rate, by control."""
+    rows = [row for row in table() if row["Pattern"] == pattern]
+    return {row["Control"]: row[str(rate_gbps)] for row in rows if row["Control"] != "none"}
+
+
+def summary() -> list[str]:
+    """The table's range over all rates, as the page shows it."""
+    cells = {(row["Control"], row["Pattern"]): [row[rate] for rate in RATES] for row in table()}
+    spans = {key: " to ".join(dict.fromkeys((min(times), max(times)))) for key, times in cells.items()}
+    patterns = [*dict.fromkeys(pattern for _, pattern in cells)]
+    return [
+        f"| `{control}` | {' | '.join(spans[control, pattern] for pattern in patterns)} |"
+        for control in dict.fromkeys(control for control, _ in cells)
+        if control != "none"
+    ]
+
+
+def test_the_page_has_the_range_of_each_control_in_the_table() -> None:
+    page = (ROOT / "docs" / "congestion-control.md").read_text(encoding="utf-8")
+    assert "\n".join(summary()) in page
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ GROUPS = [
                 SOURCE,
                 "863 +- 148 us",
                 recorded("848 +- 175 us", "-1.7%, means known to 40 us"),
-                note="[recorded](roce.md#against-astra-network-ns3): 32 runs",
+                note="recorded: 32 runs; marks are drawn at random",
             ),
             Comparison(
                 "ns3-blog-16m", "all-reduce of 16 MiB, 8 NPUs, one switch", BLOG, "784.6 us", _blog(16 << 10, 784.6)

@@ -128,7 +128,7 @@ GROUPS = [
                 "6.061 to 1,327,376.412 us",
                 _recorded_cases,
                 TEST,
-                note="recorded, for it needs its files: the [table](astra-sim-compatibility.md#version-10)",
+                note="recorded, for it needs its files: docs/tables/astra-sim-1.0.csv",
             ),
             Comparison(
                 "astra-sim-1-rules",
@@ -164,7 +164,7 @@ GROUPS = [
                 "within 1 ns; ns-3: 1%",
                 recorded("401 of 405", "equal"),
                 "tests/regression/test_graphs_astra_sim_2.py",
-                note="by its test; the other four: [graphs](graphs.md#validation)",
+                note="by its test; the other four: docs/graphs.md",
             ),
             Comparison(
                 "astra-sim-docs",

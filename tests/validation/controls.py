@@ -145,7 +145,9 @@ GROUPS = [
                 note="the model has rare marks and a queue that stands still",
                 fast=False,
             ),
-            Comparison("dcqcn-four", "DCQCN, four flows: mean queue", "the same", *_FOUR, DCQCN, fast=False),
+            Comparison(
+                "dcqcn-four", "DCQCN, four flows: mean queue", "fluid model, SIGCOMM 2015", *_FOUR, DCQCN, fast=False
+            ),
             Comparison(
                 "dcqcn-deployed",
                 "DCQCN 2:1 at 40 Gb/s, its authors' numbers",

@@ -20,7 +20,7 @@ GROUPS = [
                 "collectives on GPUs with real networks",
                 "astra-sim-docs, NCCL on 2 to 8 GPUs",
                 "2.8 to 20.6% error of ASTRA-sim",
-                "no machine here to measure on; published tables of NCCL: [hardware.md](hardware.md)",
+                "no machine here to measure on; published tables of NCCL: docs/hardware.md",
             ),
             _row(
                 "hoti20",
@@ -41,7 +41,7 @@ GROUPS = [
                 "Themis on whole models",
                 "ISCA 2022",
                 "1.25 to 1.49 times",
-                "its systems and workloads aren't published as files; the study `themis` plays the printed case above",
+                "its systems and workloads aren't published as files; the study `themis` plays ASPLOS 2023's case",
             ),
             _row(
                 "hpcc-fct",
@@ -62,7 +62,7 @@ GROUPS = [
                 "AICB workloads on SimAI",
                 "NSDI 2025",
                 "98.1% alignment with hardware",
-                "its workloads are [read and played](simai.md); the hardware's times aren't published with their files",
+                "its workloads are played (docs/simai.md); the hardware's times aren't published with their files",
             ),
             _row("tcp-real", "TCP of an operating system", "", "", "ns-3's TCP is what runs; no testbed here"),
             _row(
@@ -70,7 +70,7 @@ GROUPS = [
                 "RoCE NICs and switches",
                 "",
                 "",
-                "no hardware; what is left out stands in [roce.md](roce.md#scope-and-limitations)",
+                "no hardware; what is left out stands in docs/roce.md",
             ),
         ],
     )

@@ -1,8 +1,10 @@
-"""The table of docs/validation.md: all rows, as Markdown, and back."""
+"""The table behind docs/validation.md, a file with all rows, and the two short tables that the page has of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from validation import (
     astra_network_ns3,
@@ -17,11 +19,12 @@ from validation import (
     tcp,
     training,
 )
-from validation.comparison import Comparison, Found, root
+from validation.comparison import EQUAL, Comparison, Found, root
 
 PAGE = root() / "docs" / "validation.md"
+FILE = root() / "docs" / "tables" / "validation.csv"
 BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->"
-TITLES = ("Row", "Case", "Source", "Theirs", "Ours", "Error", "Reason, test")
+TITLES = ("Group", "Row", "Case", "Source", "Theirs", "Ours", "Error", "Reason", "Test")
 MODULES = (
     astra_sim_tutorials,
     astra_sim_measured,
@@ -37,38 +40,70 @@ MODULES = (
 )
 GROUPS = [group for module in MODULES for group in module.GROUPS]
 ROWS = {row.key: row for group in GROUPS for row in group.rows}
+GROUP_OF = {row.key: group.title for group in GROUPS for row in group.rows}
+LARGE_PERCENT = 1.0
+"""A row with a larger error stands in the page with its reason."""
+Cells = Mapping[str, str]
+"""A row of the file, by its titles."""
 
 
-def line(row: Comparison, found: Found) -> str:
-    """A row of the table."""
-    alone = "minutes: kept" if row.long else ""
-    why = "; ".join(filter(None, (row.note, alone, row.test and f"`{row.test}`")))
-    return _cells((f"`{row.key}`", row.what, row.source, row.theirs, *found, why))
+def cells(row: Comparison, found: Found) -> dict[str, str]:
+    """Return a row of the file."""
+    reason = "; ".join(filter(None, (row.note, "minutes: kept" if row.long else "")))
+    words = (GROUP_OF[row.key], row.key, row.what, row.source, row.theirs, *found, reason, row.test)
+    return dict(zip(TITLES, words, strict=True))
 
 
-def table(rows: Mapping[str, str]) -> str:
-    """The whole table, of its rows by their keys."""
-    lines = [_cells(TITLES), _cells(["---"] * len(TITLES))]
-    for group in GROUPS:
-        lines.append(_cells((f"**{group.title}**", *[""] * (len(TITLES) - 1))))
-        lines += [rows[row.key] for row in group.rows]
+def read() -> dict[str, dict[str, str]]:
+    """Return all rows of the file by their keys."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return {row["Row"]: row for row in csv.DictReader(file)}
+
+
+def write(rows: Mapping[str, Cells]) -> None:
+    """Write the file, in the order of the groups, and the page's two tables of it."""
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, TITLES, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[key] for key in ROWS)
+    PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), tables(rows)), encoding="utf-8")
+
+
+def tables(rows: Mapping[str, Cells]) -> str:
+    """Return what the page shows: a line for each group, and each row with a large error."""
+    lines = [*_lines(("Compared", "Rows", "Equal", "Largest error"), _summary(rows)), ""]
+    lines += _lines(("Row", "Case", "Theirs", "Ours", "Error", "Reason"), _off(rows))
     return "".join(f"{each}\n" for each in lines)
 
 
-def shown(text: str) -> dict[str, str]:
-    """The rows that a page's text has, by their keys."""
-    lines = text.partition(BEGIN)[2].partition(END)[0].splitlines()
-    return {each.split("`")[1]: each for each in lines if each.startswith("| `")}
-
-
 def replaced(text: str, lines: str) -> str:
-    """A page's text with another table."""
+    """Return a page's text with other tables."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{PAGE}: the markers of the table are missing")
+        raise ValueError(f"{PAGE}: the markers of the tables are missing")
     return before + begin + lines + end + after
 
 
-def _cells(words: Iterable[str]) -> str:
-    return f"| {' | '.join(words)} |"
+def _summary(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
+    for group in GROUPS:
+        errors = [rows[row.key]["Error"] for row in group.rows]
+        largest = max((error.partition(",")[0] for error in errors), key=_percent)
+        yield group.title, str(len(errors)), str(errors.count(EQUAL)), largest if _percent(largest) else ""
+
+
+def _off(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
+    for key in ROWS:
+        if _percent(rows[key]["Error"]) > LARGE_PERCENT:
+            yield f"`{key}`", *(rows[key][title] for title in ("Case", "Theirs", "Ours", "Error", "Reason"))
+
+
+def _percent(error: str) -> float:
+    """Return the size of an error that is written as a share; 0 for others."""
+    found = re.match(r"[+-]([\d.]+)%", error)
+    return float(found[1]) if found else 0
+
+
+def _lines(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    head, *lines = (f"| {' | '.join(words)} |" for words in (titles, *rows))
+    return [head, "|" + "---|" * len(titles), *lines]

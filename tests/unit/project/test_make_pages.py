@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 from PIL import Image
 from support.page_maker import load_make_pages
 
@@ -63,7 +64,7 @@ def written(make_pages: ModuleType, folder: Path, marker: str) -> list[str]:
 def test_a_table_has_the_means_over_seeds(make_pages: ModuleType, folder: Path) -> None:
     assert written(make_pages, folder, "table: speed numbers") == [
         "| system | scale | finish_us | exposed_us |",
-        "| --- | --- | --- | --- |",
+        "|---|---|---|---|",
         "| flat | 0.1 | 20 | 5 |",
         "| hier | 0.1 | 5 | 1 |",
     ]
@@ -72,7 +73,7 @@ def test_a_table_has_the_means_over_seeds(make_pages: ModuleType, folder: Path) 
 def test_a_table_has_columns_worked_out(make_pages: ModuleType, folder: Path) -> None:
     assert written(make_pages, folder, "table: speed: system, share = 100 * exposed_us / finish_us") == [
         "| system | share |",
-        "| --- | --- |",
+        "|---|---|",
         "| flat | 30 |",
         "| hier | 20 |",
     ]
@@ -81,14 +82,14 @@ def test_a_table_has_columns_worked_out(make_pages: ModuleType, folder: Path) ->
 def test_a_pivot_divides_by_a_column(make_pages: ModuleType, folder: Path) -> None:
     assert written(make_pages, folder, "pivot: speed: scale, system, finish_us over hier") == [
         "| scale | flat | hier |",
-        "| --- | --- | --- |",
+        "|---|---|---|",
         "| 0.1 | 4 | 1 |",
     ]
 
 
 def test_a_pivot_divides_by_the_point_that_differs_in_one_axis(make_pages: ModuleType, folder: Path) -> None:
     marker = "pivot: speed where system=flat and scale=0.1: system, scale, finish_us over system=hier"
-    assert written(make_pages, folder, marker) == ["| system | 0.1 |", "| --- | --- |", "| flat | 4 |"]
+    assert written(make_pages, folder, marker) == ["| system | 0.1 |", "|---|---|", "| flat | 4 |"]
 
 
 def test_a_figure_is_copied_and_the_second_time_gives_the_same_bytes(make_pages: ModuleType, folder: Path) -> None:
@@ -97,6 +98,26 @@ def test_a_figure_is_copied_and_the_second_time_gives_the_same_bytes(make_pages:
     before = picture.read_bytes()
     written(make_pages, folder, "figure: speed finish")
     assert picture.read_bytes() == before
+
+
+def test_a_table_may_be_a_file_that_the_list_names(make_pages: ModuleType, folder: Path) -> None:
+    listed = folder.parent / "tables.yaml"
+    listed.write_text("page: {speed-all: 'pivot: speed: scale, system, 1000 * finish_us'}\nother: {x: 'none: y'}\n")
+    written(make_pages, folder, "played")
+    table = (folder.parent / "tables" / "speed-all.csv").read_text()
+    assert table == "scale,flat,hier\n0.1,20000,5000\n"
+    listed.write_text("page: {speed-all: 'figure: speed finish'}\n")
+    assert make_pages.main([str(folder), str(folder.parent / "page.md")]) == 1
+
+
+def test_every_table_of_a_study_that_is_a_file_is_listed_and_linked() -> None:
+    pages = SCRIPT.parent
+    listed = yaml.safe_load((pages / "tables.yaml").read_text(encoding="utf-8"))
+    names = {name for tables in listed.values() for name in tables}
+    assert names == {file.stem for file in (pages / "tables").glob("*.csv")}
+    for page, tables in listed.items():
+        text = (pages / f"{page}.md").read_text(encoding="utf-8")
+        assert [name for name in tables if f"(tables/{name}.csv)" not in text] == []
 
 
 def test_the_runs_played_are_counted(make_pages: ModuleType, folder: Path) -> None:
@@ -161,9 +182,9 @@ def test_single_runs_get_a_table_of_their_own(tmp_path: Path) -> None:
 
 def test_where_keeps_the_rows_with_a_value(make_pages: ModuleType, folder: Path) -> None:
     lines = written(make_pages, folder, "table: speed where system=hier: system, finish_us")
-    assert lines == ["| system | finish_us |", "| --- | --- |", "| hier | 5 |"]
+    assert lines == ["| system | finish_us |", "|---|---|", "| hier | 5 |"]
     lines = written(make_pages, folder, "pivot: speed where system=flat: scale, system, finish_us")
-    assert lines == ["| scale | flat |", "| --- | --- |", "| 0.1 | 20 |"]
+    assert lines == ["| scale | flat |", "|---|---|", "| 0.1 | 20 |"]
     page = folder.parent / "none.md"
     page.write_text("<!-- table: speed where system=none: system, finish_us -->\n<!-- end -->\n")
     assert make_pages.main([str(folder), str(page)]) == 1
@@ -178,7 +199,7 @@ def test_parts_of_the_same_axes_make_one_table(make_pages: ModuleType, folder: P
     table.write_text(table.read_text() + "slow,torus,0.1,1,done,80.0,40.0,ff,\nodd,a,,1,done,1.0,1.0,gg,\n")
     assert written(make_pages, folder, "pivot: speed + slow where scale=0.1: system, scale, finish_us") == [
         "| system | 0.1 |",
-        "| --- | --- |",
+        "|---|---|",
         "| flat | 20 |",
         "| hier | 5 |",
         "| torus | 80 |",
