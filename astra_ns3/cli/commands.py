@@ -14,6 +14,7 @@ from astra_ns3.cli.help import CommandGroup
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("run:run_command", "Run a workload on a system and a network, or several that share one."),
     "plan": ("plan:plan_command", "Find the best way to cut a model over the NPUs of a network."),
+    "budget": ("budget:budget_command", "Find the best bandwidth of each dimension of a network under a cost."),
     "study": ("study:study_command", "Play the many runs of a study's file, and draw its figures."),
     "validate": ("validate:validate_command", "Check the three files and say how large their run would be."),
     "generate": ("generate:generate_group", "Make a workload: random flows, or the training of a model file."),

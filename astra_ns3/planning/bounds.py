@@ -62,7 +62,7 @@ class Bounds:
 
     def all(self) -> Iterator[Bound]:
         """Yield a bound on every choice; raises InputError for what the system can't do."""
-        for shape in self._space.shapes():
+        for shape in self._space.shapes:
             for cell in self._space.cells(shape):
                 yield from self.of_cell(cell)
 

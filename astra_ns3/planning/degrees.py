@@ -8,7 +8,7 @@ layers evenly, and belong to schedules that need several parts of the model on e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.model.file import ModelFile
@@ -133,8 +133,12 @@ class Space:
     keys: Mapping[str, Json]
     held: Mapping[str, Json] = field(default_factory=dict)
 
-    def shapes(self) -> Iterator[Shape]:
-        """Yield all shapes that the model's file accepts."""
+    @cached_property
+    def shapes(self) -> tuple[Shape, ...]:
+        """Return all shapes that the model's file accepts."""
+        return tuple(self._shapes())
+
+    def _shapes(self) -> Iterator[Shape]:
         for tensor in divisors(self.npus):
             of_tensor: dict[str, Json] = {"parallel.tensor": tensor}
             if not self._holds(of_tensor, ("parallel.tensor",)) or self._shape(of_tensor) is None:

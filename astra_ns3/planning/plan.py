@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.errors import wrong
+from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, replace
@@ -50,22 +53,62 @@ class Plan:
         return changed(self.space.workload, choice.keys)
 
 
-def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None) -> Plan:
+class Bounded:
+    """Spaces and bounds of several requests: what two of them have in common is worked out once.
+
+    All choices hang on the model, the number of NPUs and what is held; bounds on all but the memory of an NPU.
+    """
+
+    def __init__(self) -> None:
+        self._spaces: dict[str, Space] = {}
+        self._bounds: dict[str, list[Bound]] = {}
+
+    def space(self, request: PlanRequest) -> Space:
+        """Return all choices; raises InputError for what can't be planned."""
+        key = json.dumps([request.workload.file.document(), request.npus, *_asked(request)], sort_keys=True)
+        if key not in self._spaces:
+            self._spaces[key] = space_of(request.workload, request.npus, request.held)
+        return self._spaces[key]
+
+    def bounds(self, request: PlanRequest, space: Space) -> list[Bound]:
+        """Return bounds on all choices; raises InputError if there is none."""
+        model = {**request.workload.file.document(), "memory": None}
+        run = request.base
+        files = [document_of(each) for each in (run.network, run.system) if not isinstance(each, str | os.PathLike)]
+        options = repr(replace(run, workload="", network="", system=""))
+        key = json.dumps([model, *files, *_asked(request), options], sort_keys=True)
+        if key not in self._bounds:
+            self._bounds[key] = list(bounds_of(request, space))
+        return self._bounds[key]
+
+
+def _asked(request: PlanRequest) -> list[Json]:
+    """Return what a request says of its choices besides its files."""
+    return [request.samples, dict(request.held)]
+
+
+def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, bounded: Bounded | None = None) -> Plan:
     """Plan; what the request's folder has already isn't played again.
 
-    Raises InputError for what can't be planned, and for a model that fits no choice.
+    ``bounded``: of other plans beside this one. Raises InputError for what can't be planned, and for a model that fits
+    no choice.
     """
-    store = Store(request.folder, STORE)
+    store, bounded = Store(request.folder, STORE), bounded or Bounded()
     store.check_free()
-    space = space_of(request.workload, request.npus, request.held)
     begun = time.process_time()
-    bounds = list(bounds_of(request, space))
+    space = bounded.space(request)
+    bounds = bounded.bounds(request, space)
     bound_seconds = time.process_time() - begun
-    capacity = space.workload.file.memory_bytes or space.workload.file.compute.memory_bytes
+    capacity = capacity_bytes(space)
     own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
     search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds, own)
     played = _Player(request, store, search).play(progress)
     return Plan(request, space, search.found(), bound_seconds, played, own)
+
+
+def capacity_bytes(space: Space) -> int | None:
+    """Return the memory of an NPU; None: not known."""
+    return space.workload.file.memory_bytes or space.workload.file.compute.memory_bytes
 
 
 def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
@@ -83,7 +126,7 @@ def bounds_of(request: PlanRequest, space: Space) -> Iterator[Bound]:
 
 def _choices(space: Space) -> Iterator[Choice]:
     layers = space.workload.totals().layers
-    for shape in space.shapes():
+    for shape in space.shapes:
         for cell in space.cells(shape):
             yield from space.choices(cell, layers)
 

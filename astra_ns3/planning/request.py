@@ -16,6 +16,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.degrees import Choice
+from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import Study, StudyConfig
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -24,9 +25,9 @@ Given = str | os.PathLike[str]
 USUAL_CPU_SECONDS = 480.0
 """CPU time that playing may take."""
 _RESULTS = Path("results")
-_KINDS = ("all-reduce", "reduce-scatter", "all-gather")
 _PART, _AXIS = "plans", "plan"
 _BASE = "as the file has it"
+_SCALES = ("scale", "comm_scale", "compute_scale")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,9 @@ class PlanRequest:
             "no model file; expected one: other workloads have no degrees to plan",
             os.fspath(self.model),
         )
+        for name in _SCALES:
+            found = getattr(request, name)
+            refuse(found != 1, f"{name} is {found:g}, expected 1: bounds are those of the model as it is")
         return request
 
     @property
@@ -98,7 +102,7 @@ class PlanRequest:
 
     def _files(self) -> dict[str, Json]:
         network = os.fspath(self.network)
-        system: Json = self._usual_system() if self.system is None else os.fspath(self.system)
+        system: Json = usual_system(len(self._network.dimensions)) if self.system is None else os.fspath(self.system)
         return {"workload": os.fspath(self.model), "system": system, "network": network, "backend": self._backend}
 
     def _of_samples(self) -> dict[str, Json]:
@@ -113,14 +117,3 @@ class PlanRequest:
     @cached_property
     def _backend(self) -> str:
         return "analytical-queues" if isinstance(self._network, AnalyticalNetwork) else "flow"
-
-    def _usual_system(self) -> dict[str, Json]:
-        dimensions = len(self._network.dimensions)
-        rings: dict[str, Json] = {f"{kind}-implementation": ["ring"] * dimensions for kind in _KINDS}
-        return {
-            "scheduling-policy": "LIFO",
-            "preferred-dataset-splits": 1,
-            "all-to-all-implementation": ["direct"] * dimensions,
-            "collective-optimization": "localBWAware",
-            **rings,
-        }

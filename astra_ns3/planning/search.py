@@ -114,6 +114,10 @@ class Search:
             self._best_ps = played.time_ps
         return self._following()
 
+    def begun(self, choice: Choice) -> tuple[Bound, int]:
+        """Return the bound of a choice that was begun, and the memory that its fullest NPU needs."""
+        return self._begun[choice], self._memory[choice]
+
     def found(self) -> Found:
         """Return what was found so far."""
         left = self._waiting

@@ -17,14 +17,15 @@ def grid(config: RouterTopology) -> Graph:
     wiring = Wiring(count)
     first = wiring.switches(count, config.switch, 1, "router")
     pairs = list(grid_links(shape, wraps=config.wraps()))
-    links_of = [0] * count
-    for a, b, _ in pairs:
-        links_of[a] += 1
-        links_of[b] += 1
-    for host in range(count):
-        wiring.join(host, first + host, config.injection_link(links_of[host] * config.link.rate_bps), "injection")
+    router_bps = [0] * count
+    links = [config.axis_link(axis) for axis in range(len(shape))]
     for a, b, axis in pairs:
-        wiring.join(first + a, first + b, config.link, f"axis-{axis}")
+        router_bps[a] += links[axis].rate_bps
+        router_bps[b] += links[axis].rate_bps
+    for host in range(count):
+        wiring.join(host, first + host, config.injection_link(router_bps[host]), "injection")
+    for a, b, axis in pairs:
+        wiring.join(first + a, first + b, links[axis], f"axis-{axis}")
     return wiring.graph(config)
 
 

@@ -71,7 +71,7 @@ class Case:
     def choices(self, space: Space) -> list[Choice]:
         """Return every choice."""
         layers = space.workload.totals().layers
-        cells = (cell for shape in space.shapes() for cell in space.cells(shape))
+        cells = (cell for shape in space.shapes for cell in space.cells(shape))
         return [choice for cell in cells for choice in space.choices(cell, layers)]
 
     def inputs(self, space: Space) -> Inputs:

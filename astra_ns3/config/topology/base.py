@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar, runtime_checkable
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, model_validator
@@ -16,6 +17,9 @@ from astra_ns3.config.topology.routing import RoutingConfig
 from astra_ns3.config.topology.storage import StorageConfig
 from astra_ns3.config.topology.switch import NicConfig, SwitchConfig
 from astra_ns3.units import format_rate
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MOST_NPUS = 1_000_000
 """A typing error such as 16e9 must not fill the memory before it is seen."""
@@ -52,6 +56,10 @@ class LinkChange(ConfigModel):
             "error_rate": self.error_rate,
         }
         return link.model_copy(update={name: value for name, value in changes.items() if value is not None})
+
+    def of_rate(self, rate_bps: int) -> LinkChange:
+        """The changes with this rate."""
+        return self.model_copy(update={"rate_bps": rate_bps})
 
 
 def _by(value: object) -> object:
@@ -131,6 +139,25 @@ class TopologyBase(ConfigModel):
         """Bits per second that an NPU has in each of :meth:`built_dimensions`."""
         raise NotImplementedError
 
+    def line_rates(self) -> tuple[float, ...]:
+        """Bits per second of all lines of an NPU together, one way, in each of :meth:`built_dimensions`."""
+        return self.built_bandwidths()
+
+    def with_line_rates(self, rates_bps: Sequence[float]) -> Self:
+        """Return the topology with other :meth:`line_rates`: all links of a dimension change by the same factor.
+
+        Raises InputError for a topology whose links can't be changed so.
+        """
+        return self.scaled([new / old for new, old in zip(rates_bps, self.line_rates(), strict=True)])
+
+    def scaled(self, factors: Sequence[float]) -> Self:
+        """Return the topology with the links of each dimension so many times as fast; rates are whole bits a second."""
+        return with_faster_links(self, factors[0])
+
+    def nic_count(self) -> int:
+        """How many NICs there are: one for each NPU."""
+        return self.npu_count()
+
     def check_dimensions(self, dimensions: tuple[int, ...]) -> None:
         """Raise unless the topology can be seen as these dimensions, whose product fits."""
 
@@ -177,3 +204,54 @@ def uplink_rate_bps(uplink: LinkChange, ratio: float | None, down_bps: int, link
     if rate.denominator != 1 or rate < 1:
         raise key_error("oversubscription", f"{ratio:g} makes uplinks of {float(rate)} b/s, not a whole number")
     return int(rate)
+
+
+@runtime_checkable
+class Oversubscribed(Protocol):
+    """A topology whose uplinks may follow from a ratio."""
+
+    @property
+    def oversubscription(self) -> float | None:
+        """The ratio, if the file has one."""
+
+    @property
+    def uplink(self) -> LinkChange:
+        """Changes of uplinks in the file."""
+
+    def uplink_link(self) -> LinkConfig:
+        """The uplinks."""
+
+
+_Group = TypeVar("_Group", bound=ConfigModel)
+_Value = ConfigModel | tuple["_Value", ...] | str | float | None
+# How NPUs of one host talk is no part of the network.
+_INSIDE_HOSTS = "local"
+
+
+def times(link: LinkConfig, factor: float) -> LinkConfig:
+    """Return a link that is ``factor`` times as fast, at least a bit a second."""
+    return link.model_copy(update={"rate_bps": max(1, round(link.rate_bps * factor))})
+
+
+def with_faster_links(group: _Group, factor: float, but: Iterable[str] = ()) -> _Group:
+    """Return a group of keys with all links in it ``factor`` times as fast, but those below the keys ``but``.
+
+    An oversubscription becomes the rate that it makes, since a ratio may make no whole rate of the new one.
+    """
+    groups = ((name, value) for name, value in group if name not in (*but, _INSIDE_HOSTS))
+    changes = {name: faster for name, value in groups if (faster := _faster(value, factor)) != value}
+    if isinstance(group, Oversubscribed) and group.oversubscription is not None:
+        rate_bps = times(group.uplink_link(), factor).rate_bps
+        changes |= {"oversubscription": None, "uplink": group.uplink.of_rate(rate_bps)}
+    return group.model_copy(update=changes)
+
+
+def _faster(value: _Value, factor: float) -> _Value:
+    """Return the value of a key with all links in it so many times as fast."""
+    if isinstance(value, LinkConfig):
+        return times(value, factor)
+    if isinstance(value, LinkChange):
+        return value if value.rate_bps is None else value.of_rate(max(1, round(value.rate_bps * factor)))
+    if isinstance(value, tuple):
+        return tuple(_faster(each, factor) for each in value)
+    return with_faster_links(value, factor) if isinstance(value, ConfigModel) else value

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
-from pydantic import Field, Strict
+from pydantic import Field, Strict, model_validator
 
 from astra_ns3.config.core.link import LinkConfig
-from astra_ns3.config.topology.base import LinkChange, Npus, OnOneLink, Some, TopologyBase
+from astra_ns3.config.core.model import RateBps, checked, refuse_key
+from astra_ns3.config.topology.base import (
+    LinkChange,
+    Npus,
+    OnOneLink,
+    Some,
+    TopologyBase,
+    times,
+    with_faster_links,
+)
 from astra_ns3.config.topology.switch import SwitchConfig
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Half a million links.
 _MOST_IN_FULL_MESH = 1024
@@ -25,6 +38,10 @@ class RouterTopology(TopologyBase):
     """The link between an NPU and its router. Absent: as fast as the router's other links together, without delay."""
     switch: SwitchConfig
     """The routers."""
+
+    def axis_link(self, axis: int) -> LinkConfig:
+        """The links along an axis."""
+        return self.link
 
     def injection_link(self, router_bps: int) -> LinkConfig:
         """An NPU's link, if its router's other links have ``router_bps`` together (0: it has none)."""
@@ -49,7 +66,11 @@ class RouterTopology(TopologyBase):
 
     def built_bandwidths(self) -> tuple[float, ...]:
         """The links of a router (in the middle, if there is an edge) along each axis."""
-        return tuple(float(self.link.rate_bps * min(size - 1, 2)) for size in self.grid())
+        return tuple(float(self.axis_link(axis).rate_bps * min(size - 1, 2)) for axis, size in enumerate(self.grid()))
+
+    def nic_count(self) -> int:
+        """NPUs are joined without NICs."""
+        return 0
 
 
 class Ring(RouterTopology):
@@ -71,6 +92,30 @@ class Ring(RouterTopology):
 class _Grid(RouterTopology):
     shape: Annotated[tuple[Some, ...], Field(min_length=1, max_length=6)]
     """Routers along each axis; NPUs are numbered along the first axis first."""
+    rates_bps: tuple[RateBps, ...] | None = Field(alias="rates", default=None)
+    """Rates of the links along each axis, the first axis first. Absent: `link.rate` along all of them."""
+
+    @model_validator(mode="after")
+    @checked
+    def _a_rate_for_each_axis(self) -> None:
+        found = self.rates_bps
+        refuse_key(
+            found is not None and len(found) != len(self.shape),
+            "rates",
+            f"has {len(found or ())} entries, expected {len(self.shape)}: one for each axis",
+        )
+
+    def axis_link(self, axis: int) -> LinkConfig:
+        """The links along an axis, as fast as ``rates`` says."""
+        if self.rates_bps is None:
+            return self.link
+        return self.link.model_copy(update={"rate_bps": self.rates_bps[axis]})
+
+    def scaled(self, factors: Sequence[float]) -> Self:
+        """Return the topology with other rates along its axes, and injection as much faster as the fastest axis."""
+        links = [times(self.axis_link(axis), factor) for axis, factor in enumerate(factors)]
+        faster = with_faster_links(self, max(factors), but=("link",))
+        return faster.model_copy(update={"rates_bps": tuple(link.rate_bps for link in links)})
 
     def grid(self) -> tuple[int, ...]:
         """The shape."""
@@ -113,6 +158,10 @@ class FullMesh(TopologyBase):
     def built_bandwidths(self) -> tuple[float, ...]:
         """All links of an NPU."""
         return (float(self.link.rate_bps * (self.npus - 1)),)
+
+    def nic_count(self) -> int:
+        """NPUs are joined without NICs."""
+        return 0
 
 
 class Dragonfly(OnOneLink):

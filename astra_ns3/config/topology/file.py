@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Lt
-from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, WithJsonSchema, field_validator
 
-from astra_ns3.config.core.model import FOLDER, shown
+from astra_ns3.config.core.model import FOLDER, RateBps, key_error, refuse_key, shown
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.formats.analytical import AnalyticalDimension, analytical_version, parse_grid
@@ -28,7 +28,10 @@ from astra_ns3.config.formats.node_link import parse_node_link
 from astra_ns3.config.formats.plain_graph import PlainGraph
 from astra_ns3.config.topology.base import Forwarding, TopologyBase
 from astra_ns3.config.topology.switch import SwitchConfig
-from astra_ns3.errors import nearest, wrong
+from astra_ns3.errors import nearest, refuse, wrong
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Grid = tuple[AnalyticalDimension, ...]
 BITS_PER_BYTE_PER_NS = 8e9
@@ -115,6 +118,9 @@ class FileTopology(TopologyBase):
     """Values of links whose rate or delay the file doesn't say."""
     links: Mapping[str, LinkDefaults] | None = None
     """The same for links of one class."""
+    rates_bps: tuple[RateBps, ...] | None = Field(alias="rates", default=None)
+    """The bandwidth of a message in each dimension of ASTRA-sim's network, the innermost first. Absent: as in the
+    file."""
     _content: PlainGraph | Grid | None = PrivateAttr(default=None)
 
     @field_validator("path")
@@ -129,7 +135,18 @@ class FileTopology(TopologyBase):
                 hosts=self.hosts, attributes=self.attributes, defaults=self.defaults, links=self.links
             )
             self._content = read_graph_file(self.path, self.format, completion)
-        return self._content
+        return self._content if self.rates_bps is None else self._with_rates(self._content, self.rates_bps)
+
+    def _with_rates(self, content: PlainGraph | Grid, rates_bps: tuple[int, ...]) -> Grid:
+        """Return the dimensions with other bandwidths. Raises the error of a key; validation asks first."""
+        if isinstance(content, PlainGraph):
+            raise key_error("rates", "stands beside a graph, whose links have rates of their own; leave it out")
+        count = len(content)
+        refuse_key(len(rates_bps) != count, "rates", f"has {len(rates_bps)} entries, expected {count}: one a dimension")
+        pairs = zip(content, rates_bps, strict=True)
+        return tuple(
+            each.model_copy(update={"bytes_per_ns": rate_bps / BITS_PER_BYTE_PER_NS}) for each, rate_bps in pairs
+        )
 
     def forwards(self) -> Forwarding | None:
         """Return what the network file says, or else the graph itself."""
@@ -155,6 +172,25 @@ class FileTopology(TopologyBase):
         content = self.content()
         said = content.dimensions if isinstance(content, PlainGraph) else ()
         return self.dimensions or said or self.built_dimensions()
+
+    def line_rates(self) -> tuple[float, ...]:
+        """Return what all lines of an NPU carry in each dimension."""
+        content = self.content()
+        built = self.built_bandwidths()
+        if isinstance(content, PlainGraph):
+            return built
+        return tuple(rate_bps * each.ports for rate_bps, each in zip(built, content, strict=True))
+
+    def scaled(self, factors: Sequence[float]) -> Self:
+        """Return the topology with other bandwidths of dimensions; raises InputError for a graph."""
+        refuse(isinstance(self.content(), PlainGraph), "is a graph whose links belong to no dimension", self.path)
+        rates_bps = [max(1, round(old * factor)) for old, factor in zip(self.built_bandwidths(), factors, strict=True)]
+        return self.model_copy(update={"rates_bps": tuple(rates_bps)})
+
+    def nic_count(self) -> int:
+        """Return one for each NPU, if switches join NPUs in the outermost dimension of an analytical network."""
+        content = self.content()
+        return self.npu_count() if isinstance(content, PlainGraph) or content[-1].topology == "switch" else 0
 
     def built_bandwidths(self) -> tuple[float, ...]:
         """A message's bandwidth in each dimension; of a graph, the rates of the links of its slowest host together."""

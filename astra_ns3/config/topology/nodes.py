@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
 from pydantic import Field, Strict, model_validator
@@ -11,11 +11,22 @@ from pydantic import Field, Strict, model_validator
 from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.core.model import ConfigModel, Count, checked, key_error, refuse_key
 from astra_ns3.config.core.plain import Json
-from astra_ns3.config.topology.base import MOST_OF_ANYTHING, LinkChange, Ratio, Some, TopologyBase, uplink_rate_bps
+from astra_ns3.config.topology.base import (
+    MOST_OF_ANYTHING,
+    LinkChange,
+    Ratio,
+    Some,
+    TopologyBase,
+    uplink_rate_bps,
+    with_faster_links,
+)
 from astra_ns3.config.topology.direct import Dragonfly, FullMesh, Mesh, Ring, Torus
 from astra_ns3.config.topology.file import FileTopology
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.config.topology.switched import Clos, Dumbbell, FatTree, LeafSpine, SingleSwitch
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 FlatTopology = (
     SingleSwitch | LeafSpine | FatTree | Clos | Dumbbell | Ring | Torus | Mesh | FullMesh | Dragonfly | FileTopology
@@ -91,6 +102,12 @@ class _Nodes(TopologyBase):
     def built_bandwidths(self) -> tuple[float, ...]:
         """Return the rate of an NPU inside its node, and outwards."""
         return (float(self.scale_up.npu_bps(self.npus_per_node)), self.nic_bps())
+
+    def scaled(self, factors: Sequence[float]) -> Self:
+        """Return the topology with other rates inside nodes, and outwards."""
+        inside, outwards = factors
+        scale_up = with_faster_links(self.scale_up, inside)
+        return with_faster_links(self, outwards, but=("scale_up",)).model_copy(update={"scale_up": scale_up})
 
     def check_dimensions(self, dimensions: tuple[int, ...]) -> None:
         """The first dimension is the node."""
@@ -192,6 +209,10 @@ class Hierarchical(_Nodes):
     def behind_pcie(self) -> bool:
         """Whether NPUs share NICs behind PCIe switches."""
         return self.shared and self.shared_nics == "pcie"
+
+    def nic_count(self) -> int:
+        """NICs of all nodes."""
+        return self.nodes * self.nics
 
     def nic_bps(self) -> float:
         """An NPU's share of its node's NICs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
@@ -13,6 +13,9 @@ from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.errors import InputError, required, wrong
 from astra_ns3.units import parse_any
 from astra_ns3.user_code import FORM, UserPart, a_kind_of, check_user_file, describe_failure, load_pure_part, user_part
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class HostLink(Protocol):
@@ -115,6 +118,10 @@ class OwnTopology(TopologyBase):
                 raise wrong(f"gave a Graph of odd parts: {describe_failure(error)}", str(self.part)) from error
             self._graph = found
         return self._graph
+
+    def scaled(self, factors: Sequence[float]) -> Self:
+        """The function alone knows which parameters are rates: raises InputError."""
+        raise wrong("makes a graph whose rates its function decides", str(self.part))
 
     def npu_count(self) -> int:
         """How many NPUs the topology joins."""

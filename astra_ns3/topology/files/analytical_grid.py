@@ -47,7 +47,7 @@ def analytical_dimensions(
         "the analytical network has one NPU per host; found npus_per_host above 1",
     )
     if isinstance(config, Ring | Torus):
-        return tuple(_dimension("ring", size, config.link) for size in config.grid())
+        return tuple(_dimension("ring", size, config.axis_link(axis)) for axis, size in enumerate(config.grid()))
     if isinstance(config, FullMesh):
         return (_dimension("fully-connected", config.npus, config.link),)
     if isinstance(config, Hierarchical | RailOptimised):

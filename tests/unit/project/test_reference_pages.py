@@ -17,7 +17,7 @@ import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
-from astra_ns3.config import compute_slowdown
+from astra_ns3.config import compute_slowdown, prices
 from astra_ns3.config.formats.hpcc_keys import BECOMES, KEYS, WITHOUT_EFFECT
 from astra_ns3.config.model import file as model_file
 from astra_ns3.config.network import packet_network
@@ -43,6 +43,7 @@ SCHEMAS = {
     "scenario": scenario_file.json_schema,
     "study": study_file.json_schema,
     "slowdown": compute_slowdown.json_schema,
+    "prices": prices.json_schema,
 }
 
 
@@ -62,7 +63,7 @@ def test_every_group_of_keys_has_a_section_with_all_its_keys(name: str) -> None:
         frozenset(key for key, *_ in rows(section)) for section in sections(f"reference/{name}-keys").values()
     }
     expected = set(groups(SCHEMAS[name]()))
-    assert len(expected) > 3
+    assert len(expected) > 1
     assert [sorted(keys) for keys in expected if keys not in documented] == []
 
 
@@ -203,7 +204,7 @@ def test_every_link_within_a_page_of_keys_leads_to_a_section() -> None:
         text = reference()[f"reference/{name}-keys"]
         headings = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in sections_of(text)}
         links = re.findall(r"\]\(#([^)]+)\)", text)
-        assert len(links) > 2
+        assert links
         assert [link for link in links if link not in headings] == []
 
 

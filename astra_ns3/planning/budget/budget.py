@@ -1,0 +1,199 @@
+"""Finds the bandwidth of each dimension that is best under a cost: splits are played as flows until none is better."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import exp, log
+
+import numpy as np
+
+from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.run import execute
+from astra_ns3.experiments.servers.session import served
+from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.planning.budget.request import BudgetRequest
+from astra_ns3.planning.budget.spending import Rates, Spending, spending_of
+from astra_ns3.planning.budget.splitting import (
+    NEARBY,
+    Point,
+    TimeIsUp,
+    least_at,
+    point_of,
+    require_optimiser,
+    shares_of,
+)
+from astra_ns3.studies.store import Store
+from astra_ns3.topology.builders import build_graph
+from astra_ns3.units import PS_PER_SECOND
+
+STORE = "budget"
+"""The name of a budget in its folder."""
+# Of what may be spent: so near the least money, less isn't worth looking for.
+_AT_THE_LEAST = 1.02
+# In logarithms of money.
+_AT_THE_MOST = 0.01
+Heard = Callable[[int, "Split"], None]
+"""Hears how many splits were played, and the last one."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rates of dimensions that were played. ``times_ps``: of an iteration of each workload.
+
+    ``seconds``: of all iterations that count together.
+    """
+
+    rates: Rates
+    cost: float
+    times_ps: tuple[int, ...]
+    seconds: float
+
+    @property
+    def per_cost(self) -> float:
+        """Return the performance per cost: how often all iterations are done in a second, for one unit of money."""
+        return 1 / (self.seconds * self.cost)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A budget that was found. ``equal``: equal rates in all dimensions; ``fastest``: the best performance.
+
+    ``per_cost``: the best performance per cost; None: undetermined. ``played``: all splits, in their order;
+    ``complete``: whether the search came to its end; ``run_seconds``: what all runs took.
+    """
+
+    request: BudgetRequest
+    spending: Spending
+    equal: Split
+    fastest: Split
+    per_cost: Split | None
+    played: tuple[Split, ...] = field(repr=False)
+    complete: bool = True
+    run_seconds: float = 0.0
+
+    @property
+    def gain(self) -> float:
+        """Return by which share equal rates take longer than the best."""
+        return self.equal.seconds / self.fastest.seconds - 1
+
+    @property
+    def at_the_least(self) -> bool:
+        """Whether the best performance per cost buys no more bandwidth than it must."""
+        least = sum(self.spending.least)
+        return self.per_cost is not None and self.per_cost.cost - self.spending.fixed <= _AT_THE_LEAST * least
+
+
+def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
+    """Find the best split of a budget; nothing is written.
+
+    Raises InputError for what can't be played or paid.
+    """
+    Store(request.folder, STORE).check_free()
+    weights, topology = request.weight_of_each, request.network_config.topology
+    spending = spending_of(request.prices_file, topology, build_graph(topology))
+    require_optimiser()
+    runs = _Runs(request.runs, weights, spending, request.wall_seconds, heard)
+    equal = runs.of(spending.rates(spending.prices, spending.money))
+    runs.limited = True
+    complete = _search(runs, spending, equal)
+    fastest = min(runs.played, key=lambda each: each.seconds)
+    per_cost = None
+    if runs.computes or spending.fixed:
+        complete &= _search_per_cost(runs, spending, fastest)
+        per_cost = max(runs.played, key=lambda each: each.per_cost)
+    fastest = min(runs.played, key=lambda each: each.seconds)
+    return Budget(request, spending, equal, fastest, per_cost, tuple(runs.played), complete, runs.seconds)
+
+
+def with_rates(network: NetworkConfig, rates: Rates) -> NetworkConfig:
+    """Return the network with these rates of its dimensions."""
+    return network.model_copy(update={"topology": network.topology.with_line_rates(rates)})
+
+
+def _search(runs: _Runs, spending: Spending, equal: Split) -> bool:
+    """Play splits of all the money, from the better of equal rates and equal money on; whether time sufficed."""
+    try:
+        even = runs.of(spending.rates([1.0] * len(spending.prices), spending.money))
+    except TimeIsUp:
+        return False
+    begin = point_of(_money(spending, min((equal, even), key=lambda each: each.seconds)))
+    least_at(begin, lambda point: runs.of(spending.rates(shares_of(point), spending.money)).seconds)
+    return not runs.is_up
+
+
+def _search_per_cost(runs: _Runs, spending: Spending, fastest: Split) -> bool:
+    """Play splits of less money as well, from the fastest on; whether time sufficed."""
+    least, most = log(sum(spending.least)), log(spending.money)
+    shares = point_of(_money(spending, fastest))
+
+    def asked(point: Point) -> float:
+        money = exp(min(max(float(point[0]), least), most))
+        return 1 / runs.of(spending.rates(shares_of(point[1:]), money)).per_cost
+
+    if runs.is_up:
+        return False
+    # First the money alone. Where all of it is best, so is the fastest split.
+    least_at([max(least, most - 1)], lambda point: asked(np.array([*point, *shares])))
+    best = max(runs.played, key=lambda each: each.per_cost)
+    money = best.cost - spending.fixed
+    if log(money) < most - _AT_THE_MOST and not runs.is_up:
+        least_at([log(money), *point_of(_money(spending, best))], asked, NEARBY)
+    return not runs.is_up
+
+
+def _money(spending: Spending, split: Split) -> list[float]:
+    return [rate * price for rate, price in zip(split.rates, spending.prices, strict=True)]
+
+
+class _Runs:
+    """The splits that were played, each once."""
+
+    def __init__(
+        self,
+        requests: Sequence[RunRequest],
+        weights: Sequence[float],
+        spending: Spending,
+        limit_seconds: float | None,
+        heard: Heard | None,
+    ) -> None:
+        self._requests, self._weights, self._spending, self._heard = requests, weights, spending, heard
+        self._limit = limit_seconds
+        self._known: dict[Rates, Split] = {}
+        self.limited = False
+        self.is_up = False
+        self.seconds = 0.0
+        self.computes = False
+
+    @property
+    def played(self) -> list[Split]:
+        """Return all splits, in the order in which they were played."""
+        return list(self._known.values())
+
+    def of(self, rates: Rates) -> Split:
+        """Return how a split does. Raises TimeIsUp, and what ends a run early."""
+        if rates not in self._known:
+            if self.limited and self._limit is not None and self.seconds >= self._limit:
+                self.is_up = True
+                raise TimeIsUp
+            self._known[rates] = self._played(rates)
+            if self._heard is not None:
+                self._heard(len(self._known), self._known[rates])
+        return self._known[rates]
+
+    def _played(self, rates: Rates) -> Split:
+        times = tuple(self._time_ps(request, rates) for request in self._requests)
+        seconds = sum(weight * time_ps for weight, time_ps in zip(self._weights, times, strict=True)) / PS_PER_SECOND
+        return Split(rates, self._spending.cost(rates), times, seconds)
+
+    def _time_ps(self, request: RunRequest, rates: Rates) -> int:
+        network = request.network
+        assert isinstance(network, NetworkConfig)
+        begun = time.perf_counter()
+        outcome = execute(replace(request, network=with_rates(network, rates)), launcher=served, aloud=False)
+        self.seconds += time.perf_counter() - begun
+        if outcome.error is not None:
+            raise outcome.error
+        self.computes |= outcome.result.metadata["compute_ps"] > 0
+        return outcome.result.finish_ps

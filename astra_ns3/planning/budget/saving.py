@@ -1,0 +1,68 @@
+"""The files of a budget: its table, all that was played, the best networks, and a picture."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import yaml
+
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import ResultsNotSaved
+from astra_ns3.experiments.tables import Table
+from astra_ns3.planning.budget.budget import Budget, Split, with_rates
+from astra_ns3.planning.budget.picture import rates_figure
+from astra_ns3.planning.budget.result import cells_of, columns_of, splits_of
+from astra_ns3.report.figures import with_matplotlib
+from astra_ns3.studies.run_study import put
+
+TABLE, PLAYED, BEST, BEST_PER_COST, PICTURE = (
+    *("budget.csv", "played.csv"),
+    *("network.yaml", "network-per-cost.yaml", "rates"),
+)
+FILES = (TABLE, PLAYED, BEST, f"{PICTURE}.png")
+_ENDINGS = (".png", ".svg")
+_WIDTH_INCHES = 5.0
+
+
+def save_budget(budget: Budget) -> None:
+    """Write all files; raises ResultsNotSaved or InputError."""
+    folder, columns = budget.request.folder, columns_of(budget)
+    splits = splits_of(budget)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [[name, *_texts(split)] for name, split in splits.items()]
+        put(folder / TABLE, Table(TABLE, ["split", *columns], rows).text())
+        put(folder / PLAYED, Table(PLAYED, columns, [_texts(split) for split in budget.played]).text())
+        put(folder / BEST, _network(budget, budget.fastest, folder))
+        if budget.per_cost is not None:
+            put(folder / BEST_PER_COST, _network(budget, budget.per_cost, folder))
+        else:
+            (folder / BEST_PER_COST).unlink(missing_ok=True)
+    except OSError as error:
+        raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
+    if with_matplotlib.is_installed():
+        drawing = with_matplotlib.drawn(rates_figure(splits), _WIDTH_INCHES, "Rates of an NPU")
+        for ending in _ENDINGS:
+            with_matplotlib.write(drawing, folder / f"{PICTURE}{ending}")
+
+
+def _texts(split: Split) -> list[str]:
+    return [f"{cell:.12g}" for cell in cells_of(split)]
+
+
+def _network(budget: Budget, split: Split, folder: Path) -> str:
+    """Return a network file with the rates of a split; the path of a graph's file begins at the folder."""
+    found = with_rates(budget.request.network_config, split.rates).document()
+    topology = found["topology"]
+    if topology["kind"] == "file":
+        topology["path"] = os.path.relpath(topology["path"], folder)
+    text: str = yaml.safe_dump(_said(found), sort_keys=False, width=100)
+    return text
+
+
+def _said(value: Json) -> Json:
+    """Return plain data without keys that have no value."""
+    if isinstance(value, dict):
+        return {key: _said(each) for key, each in value.items() if each is not None}
+    return [_said(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,34 @@
+"""Varied plans for a terminal: a line a point."""
+
+from __future__ import annotations
+
+from astra_ns3.planning.varying.saving import FILES
+from astra_ns3.planning.varying.varying import Varied, VariedPoint
+from astra_ns3.report.alignment import aligned, percent, table
+from astra_ns3.units import format_bytes, format_time
+
+_MILLION = 10**6
+
+
+def varied_text(varied: Varied) -> str:
+    """Return all of it."""
+    head = [("model", str(varied.request.model)), ("network", str(varied.request.network))]
+    head += [] if varied.played else [("played", "nothing: times are least bounds, which runs may exceed")]
+    names = [key.name for key in varied.keys]
+    lines = [[*names, "time" if varied.played else "bound", "memory", "may be faster by", "plan"]]
+    lines += [[*point.labels, *_cells(point)] for point in varied.points]
+    files = [("files", f"{varied.request.folder}: {', '.join(FILES)}")]
+    return "\n\n".join([aligned(head), table(lines, indent="  "), aligned(files)])
+
+
+def _cells(point: VariedPoint) -> list[str]:
+    if not point.best:
+        return ["-", "-", "-", point.why.partition(";")[0]]
+    time = format_time(point.time_ps or 0)
+    if point.bound is not None:
+        return [time, format_bytes(point.bound.memory_bytes), "-", point.best]
+    assert point.plan is not None
+    found = point.plan.found
+    assert found.best is not None
+    gap = percent(round(found.gap * _MILLION), _MILLION)
+    return [time, format_bytes(found.memory_of[found.best]), gap, point.best]

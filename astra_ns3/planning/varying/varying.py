@@ -1,0 +1,170 @@
+"""Varies one or two keys of a request's files, and makes a plan for each of their values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+
+from astra_ns3.config.core.plain import Json
+from astra_ns3.config.core.yaml_document import parse_yaml
+from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.frozen import dataclass, replace
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.degrees import Space
+from astra_ns3.planning.plan import Bounded, Plan, capacity_bytes, make_plan
+from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.search import Search
+from astra_ns3.studies.columns import short_key
+from astra_ns3.studies.keys import as_text, is_key, why_no_key
+from astra_ns3.studies.progress import StudyProgressSink
+
+MOST_AXES = 2
+_MOST_POINTS = 400
+_OPTION = "--vary"
+
+
+@dataclass(frozen=True)
+class VariedKey:
+    """A key of the files, as a study names it, and the values that it has."""
+
+    key: str
+    values: tuple[Json, ...]
+
+    @property
+    def name(self) -> str:
+        """Return a short name of the key."""
+        return short_key(self.key)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Return a word for each value."""
+        return tuple(map(as_text, self.values))
+
+
+@dataclass(frozen=True)
+class BestBound:
+    """The plan of the least bound, of those that fit: no run was played. ``plans``: how many there are."""
+
+    plan: str
+    time_ps: int
+    memory_bytes: int
+    plans: int
+
+
+@dataclass(frozen=True)
+class VariedPoint:
+    """A value of each key, and what came of it.
+
+    ``plan``: None where nothing was played; ``bound``: then the least; ``why``: in words, why neither is there.
+    """
+
+    labels: tuple[str, ...]
+    request: PlanRequest
+    plan: Plan | None = None
+    bound: BestBound | None = None
+    why: str = ""
+
+    @property
+    def best(self) -> str:
+        """Return the name of the best plan; empty if there is none."""
+        if self.bound is not None:
+            return self.bound.plan
+        best = None if self.plan is None else self.plan.found.best
+        return "" if best is None else best.name
+
+    @property
+    def time_ps(self) -> int | None:
+        """Return the time of the best plan, or its bound where nothing was played."""
+        if self.bound is not None:
+            return self.bound.time_ps
+        return None if self.plan is None else self.plan.found.best_ps
+
+
+@dataclass(frozen=True)
+class Varied:
+    """All points of one or two keys, those of the last key first; ``request``: that of all."""
+
+    request: PlanRequest
+    keys: tuple[VariedKey, ...]
+    points: tuple[VariedPoint, ...]
+    played: bool
+
+
+def varied_keys(texts: Iterable[str]) -> tuple[VariedKey, ...]:
+    """Return the keys of words ``KEY=VALUE,VALUE``; raises InputError for words of another form."""
+    found = tuple(map(_varied_key, texts))
+    names = [each.key for each in found]
+    refuse(len(found) > MOST_AXES, f"{_OPTION} is given {len(found)} times, expected at most {MOST_AXES}")
+    refuse(len(set(names)) < len(names), f"{_OPTION} {names[0] if names else ''}: the key is given twice")
+    return found
+
+
+def _varied_key(text: str) -> VariedKey:
+    key, equals, values = text.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise wrong(
+            f"{_OPTION} is '{text}', expected KEY=VALUE,VALUE, such as network.topology.link.rate=100Gbps,200Gbps"
+        )
+    if not is_key(key):
+        raise wrong(f"{_OPTION} {key}: {why_no_key(key)}")
+    document = parse_yaml(f"{json.dumps(key)}: [{values}]", f"{_OPTION} {key}").data
+    found = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(found, list) or not found or None in found:
+        raise wrong(f"{_OPTION} {key}: found '{values}', expected values with commas between them")
+    labels = list(map(as_text, found))
+    refuse(len(set(labels)) < len(labels), f"{_OPTION} {key}: a value stands twice in '{values}'")
+    return VariedKey(key, tuple(found))
+
+
+def vary(
+    request: PlanRequest,
+    keys: Sequence[VariedKey],
+    progress: Callable[[], StudyProgressSink | None] = lambda: None,
+    *,
+    play: bool = True,
+) -> Varied:
+    """Make a plan for each value of each key, in a folder of its own; or look for the least bounds, unless ``play``.
+
+    ``progress``: makes the sink of a plan. Raises InputError for values that no file may have, before anything is
+    written, and if no plan fits anywhere.
+    """
+    points = list(_points(request, keys))
+    refuse(len(points) > _MOST_POINTS, f"{_OPTION} makes {len(points):,} points, expected at most {_MOST_POINTS}")
+    for point in points:
+        _ = point.request.base  # all files are read with all values
+    bounded = Bounded()
+    done = [_planned(point, bounded, progress, play=play) for point in points]
+    refuse(not any(point.best for point in done), f"no point has a plan: {done[0].why}")
+    return Varied(request, tuple(keys), tuple(done), play)
+
+
+def _points(request: PlanRequest, keys: Sequence[VariedKey]) -> Iterable[VariedPoint]:
+    """Yield the points without plans."""
+    pairs = [tuple(zip(each.values, each.labels, strict=True)) for each in keys]
+    for number, chosen in enumerate(product(*pairs), start=1):
+        values = {each.key: value for each, (value, _) in zip(keys, chosen, strict=True)}
+        own = replace(request, changes={**request.changes, **values}, output=request.folder / f"plan-{number}")
+        yield VariedPoint(tuple(label for _, label in chosen), own)
+
+
+def _planned(
+    point: VariedPoint, bounded: Bounded, progress: Callable[[], StudyProgressSink | None], *, play: bool
+) -> VariedPoint:
+    """Return the point with its plan, or with why there is none."""
+    try:
+        if play:
+            return replace(point, plan=make_plan(point.request, progress(), bounded))
+        space = bounded.space(point.request)
+        return replace(point, bound=best_bound(space, bounded.bounds(point.request, space)))
+    except InputError as error:
+        return replace(point, why=str(error))
+
+
+def best_bound(space: Space, bounds: Sequence[Bound]) -> BestBound:
+    """Return the least bound of a plan that fits; raises InputError if none does."""
+    search = Search(space, bounds, capacity_bytes(space), 1)
+    (choice,) = search.begin()
+    bound, memory_bytes = search.begun(choice)
+    return BestBound(choice.name, bound.time_ps, memory_bytes, len(bounds))

@@ -1,0 +1,122 @@
+"""``astra-ns3 budget`` from its files to its folder: what is found, what is kept, what is said."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from support.command import PROGRAM
+
+TIMEOUT_SECONDS = 300
+SWITCH = {"buffer": "32MiB", "pfc": {}}
+NETWORK = {
+    "topology": {
+        "kind": "hierarchical",
+        "nodes": 2,
+        "npus_per_node": 2,
+        "scale_up": {"link": {"rate": "900Gbps", "delay": "25ns"}, "switch": SWITCH},
+        "scale_out": {"kind": "single-switch", "link": {"rate": "100Gbps", "delay": "500ns"}, "switch": SWITCH},
+    },
+    "transport": {"kind": "roce", "payload": 4096},
+}
+PRICES = {"budget": 10000, "currency": "USD", "dimensions": [{"gbps": 1}, {"gbps": 4}]}
+LAYER = "MICRO\n1\nall_reduce -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 16777216 0\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with prices, a network and a workload."""
+    for name, document in (("prices.yaml", PRICES), ("network.yaml", NETWORK)):
+        (tmp_path / name).write_text(yaml.safe_dump(document), encoding="utf-8")
+    (tmp_path / "layer.txt").write_text(LAYER, encoding="utf-8")
+    return tmp_path
+
+
+def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a fresh interpreter."""
+    return subprocess.run(
+        [*PROGRAM, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def budget(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return command(folder, "budget", "prices.yaml", "-n", "network.yaml", "-o", "out", *words)
+
+
+def test_a_budget_has_tables_a_picture_and_a_network_that_runs(folder: Path) -> None:
+    pytest.importorskip("scipy")
+    done = budget(folder, "-w", "layer.txt", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    equal, fastest = found["splits"]
+    assert found["performance_per_cost"] == "undetermined"
+    assert found["complete"]
+    assert fastest["total_us"] < equal["total_us"]
+    assert fastest["cost"] == pytest.approx(10000, rel=1e-6)
+    assert equal["total_us"] / fastest["total_us"] - 1 == pytest.approx(found["equal_rates_take_longer_by"], abs=1e-5)
+    with (folder / "out" / "budget.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["split"] for row in rows] == ["equal rates", "best performance"]
+    assert float(rows[1]["dimension_1_gbps"]) == pytest.approx(fastest["dimension_1_gbps"])
+    with (folder / "out" / "played.csv").open(encoding="utf-8", newline="") as file:
+        assert len(list(csv.DictReader(file))) == found["played"]
+    assert {each.name for each in (folder / "out").iterdir()} == {
+        *("budget.csv", "played.csv", "network.yaml", "rates.png", "rates.svg")
+    }
+    rings = {f"{kind}-implementation": ["ring"] * 2 for kind in ("all-reduce", "reduce-scatter", "all-gather")}
+    usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "collective-optimization": "localBWAware"}
+    system = {**usual, **rings, "all-to-all-implementation": ["direct"] * 2}
+    (folder / "system.yaml").write_text(yaml.safe_dump(system), encoding="utf-8")
+    files = ("-w", "layer.txt", "-n", "out/network.yaml", "-s", "system.yaml")
+    best = command(folder, "run", *files, "--backend", "flow", "--json")
+    assert best.returncode == 0, best.stderr
+    assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(fastest["total_us"])
+    again = budget(folder, "-w", "layer.txt", "--quiet")
+    assert again.returncode == 0, again.stderr
+    assert "undetermined: no workload computes" in again.stdout
+    assert "best performance" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("prices", "words", "said"),
+    [
+        ({**PRICES, "budget": 1}, (), "prices.yaml:1: key 'budget': 1 buys nothing"),
+        ({"budget": 1000}, (), "prices.yaml: key 'dimensions' is missing"),
+        ({**PRICES, "dimensions": [{"gbps": 1}]}, (), "found prices of 1, expected 2"),
+        ({**PRICES, "dimensions": [{"gbps": 1}] * 3}, (), "is of a dimension that isn't there"),
+        ({**PRICES, "nic": -5}, (), "key 'nic': found -5"),
+        (PRICES, ("--weights", "1,2"), "found 2 weights for 1 workloads"),
+        (PRICES, ("--weights", "one"), "--weights is 'one'"),
+        (PRICES, ("--weights", "0"), "expected numbers above 0"),
+        (PRICES, ("--budget", "-1"), "budget is -1"),
+        (PRICES, ("-w", "missing.txt"), "missing.txt"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    folder: Path, prices: dict[str, object], words: tuple[str, ...], said: str
+) -> None:
+    (folder / "prices.yaml").write_text(yaml.safe_dump(prices), encoding="utf-8")
+    done = budget(folder, "-w", "layer.txt", *words)
+    assert done.returncode == 2, done.stdout
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (folder / "out").exists()
+
+
+def test_an_analytical_network_is_refused(folder: Path) -> None:
+    text = "topology: [Ring, Switch]\nnpus_count: [2, 2]\nbandwidth: [100, 10]\nlatency: [1, 1]\n"
+    (folder / "network.yaml").write_text(text, encoding="utf-8")
+    done = budget(folder, "-w", "layer.txt")
+    assert done.returncode == 2
+    assert "is an analytical network, on which no flow plays" in done.stderr
+    assert not (folder / "out").exists()

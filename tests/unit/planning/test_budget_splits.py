@@ -1,0 +1,128 @@
+"""What money buys, and the optimiser against closed forms: square roots, equal times, and both at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf, sqrt
+from pathlib import Path
+
+import pytest
+from support.plans import servers
+
+from astra_ns3.config.prices import PricesFile, read_prices
+from astra_ns3.errors import InputError
+from astra_ns3.planning.budget.spending import Spending, spending_of
+from astra_ns3.planning.budget.splitting import NEARBY, Point, TimeIsUp, least_at, point_of, shares_of
+from astra_ns3.topology.builders import build_graph
+
+WITHIN = 0.01  # the target of the issue
+FREE = (0.0, 0.0, 0.0)
+UNBOUND = (inf, inf, inf)
+
+
+def best_shares(start: Sequence[float], value: Callable[[Sequence[float]], float]) -> list[float]:
+    """The shares, which add up to 1, at which the optimiser finds the least."""
+    pytest.importorskip("scipy")
+    found: list[tuple[float, list[float]]] = []
+
+    def asked(point: Point) -> float:
+        shares = shares_of(point)
+        shares = [each / sum(shares) for each in shares]
+        found.append((value(shares), shares))
+        return found[-1][0]
+
+    least_at(point_of(start), asked)
+    assert len(found) < 400
+    return min(found)[1]
+
+
+BYTES = [(1.0, 1.0), (8.0, 1.0), (64.0, 1.0), (9.0, 3.0, 1.0), (100.0, 1.0, 10.0), (27.0, 9.0, 3.0, 1.0)]
+
+
+@pytest.mark.parametrize("carried", BYTES)
+def test_times_one_after_the_other_are_least_where_shares_go_as_square_roots(carried: Sequence[float]) -> None:
+    """Cauchy and Schwarz: the sum of b / s is least, for a given sum of s, where s goes as sqrt(b)."""
+    shares = best_shares([1.0] * len(carried), lambda shares: sum(b / s for b, s in zip(carried, shares, strict=True)))
+    roots = [sqrt(each) for each in carried]
+    assert shares == pytest.approx([each / sum(roots) for each in roots], rel=WITHIN)
+
+
+@pytest.mark.parametrize("carried", BYTES)
+def test_times_side_by_side_are_least_where_they_are_equal(carried: Sequence[float]) -> None:
+    shares = best_shares([1.0] * len(carried), lambda shares: max(b / s for b, s in zip(carried, shares, strict=True)))
+    assert shares == pytest.approx([each / sum(carried) for each in carried], rel=WITHIN)
+
+
+def test_a_search_ends_where_time_is_up() -> None:
+    pytest.importorskip("scipy")
+    asked: list[float] = []
+
+    def value(point: Point) -> float:
+        if len(asked) == 5:
+            raise TimeIsUp
+        asked.append(float(point[0]))
+        return asked[-1] ** 2
+
+    least_at([3.0], value, NEARBY)
+    assert len(asked) == 5
+
+
+def test_rates_cost_all_the_money_and_go_as_shares() -> None:
+    spending = Spending((2.0, 3.0, 5.0), FREE, UNBOUND, 100.0, 1_000_100.0)
+    rates = spending.rates([1.0, 2.0, 1.0], spending.money)
+    assert rates == (125_000, 166_666, 50_000)
+    assert spending.cost(rates) == pytest.approx(1_000_100, abs=10)
+
+
+def test_bounds_hold_and_the_others_share_what_is_left() -> None:
+    spending = Spending((1.0, 1.0, 1.0), (0.0, 0.0, 300.0), (200.0, inf, inf), 0.0, 1000.0)
+    assert spending.rates([10.0, 1.0, 1e-9], spending.money) == pytest.approx((200, 500, 300), abs=1)
+
+
+def test_money_that_no_bound_lets_be_spent_is_left() -> None:
+    spending = Spending((1.0, 1.0), (0.0, 0.0), (200.0, 100.0), 0.0, 1000.0)
+    assert spending.rates([1.0, 1.0], spending.money) == pytest.approx((200, 100), abs=1)
+
+
+def prices(folder: Path, text: str) -> PricesFile:
+    """A file of prices, read."""
+    path = folder / "prices.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_prices(path)
+
+
+def test_npus_nics_and_switches_are_fixed_and_bandwidth_costs_by_npu(tmp_path: Path) -> None:
+    """2 servers of 4 NPUs, a switch in each and one between them."""
+    file = prices(
+        tmp_path, "{budget: 100000, npu: 100, nic: 10, switch: 1000, dimensions: [{gbps: 2}, {gbps: 5, most: 80Gbps}]}"
+    )
+    topology = servers(2, 4).topology
+    spending = spending_of(file, topology, build_graph(topology))
+    assert spending.fixed == 8 * 100 + 8 * 10 + 3 * 1000
+    assert spending.prices == pytest.approx((8 * 2 / 1e9, 8 * 5 / 1e9))
+    assert spending.least == pytest.approx((8 * 2, 8 * 5))  # 1 Gb/s
+    assert spending.most == pytest.approx((inf, 8 * 5 * 80))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{budget: 1, dimensions: [{gbps: 1}, {gbps: 1}]}", "key 'budget': 1 buys nothing"),
+        ("{budget: 1e9, dimensions: [{gbps: 1}]}", "found prices of 1, expected 2: the network is 4 x 2"),
+        (
+            "{budget: 1e9, dimensions: [{gbps: 1}, {gbps: 1}, {gbps: 2}]}",
+            "key 'dimensions.2': is of a dimension that isn't there: the network's are 4 x 2",
+        ),
+        ("{budget: 1e9, dimensions: [{gbps: 1}, {gbps: -1}]}", "key 'dimensions.1.gbps'"),
+        ("{budget: 1e9, dimensions: [{gbps: 1}, {}]}", "key 'dimensions.1.gbps' is missing"),
+        ("{budget: 1e9}", "key 'dimensions' is missing"),
+        ("{budget: 1e9, npu: -1, dimensions: [{gbps: 1}, {gbps: 1}]}", "key 'npu'"),
+        ("{budget: 1e9, dimensions: [{gbps: 1}, {gbps: 1, least: 9Gbps, most: 8Gbps}]}", "is below least"),
+    ],
+)
+def test_prices_that_are_none_are_refused(tmp_path: Path, text: str, words: str) -> None:
+    topology = servers(2, 4).topology
+    with pytest.raises(InputError, match=r"prices\.yaml") as error:
+        spending_of(prices(tmp_path, text), topology, build_graph(topology))
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)

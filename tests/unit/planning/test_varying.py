@@ -1,0 +1,106 @@
+"""What varied plans share: choices where the model is the same, bounds where only the memory differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from astra_ns3.config.core.plain import Json
+from astra_ns3.errors import InputError
+from astra_ns3.frozen import replace
+from astra_ns3.planning import plan as planning
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.degrees import Space
+from astra_ns3.planning.plan import Bounded, bounds_of
+from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.varying.varying import BestBound, best_bound, varied_keys, vary
+
+MODEL = {
+    "kind": "transformer",
+    "name": "small",
+    "model": {"layers": 2, "hidden": 256, "heads": 2, "vocabulary": 1000},
+    "training": {"sequence": 256, "global_batch": 4},
+    "compute": "H100",
+}
+NETWORK = {
+    "topology": {
+        "kind": "single-switch",
+        "npus": 4,
+        "link": {"rate": "400Gbps", "delay": "500ns"},
+        "switch": {"buffer": "32MiB"},
+    },
+    "transport": {"kind": "roce"},
+}
+RATE = "network.topology.link.rate"
+
+
+@pytest.fixture
+def request_of_a_plan(tmp_path: Path) -> PlanRequest:
+    for name, document in (("model", MODEL), ("network", NETWORK)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    return PlanRequest(tmp_path / "model.yaml", tmp_path / "network.yaml", output=tmp_path / "out")
+
+
+def test_bounds_are_worked_out_once_for_all_memories_and_once_a_network(
+    request_of_a_plan: PlanRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def noted(request: PlanRequest, space: Space) -> Iterator[Bound]:
+        asked.append(request.changes)
+        return bounds_of(request, space)
+
+    monkeypatch.setattr(planning, "bounds_of", noted)
+    keys = varied_keys([f"{RATE}=20Gbps,400Gbps", "workload.memory=1GB,10GB,80GB"])
+    varied = vary(request_of_a_plan, keys, play=False)
+    assert len(varied.points) == 6
+    assert len(asked) == 2
+    assert not request_of_a_plan.folder.exists()
+
+
+def test_shared_bounds_are_those_that_each_point_has_alone(request_of_a_plan: PlanRequest) -> None:
+    keys = varied_keys([f"{RATE}=20Gbps,400Gbps", "workload.memory=90MB,80GB"])
+    for point in vary(request_of_a_plan, keys, play=False).points:
+        alone = Bounded()
+        space = alone.space(point.request)
+        assert point.bound == best_bound(space, alone.bounds(point.request, space))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workload.compute.device": "A100-80GB"},
+        {"workload.model.layers": 4},
+        {RATE: "50Gbps"},
+        {"network.topology.npus": 2},
+        {"system.preferred-dataset-splits": 4},
+    ],
+)
+def test_no_bounds_are_shared_where_anything_else_differs(
+    request_of_a_plan: PlanRequest, changes: dict[str, Json]
+) -> None:
+    other = replace(request_of_a_plan, changes=changes)
+    shared = Bounded()
+    found: list[BestBound] = []
+    for request in (request_of_a_plan, other):
+        space = shared.space(request)
+        found.append(best_bound(space, shared.bounds(request, space)))
+    space = Bounded().space(other)
+    assert found[1] == best_bound(space, list(bounds_of(other, space)))
+
+
+@pytest.mark.parametrize("name", ["scale", "comm_scale", "compute_scale"])
+def test_a_scaled_model_has_no_bounds(request_of_a_plan: PlanRequest, name: str) -> None:
+    """Runs of half the size are faster than bounds on the whole."""
+    with pytest.raises(InputError, match=f"^{name} is 0.5, expected 1"):
+        _ = replace(request_of_a_plan, changes={name: 0.5}).base
+
+
+def test_lists_are_values_too() -> None:
+    (key,) = varied_keys(["network.topology.rates=[1Gbps, 2Gbps],[2Gbps, 1Gbps]"])
+    assert key.values == (["1Gbps", "2Gbps"], ["2Gbps", "1Gbps"])
+    assert key.labels == ("1Gbps, 2Gbps", "2Gbps, 1Gbps")
+    assert key.name == "rates"
