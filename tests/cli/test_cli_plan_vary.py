@@ -57,6 +57,7 @@ def table(folder: Path, out: str = "out") -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_each_value_has_the_plan_that_it_has_alone(folder: Path) -> None:
     words = ("--hold", "training.recompute=none", "--hold", "parallel.zero=0", "--cpu-time", "none")
     done = plan(folder, *words, "--vary", f"{RATE}=20Gbps,400Gbps")
