@@ -136,7 +136,7 @@ WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(
             ("MON_START", "MON_END", "QP_MON_INTERVAL", "QLEN_MON_INTERVAL", "BW_MON_INTERVAL"),
             "SimAI never starts its monitors",
         ),
-        "BW_MON_FILE": "see --record links",
+        "BW_MON_FILE": "see observe.utilisation",
         "RATE_MON_FILE": "see observe.queue_pairs",
         "CNP_MON_FILE": "see observe.queue_pairs",
     }

@@ -76,8 +76,8 @@ struct FabricChange
     int64_t timePs{0};                          //!< when
     std::vector<FabricLinkState> links;         //!< links that change
     std::vector<FabricRoutesDifference> routes; //!< tables that change
-    std::vector<FabricMarkingState> markings;   //!< switches that mark otherwise
-    std::vector<FabricBufferState> buffers;     //!< switches with other memory
+    std::vector<FabricMarkingState> markings{}; //!< switches that mark otherwise
+    std::vector<FabricBufferState> buffers{};   //!< switches with other memory
 };
 
 /**

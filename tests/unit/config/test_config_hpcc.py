@@ -16,12 +16,12 @@ from astra_ns3.config.formats.hpcc_topology import HpccLink, parse_hpcc_topology
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.hpcc import PRESET, HpccConfig, read_hpcc_config
-from astra_ns3.config.network.packet_network import NetworkConfig, RoceTransport, parse_network
+from astra_ns3.config.network.packet_network import NetworkConfig, Observe, RoceTransport, parse_network
 from astra_ns3.config.topology.kinds import FileTopology
 from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
-from astra_ns3.experiments.request import RunRequest
+from astra_ns3.experiments.request import RECORDABLE, RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.network.graph_outline import network_outline_of
 from astra_ns3.system.file import parse_system
@@ -548,6 +548,13 @@ def test_two_lines_join_simais_conf_with_a_topology(tmp_path: Path) -> None:
     (warning,) = found.warnings
     for key in ("BW_MON_FILE", "RATE_MON_FILE", "CNP_MON_FILE", "MON_START", "QP_MON_INTERVAL"):
         assert key in warning
+
+
+def test_what_stands_for_a_key_without_effect_is_there() -> None:
+    told = [words for words in WITHOUT_EFFECT.values() if words.startswith("see ")]
+    observed = {f"see observe.{field.alias or name}" for name, field in Observe.model_fields.items()}
+    assert set(told) <= observed | {f"see --record {table}" for table in RECORDABLE}
+    assert len(told) > 3
 
 
 def test_a_topology_that_the_conf_names_besides_is_warned_of(tmp_path: Path) -> None:
