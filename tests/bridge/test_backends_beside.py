@@ -37,7 +37,7 @@ def test_a_case_is_played_on_both_backends_and_the_row_tells_the_error() -> None
 
 def test_the_case_may_be_scaled_and_its_keys_set() -> None:
     asked = ["--backends", "analytical,flow", *words(), "--json"]
-    changes = ["--scale", "0.1", "--set", "system.endpoint-delay=5000"]
+    changes = ["--scale", "0.01", "--set", "system.endpoint-delay=5000"]
     plain, changed = (
         json.loads(CliRunner().invoke(compare_command, [*asked, *more], catch_exceptions=False).stdout)
         for more in ([], changes)
@@ -64,7 +64,7 @@ def test_merged_channels_are_refused_with_the_key_that_parts_them(tmp_path: Path
     command = ["--backends", "flow,ns3", *words(s=system, n=network)]
     with pytest.raises(InputError, match=r"expected the same, .*'--set system\.nccl\.channels=each'"):
         CliRunner().invoke(compare_command, command, catch_exceptions=False)
-    more = ["--set", "system.nccl.channels=each", "--json"]
+    more = ["--set", "system.nccl.channels=each", "--scale", "0.1", "--json"]
     ran = CliRunner().invoke(compare_command, [*command, *more], catch_exceptions=False)
     assert json.loads(ran.stdout)["ratio"] > 0
 

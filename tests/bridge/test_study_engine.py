@@ -173,6 +173,7 @@ def test_a_point_whose_server_is_killed_is_played_on_another(tmp_path: Path) -> 
     pool.close()
 
 
+@pytest.mark.slow
 def test_a_point_whose_servers_are_killed_twice_fails_and_the_next_is_played(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     pool = ServerPool()

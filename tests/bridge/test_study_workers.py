@@ -83,6 +83,7 @@ def test_points_that_crash_or_kill_their_workers_fail_and_the_others_are_played(
     assert begun(store) == {task.address: 1 for task in (crashing, *good)} | {deadly.address: 3}
 
 
+@pytest.mark.slow
 def test_a_study_that_is_killed_again_and_again_loses_no_point_and_plays_none_twice(tmp_path: Path) -> None:
     store, count = Store(tmp_path / "store"), 3 * KILLS
     policy = f"{harmful_file(tmp_path)}:dawdle"
@@ -216,6 +217,7 @@ def test_a_scheduler_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyt
         play_tasks([point(store)], store=store, scheduler="tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_a_study_leaves_no_servers_on_the_workers_of_a_cluster(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     store = Store(tmp_path)
