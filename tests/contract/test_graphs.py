@@ -11,8 +11,8 @@ import astra_ns3
 from astra_ns3.config.network.file import read_network_file
 
 GRAPHS = NETWORKS / "graphs"
-BROUGHT = ("two-servers.yaml",)
-"""A graph itself, which a network file names."""
+BROUGHT = ("switches-4x4x4.yaml", "two-servers.yaml")
+"""Graphs themselves, which network files name."""
 NPUS = {
     "dgx-1": 8,
     "five-cities": 10,

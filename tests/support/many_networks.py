@@ -42,8 +42,9 @@ Top -1 800 NONE 0 1280 NONE 0 800 ALLREDUCE 60000 16
 
 
 def network_files() -> dict[str, dict[str, Any]]:
-    """The files of ``inputs/network`` by name, as plain data, with 8 to 32 NPUs."""
-    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(NETWORKS.glob("*.yaml"))}
+    """The files of ``inputs/network`` by name, as plain data, with 8 to 32 NPUs; not those whose graph is a file."""
+    read = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(NETWORKS.glob("*.yaml"))}
+    found = {name: data for name, data in read.items() if data["topology"].get("kind") != "file"}
     for name, change in SMALLER.items():
         found[name]["topology"] |= change
     return found

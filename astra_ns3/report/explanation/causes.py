@@ -33,7 +33,7 @@ from astra_ns3.report.explanation.parts import (
     WORK,
     Segment,
 )
-from astra_ns3.report.explanation.run_tables import Tables
+from astra_ns3.report.explanation.run_tables import ACCESSES, Tables
 
 _OPERATION, _PROGRAM, _READY, _HANDLED, _OVER, _SLOT, _QUEUE, _FREED = range(8)
 # A sender that waits for a free slot waits for these parts at the receiver.
@@ -128,7 +128,7 @@ class Causes:
     def _of_remote(self, event: Event, collective: int) -> Iterator[Cause]:
         """An access to a remote memory has no phases: it began when it was posted."""
         for npu, began_ps, row in self._tables.posts(collective):
-            if npu == event.npu and began_ps <= event.time_ps:
+            if npu == event.npu and began_ps <= event.time_ps and self._tables.kinds[row] in ACCESSES:
                 link = Segment(REMOTE, npu, began_ps, event.time_ps, collective=collective)
                 yield Cause((link,), Event(_PROGRAM, npu, began_ps, row))
 

@@ -26,7 +26,9 @@ TAKES_TIME = ("compute", "wait", "step")
 """Operations that follow each other on an NPU without a gap."""
 ALONE = ("compute", "work")
 """Operations that take time by themselves; of a graph several may go on at once."""
-POSTS = ("issue", "send", "receive", "store", "load")
+ACCESSES = ("store", "load")
+"""Operations that need memory beyond the device."""
+POSTS = ("issue", "send", "receive", *ACCESSES)
 
 
 def messages_of(run: Records) -> Columns | None:

@@ -314,6 +314,7 @@ def test_tenants_that_fit_one_by_one_but_not_together_are_refused(monkeypatch: p
     request = ScenarioRequest(network=small_network(npus=NPUS), tenants=halves)
     parts = parts_of(request, load_tenants(request))
     left = run_need(parts).total - 1
+    monkeypatch.setattr(memory, "_SMALL_BYTES", 0)
     monkeypatch.setattr(memory, "_sources", lambda limit: iter([Available(left, "it has")]))
     for part in parts:
         check_run_fits([part], to_its_end=False)
