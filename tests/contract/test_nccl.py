@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from oracles.causal_chain import CausalChain
+from support.lengths import some_slow
 from support.many_networks import DLRM
 
 import astra_ns3
@@ -83,7 +84,7 @@ def system(**table: object) -> SystemConfig:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("place", PARTS)
-@pytest.mark.parametrize("kind", ["dlrm", "data", "model"])
+@pytest.mark.parametrize("kind", some_slow(["dlrm", "data", "model"], ["dlrm"]))
 def test_what_is_foreseen_is_played(kind: str, place: str, backend: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "workload": workload(kind, tmp_path),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from support.job_tables import frame_of, text_of
+from support.lengths import some_slow
 from support.small_run import small_system, small_workload
 
 import astra_ns3
@@ -80,7 +81,7 @@ def _same(tenant: Result, alone: Result) -> None:
     assert one_run
 
 
-@pytest.mark.parametrize(("backend", "transport"), NETWORKS)
+@pytest.mark.parametrize(("backend", "transport"), some_slow(NETWORKS, [("ns3", "roce"), ("flow", "roce")]))
 @pytest.mark.parametrize("kind", RECORDS)
 def test_two_tenants_without_shared_links_play_as_each_does_alone(
     kind: str, backend: str, transport: str, tmp_path: Path

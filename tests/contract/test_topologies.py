@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from support.lengths import some_slow
 from support.many_networks import (
     NETWORKS,
     brought_network,
@@ -31,7 +32,6 @@ from astra_ns3.workload.files.astra_sim import parse_workload
 
 FILES = network_files()
 SIZES = {name: parse_network(data).npus for name, data in FILES.items()}
-LARGE = {name for name, npus in SIZES.items() if npus > 100}
 SMALLEST = {
     FILES[name]["topology"].get("kind", name): name for name in sorted(SIZES, key=lambda name: (-SIZES[name], name))
 }
@@ -80,8 +80,8 @@ def test_there_is_a_file_of_every_kind() -> None:
 
 
 def files() -> list[Any]:
-    """Each network's file; the largest are slow."""
-    return [pytest.param(name, marks=[pytest.mark.slow] * (npus > 300)) for name, npus in SIZES.items()]
+    """Each network's file; the larger ones are slow."""
+    return some_slow(SIZES, [name for name, npus in SIZES.items() if npus <= 64 or name in SMALLEST.values()])
 
 
 @pytest.mark.parametrize("name", files())
@@ -92,9 +92,9 @@ def test_the_main_job_runs_on_each_file(name: str, tmp_path: Path) -> None:
 
 
 def pairs() -> list[Any]:
-    """Each network on each transport; what takes a minute twice is slow: the test above plays each file once."""
+    """Each network on each transport; all but the smallest of each kind are slow: the test above plays files once."""
     return [
-        pytest.param(name, transport, marks=[pytest.mark.slow] * (name in LARGE))
+        pytest.param(name, transport, marks=[pytest.mark.slow] * (name not in (*SMALLEST.values(), "file")))
         for name in (*FILES, "file")
         for transport in TRANSPORTS
     ]

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from support.lengths import some_slow
 from support.pages import ROOT
 
 import astra_ns3
@@ -93,9 +94,7 @@ def test_the_page_has_the_range_of_each_control_in_the_table() -> None:
     assert "\n".join(summary()) in page
 
 
-@pytest.mark.parametrize(
-    "rate_gbps", [10, 25, *(pytest.param(rate, marks=pytest.mark.slow) for rate in (100, 400, 800))]
-)
+@pytest.mark.parametrize("rate_gbps", some_slow([10, 25, 100, 400, 800], [10]))
 @pytest.mark.parametrize("pattern", ["incast", "permutation", "all-to-all"])
 def test_no_default_control_takes_much_longer_than_none_and_the_page_says_how_long(
     pattern: str, rate_gbps: int, caplog: pytest.LogCaptureFixture

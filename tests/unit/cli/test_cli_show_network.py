@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 from support.imported_graphs import clos, hpn, spectrum_x
+from support.lengths import some_slow
 
 from astra_ns3.cli.show import show_group
 from astra_ns3.config.network.packet_network import parse_network
@@ -107,12 +108,15 @@ def test_the_round_trip_of_roce_has_its_own_sizes() -> None:
     assert counts["round_trip_ps"] == 2 * line + 4 * topology.link.delay_ps
 
 
+OURS = sorted(NETWORKS.glob("*.yaml"))
+LARGE = ("-128", "-320", "-512", "-1024", "-16384")
+"""NPUs of some; drawing takes seconds."""
+
+
 @pytest.mark.parametrize(
     "path",
-    [
-        pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "roce-nvswitch-clos-16384"), id=path.stem)
-        for path in sorted(NETWORKS.glob("*.yaml"))
-    ],
+    some_slow(OURS, [path for path in OURS if not path.stem.endswith(LARGE)]),
+    ids=lambda path: path.stem,
 )
 def test_every_network_of_ours_is_drawn(path: Path) -> None:
     result = _show(str(path), "-o", "picture.svg")
