@@ -48,6 +48,7 @@ class Store:
 
     def check_free(self) -> None:
         """Raise InputError if the folder holds a run or a study of another name."""
+        refuse(self.folder.exists() and not self.folder.is_dir(), "is a file, expected a folder", self.folder)
         other = _study_document(self.folder / STUDY_MARK).get("name") or self.name
         found = "a run" if holds_run(self.folder) else f"the study '{other}'" if other != self.name else ""
         refuse(found != "", f"the folder holds {found}; name another one or use overwrite=True", self.folder)

@@ -73,10 +73,17 @@ class GraphStorage:
         self._graph = graph
         self._npus = npus
         self._near: dict[tuple[int, ...], list[int]] = {}
+        self._taken: dict[tuple[int, ...], int] = defaultdict(int)  # turns of storage hosts that are as near
+        self._hosts: list[int] = []  # of ranks, the first first
 
     def of(self, rank: int) -> int:
         """Return its number: behind the network's last NPU, and behind its reducers."""
-        npu = self._npus[rank]
+        while len(self._hosts) <= rank:
+            self._hosts.append(self._next_host(self._npus[len(self._hosts)]))
+        return self._hosts[rank]
+
+    def _next_host(self, npu: int) -> int:
+        """Return the storage host of the next rank, on an NPU; each of those as near has its turn."""
         host = self._graph.npu_host[npu]
         around = tuple(sorted(port.peer for port in self._graph.ports[host]))
         if around not in self._near:
@@ -85,7 +92,9 @@ class GraphStorage:
         if not near:
             raise wrong(f"no way leads from NPU {npu} to a storage host")
         graph = self._graph
-        return len(graph.npu_host) + len(graph.reducers) + self._places[near[npu % len(near)]]
+        turn = self._taken[tuple(near)]
+        self._taken[tuple(near)] += 1
+        return len(graph.npu_host) + len(graph.reducers) + self._places[near[turn % len(near)]]
 
     def _nearest(self, host: int) -> list[int]:
         """Return the storage hosts that are fewest links away from a host."""

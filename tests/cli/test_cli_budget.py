@@ -98,6 +98,8 @@ def test_a_budget_has_tables_a_picture_and_a_network_that_runs(folder: Path) -> 
         (PRICES, ("--weights", "1,2"), "found 2 weights for 1 workloads"),
         (PRICES, ("--weights", "one"), "--weights is 'one'"),
         (PRICES, ("--weights", "0"), "expected numbers above 0"),
+        (PRICES, ("--weights", "inf"), "expected numbers above 0, at most 1e+09"),
+        (PRICES, ("--set", "backend=ns3"), "splits are played as flows, expected no other backend"),
         (PRICES, ("--budget", "-1"), "budget is -1"),
         (PRICES, ("-w", "missing.txt"), "missing.txt"),
     ],
@@ -110,6 +112,22 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert done.returncode == 2, done.stdout
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert not (folder / "out").exists()
+
+
+def test_a_file_is_no_folder(folder: Path) -> None:
+    done = budget(folder, "-w", "layer.txt", "-o", "prices.yaml")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("prices.yaml: is a file, expected a folder")
+
+
+def test_workloads_that_take_no_time_are_refused(folder: Path) -> None:
+    pytest.importorskip("scipy")
+    (folder / "layer.txt").write_text("MICRO\n1\nnone -1 0 NONE 0 0 NONE 0 0 NONE 0 0\n", encoding="utf-8")
+    done = budget(folder, "-w", "layer.txt")
+    assert done.returncode == 2
+    assert "the workloads take no time" in done.stderr
     assert not (folder / "out").exists()
 
 

@@ -165,12 +165,13 @@ def test_each_npu_stores_at_the_nearest_storage_host(tmp_path: Path) -> None:
         },
     }
 
-    def hosts(per: str, count: int) -> list[int]:
+    def hosts(per: str, count: int, npus: Sequence[int] = range(8)) -> list[int]:
         storage = {"per": per, "count": count, "link": STORAGE}
         graph = build_graph(parse_network({"topology": {**topology, "storage": storage}}).topology)
-        found = GraphStorage(graph, range(8))
-        return [found.of(rank) - 8 for rank in range(8)]
+        found = GraphStorage(graph, npus)
+        return [found.of(rank) - 8 for rank in range(len(npus))]
 
+    assert hosts("rack", 2, (0, 2, 4, 6)) == [0, 1, 2, 3]  # turns are the job's
     assert hosts("node", 1) == [0, 0, 1, 1, 2, 2, 3, 3]
     assert hosts("node", 2) == [0, 1, 2, 3, 4, 5, 6, 7]
     assert hosts("rack", 2) == [0, 1, 0, 1, 2, 3, 2, 3]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from astra_ns3.config.core.model import ConfigModel, Count, Number
+
+MOST_LAYERS = 100_000
+"""More than any model has."""
 
 
 class Offloaded(ConfigModel):
@@ -12,7 +17,7 @@ class Offloaded(ConfigModel):
 
     to: Literal["storage", "remote"] = "storage"
     """`storage`: the network's storage hosts. `remote`: the remote memory that the run is given."""
-    prefetch: Number = 1
+    prefetch: Number = Field(default=1, le=MOST_LAYERS)
     """For how many layers loads begin ahead, and stores may still go on behind."""
 
 

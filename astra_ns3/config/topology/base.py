@@ -148,7 +148,8 @@ class TopologyBase(ConfigModel):
 
         Raises InputError for a topology whose links can't be changed so.
         """
-        return self.scaled([new / old for new, old in zip(rates_bps, self.line_rates(), strict=True)])
+        old_bps = self.line_rates()  # 0 in a dimension of one NPU, which has no lines
+        return self.scaled([new / old if old else 1.0 for new, old in zip(rates_bps, old_bps, strict=True)])
 
     def scaled(self, factors: Sequence[float]) -> Self:
         """Return the topology with the links of each dimension so many times as fast; rates are whole bits a second."""

@@ -9,6 +9,7 @@ from math import exp, log
 import numpy as np
 
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.session import served
@@ -185,6 +186,7 @@ class _Runs:
     def _played(self, rates: Rates) -> Split:
         times = tuple(self._time_ps(request, rates) for request in self._requests)
         seconds = sum(weight * time_ps for weight, time_ps in zip(self._weights, times, strict=True)) / PS_PER_SECOND
+        refuse(seconds == 0, "the workloads take no time, expected some that computes or sends")
         return Split(rates, self._spending.cost(rates), times, seconds)
 
     def _time_ps(self, request: RunRequest, rates: Rates) -> int:

@@ -28,6 +28,7 @@ Given = str | os.PathLike[str]
 USUAL_SECONDS = 240.0
 """Time that runs may take."""
 _RESULTS = Path("results")
+_MOST_WEIGHT = 1e9
 _PART, _AXIS = "workloads", "workload"
 
 
@@ -87,7 +88,10 @@ class BudgetRequest:
             len(weights) != len(self.workloads),
             f"found {len(weights)} weights for {len(self.workloads)} workloads, expected one for each",
         )
-        refuse(not all(weight > 0 for weight in weights), f"weights are {list(weights)}, expected numbers above 0")
+        refuse(
+            not all(0 < weight <= _MOST_WEIGHT for weight in weights),
+            f"weights are {list(weights)}, expected numbers above 0, at most {_MOST_WEIGHT:g}",
+        )
         return weights
 
     @cached_property
@@ -117,6 +121,7 @@ class BudgetRequest:
         axis: dict[str, Json] = {
             name: {"workload": os.fspath(path)} for name, path in zip(self.names, self.workloads, strict=True)
         }
+        refuse("backend" in self.changes, "--set backend: splits are played as flows, expected no other backend")
         base: dict[str, Json] = {"system": system, "network": os.fspath(self.network), "backend": "flow"}
         return {
             "title": f"A budget for {Path(self.network).stem}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from astra_ns3.config.prices import PricesFile
 from astra_ns3.config.topology.kinds import TopologyConfig
@@ -14,6 +13,10 @@ from astra_ns3.topology.graph import Graph
 Rates = tuple[int, ...]
 """Bits per second of all lines of an NPU together, one way, in each dimension."""
 _GBPS = 10**9
+_MOST_BPS = 10**15
+"""More than any line has: what money buys beyond it gains nothing."""
+_ROUNDING = 1e-3
+"""Of a bit per second, that a sum of money may be short."""
 # Classes of links between an NPU and its own router.
 _INJECTIONS = ("injection", "scale-up-injection")
 # Halvings of the interval in which the scale of all shares is looked for.
@@ -42,7 +45,7 @@ class Spending:
     def rates(self, shares: Sequence[float], money: float) -> Rates:
         """Return the rates that ``money`` buys in proportion to ``shares`` of it, as far as the bounds allow."""
         spent = self._spent(shares, money)
-        return tuple(max(1, int(amount / price)) for amount, price in zip(spent, self.prices, strict=True))
+        return tuple(max(1, int(amount / price + _ROUNDING)) for amount, price in zip(spent, self.prices, strict=True))
 
     def cost(self, rates: Rates) -> float:
         """Return the price of a cluster with these rates."""
@@ -85,7 +88,7 @@ def spending_of(file: PricesFile, topology: TopologyConfig, graph: Graph) -> Spe
     spending = Spending(
         prices,
         tuple(each.least_bps * price for each, price in pairs),
-        tuple(inf if each.most_bps is None else each.most_bps * price for each, price in pairs),
+        tuple((each.most_bps or _MOST_BPS) * price for each, price in pairs),
         config.npu * npus + config.nic * topology.nic_count() + config.switch * switch_count(graph),
         config.budget,
     )

@@ -6,7 +6,19 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.planning.varying.varying import Varied, VariedPoint
 from astra_ns3.units import PS_PER_US
 
-COLUMNS = ("best", "time_us", "bound_us", "npu_memory_bytes", "gap", "plans", "played", "open", "folder", "why")
+COLUMNS = (
+    "best",
+    "samples",
+    "time_us",
+    "bound_us",
+    "npu_memory_bytes",
+    "gap",
+    "plans",
+    "played",
+    "open",
+    "folder",
+    "why",
+)
 Cell = str | int | float | None
 
 
@@ -20,7 +32,7 @@ def rows_of(varied: Varied) -> list[dict[str, Cell]]:
 
 def _cells(point: VariedPoint) -> dict[str, Cell]:
     cells: dict[str, Cell] = dict.fromkeys(COLUMNS)
-    cells |= {"best": point.best or None, "why": point.why or None}
+    cells |= {"best": point.best or None, "samples": point.samples or None, "why": point.why or None}
     if point.bound is not None:
         bound = point.bound
         return {

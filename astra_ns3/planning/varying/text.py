@@ -14,6 +14,10 @@ def varied_text(varied: Varied) -> str:
     """Return all of it."""
     head = [("model", str(varied.request.model)), ("network", str(varied.request.network))]
     head += [] if varied.played else [("played", "nothing: times are least bounds, which runs may exceed")]
+    samples = {point.samples for point in varied.points if point.samples}
+    if len(samples) > 1:
+        counts = ", ".join(f"{each:,}" for each in sorted(samples))
+        head.append(("samples", f"differ: {counts} an iteration; --samples gives all the same"))
     names = [key.name for key in varied.keys]
     lines = [[*names, "time" if varied.played else "bound", "memory", "may be faster by", "plan"]]
     lines += [[*point.labels, *_cells(point)] for point in varied.points]

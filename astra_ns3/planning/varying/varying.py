@@ -9,6 +9,7 @@ from itertools import product
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.errors import InputError, refuse, wrong
+from astra_ns3.experiments.store import holds_run
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Space
@@ -54,13 +55,14 @@ class BestBound:
 
 @dataclass(frozen=True)
 class VariedPoint:
-    """A value of each key, and what came of it.
+    """A value of each key, and what came of it. ``samples``: of an iteration; 0 where the model can't be cut.
 
     ``plan``: None where nothing was played; ``bound``: then the least; ``why``: in words, why neither is there.
     """
 
     labels: tuple[str, ...]
     request: PlanRequest
+    samples: int = 0
     plan: Plan | None = None
     bound: BestBound | None = None
     why: str = ""
@@ -130,6 +132,8 @@ def vary(
     ``progress``: makes the sink of a plan. Raises InputError for values that no file may have, before anything is
     written, and if no plan fits anywhere.
     """
+    refuse(holds_run(request.folder), "the folder holds a run; name another one", request.folder)
+    refuse(request.folder.is_file(), "is a file, expected a folder", request.folder)
     points = list(_points(request, keys))
     refuse(len(points) > _MOST_POINTS, f"{_OPTION} makes {len(points):,} points, expected at most {_MOST_POINTS}")
     for point in points:
@@ -154,9 +158,10 @@ def _planned(
 ) -> VariedPoint:
     """Return the point with its plan, or with why there is none."""
     try:
+        space = bounded.space(point.request)
+        point = replace(point, samples=space.samples)
         if play:
             return replace(point, plan=make_plan(point.request, progress(), bounded))
-        space = bounded.space(point.request)
         return replace(point, bound=best_bound(space, bounded.bounds(point.request, space)))
     except InputError as error:
         return replace(point, why=str(error))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.plans import servers
 
+from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.prices import PricesFile, read_prices
 from astra_ns3.errors import InputError
 from astra_ns3.planning.budget.spending import Spending, spending_of
@@ -79,6 +80,19 @@ def test_bounds_hold_and_the_others_share_what_is_left() -> None:
     assert spending.rates([10.0, 1.0, 1e-9], spending.money) == pytest.approx((200, 500, 300), abs=1)
 
 
+def test_rates_are_whole_bits_not_one_less() -> None:
+    spending = Spending((1e-9, 1e-9), (0.0, 0.0), (2.0, 1e6), 0.0, 5.0)
+    assert spending.rates([9.0, 1.0], spending.money) == (2 * 10**9, 3 * 10**9)
+
+
+def test_more_money_than_all_lines_can_cost_buys_the_fastest(tmp_path: Path) -> None:
+    found = prices(tmp_path, "{budget: 1.0e300, dimensions: [{gbps: 1}]}")
+    star = {"kind": "single-switch", "npus": 4, "link": {"rate": "1Gbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}
+    topology = parse_network({"topology": star}).topology
+    spending = spending_of(found, topology, build_graph(topology))
+    assert spending.rates([1.0], spending.money) == (10**15,)
+
+
 def test_money_that_no_bound_lets_be_spent_is_left() -> None:
     spending = Spending((1.0, 1.0), (0.0, 0.0), (200.0, 100.0), 0.0, 1000.0)
     assert spending.rates([1.0, 1.0], spending.money) == pytest.approx((200, 100), abs=1)
@@ -101,7 +115,7 @@ def test_npus_nics_and_switches_are_fixed_and_bandwidth_costs_by_npu(tmp_path: P
     assert spending.fixed == 8 * 100 + 8 * 10 + 3 * 1000
     assert spending.prices == pytest.approx((8 * 2 / 1e9, 8 * 5 / 1e9))
     assert spending.least == pytest.approx((8 * 2, 8 * 5))  # 1 Gb/s
-    assert spending.most == pytest.approx((inf, 8 * 5 * 80))
+    assert spending.most == pytest.approx((8 * 2 * 10**6, 8 * 5 * 80))  # a petabit a second at the most
 
 
 @pytest.mark.parametrize(

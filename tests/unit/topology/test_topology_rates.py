@@ -32,6 +32,11 @@ def rates_of(config: TopologyConfig) -> dict[str, set[int]]:
     return found
 
 
+def test_a_dimension_of_one_npu_has_no_lines_to_change() -> None:
+    torus = topology(kind="torus", shape=[4, 1], link=LINK, switch=SWITCH)
+    assert torus.with_line_rates((200 * GBPS, 50 * GBPS)).line_rates()[0] == 200 * GBPS
+
+
 LEAVES = {"kind": "leaf-spine", "leaves": 2, "spines": 3, "hosts_per_leaf": 8, "link": LINK, "switch": SWITCH}
 RAILS = {"kind": "rail-optimised", "spines": 3, "link": LINK, "switch": SWITCH}
 

@@ -11,6 +11,7 @@ import pytest
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.training_plan import TrainingPlan
+from astra_ns3.errors import InputError
 from astra_ns3.playing.dry_run.counting import counted_accesses
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.model_summary import Beyond, summary_of
@@ -61,6 +62,11 @@ def test_states_beyond_the_device_are_there_for_an_update_alone(prefetch: int) -
     assert update.usage.optimizer == most
     for one, other in zip(before.moments, found.moments, strict=True):
         assert one.usage._replace(optimizer=0) == other.usage._replace(optimizer=0)
+
+
+def test_no_more_is_fetched_ahead_than_any_model_has() -> None:
+    with pytest.raises(InputError, match=r"offload\.activations\.prefetch"):
+        plan(offload={"activations": {"prefetch": 10**20}})
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 9])
