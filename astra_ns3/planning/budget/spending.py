@@ -16,7 +16,7 @@ _GBPS = 10**9
 _MOST_BPS = 10**15
 """More than any line has: what money buys beyond it gains nothing."""
 _ROUNDING = 1e-3
-"""Of a bit per second, that a sum of money may be short."""
+"""A part of a bit per second, by which a sum of money may be short."""
 # Classes of links between an NPU and its own router.
 _INJECTIONS = ("injection", "scale-up-injection")
 # Halvings of the interval in which the scale of all shares is looked for.
