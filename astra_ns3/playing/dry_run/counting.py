@@ -107,12 +107,10 @@ class PlannedMessages(NamedTuple):
 def counted_messages(programs: RolePrograms) -> list[PlannedMessages]:
     """The messages of the roles, and how often each is sent."""
     counts: Counter[PlannedMessages] = Counter()
-    for role in programs.roles:
-        for operation in _operations(programs, role, programs.played_passes):
-            if isinstance(operation, Send):
-                pairs = tuple(message_pairs(role, operation))
-                key = PlannedMessages(pairs, operation.bytes, operation.rendezvous, 0)
-                counts[key] += programs.times(operation.label)
+    for role, operation, times in _counted(programs):
+        if isinstance(operation, Send):
+            pairs = tuple(message_pairs(role, operation))
+            counts[PlannedMessages(pairs, operation.bytes, operation.rendezvous, 0)] += times
     return [key._replace(times=count) for key, count in counts.items()]
 
 
@@ -132,12 +130,19 @@ class PlannedAccesses(NamedTuple):
 def counted_accesses(programs: RolePrograms) -> list[PlannedAccesses]:
     """The accesses of the roles to memory beyond the device, and how often each is done."""
     counts: Counter[PlannedAccesses] = Counter()
+    for role, operation, times in _counted(programs):
+        if isinstance(operation, Access):
+            loads = isinstance(operation, Load)
+            counts[PlannedAccesses(role.ranks, operation.bytes, loads, operation.remote, 0)] += times
+    return [key._replace(times=count) for key, count in counts.items()]
+
+
+def _counted(programs: RolePrograms) -> Iterator[tuple[Role, Send | Access, int]]:
+    """Yield what roles send and access, and how often."""
     for role in programs.roles:
         for operation in _operations(programs, role, programs.played_passes):
-            if isinstance(operation, Access):
-                key = PlannedAccesses(role.ranks, operation.bytes, isinstance(operation, Load), operation.remote, 0)
-                counts[key] += programs.times(operation.label)
-    return [key._replace(times=count) for key, count in counts.items()]
+            if isinstance(operation, Send | Access):
+                yield role, operation, programs.times(operation.label)
 
 
 def collective_requests(programs: RolePrograms) -> list[CollectiveRequest]:
