@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from astra_ns3.errors import refuse
+from astra_ns3.topology.added_hosts import with_hosts, without_hosts
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.units import LARGEST_INTEGER
 
@@ -23,38 +24,18 @@ def with_reducers(graph: Graph) -> Graph:
     reducing = tuple(number for number, config in enumerate(graph.switch_configs) if config.reduction is not None)
     if not reducing:
         return graph
-    more, hosts = len(reducing), graph.hosts
-    links = [replace(link, a=_moved(link.a, hosts, more), b=_moved(link.b, hosts, more)) for link in graph.links]
-    for place, switch in enumerate(reducing):
-        links.append(_line(graph, switch, hosts + place, hosts + more + switch))
-    next_id, next_box = max(graph.node_ids, default=0) + 1, max(graph.host_boxes, default=0) + 1
-    ids = (*graph.node_ids[:hosts], *range(next_id, next_id + more), *graph.node_ids[hosts:])
-    return replace(
-        graph,
-        hosts=hosts + more,
-        links=tuple(links),
-        host_boxes=(*graph.host_boxes, *range(next_box, next_box + more)) if graph.host_boxes else (),
-        node_ids=ids if graph.node_ids else (),
-        reducers=reducing,
-    )
+    places = [[graph.hosts + switch] for switch in reducing]
+    more = len(reducing)
+
+    def line(host: int, node: int) -> Link:
+        return _line(graph, node - graph.hosts - more, host, node)
+
+    return replace(with_hosts(graph, places, line), reducers=reducing)
 
 
 def without_reducers(graph: Graph) -> Graph:
     """Return the graph without these hosts, for people: pictures and measures."""
-    more = len(graph.reducers)
-    if not more:
-        return graph
-    hosts = graph.hosts - more
-    kept = [link for link in graph.links if link.kind != REDUCTION]
-    links = [replace(link, a=_moved(link.a, hosts, -more), b=_moved(link.b, hosts, -more)) for link in kept]
-    return replace(
-        graph,
-        hosts=hosts,
-        links=tuple(links),
-        host_boxes=graph.host_boxes[:hosts],
-        node_ids=(*graph.node_ids[:hosts], *graph.node_ids[graph.hosts :]),
-        reducers=(),
-    )
+    return replace(without_hosts(graph, len(graph.reducers), REDUCTION), reducers=()) if graph.reducers else graph
 
 
 def reducer_groups(graph: Graph) -> list[int]:
@@ -70,11 +51,6 @@ def reducer_players(graph: Graph) -> list[int]:
         for reducer, groups in enumerate(reducer_groups(graph))
         for _ in range(groups)
     ]
-
-
-def _moved(node: int, hosts: int, by: int) -> int:
-    """Return a node's number when so many hosts come behind the first ``hosts``."""
-    return node if node < hosts else node + by
 
 
 def _line(graph: Graph, switch: int, host: int, node: int) -> Link:

@@ -14,6 +14,7 @@ from astra_ns3.config.topology.base import TopologyBase
 from astra_ns3.config.topology.kinds import Dragonfly
 from astra_ns3.config.topology.storage import StorageConfig
 from astra_ns3.errors import wrong
+from astra_ns3.topology.added_hosts import with_hosts, without_hosts
 from astra_ns3.topology.graph import Graph, Link
 
 STORAGE = "storage"
@@ -29,41 +30,18 @@ def with_storage(config: TopologyBase, graph: Graph) -> Graph:
         return graph
     boxes = () if isinstance(config, Dragonfly) else graph.host_boxes  # which are groups there, no servers
     places = [place for place in _places(said, graph, boxes) for _ in range(said.count if said.per != "fabric" else 1)]
-    more, hosts = len(places), graph.hosts
-    links = [replace(link, a=_moved(link.a, hosts, more), b=_moved(link.b, hosts, more)) for link in graph.links]
     wire = said.link
-    for number, place in enumerate(places):
-        for node in place:
-            at = _moved(node, hosts, more)
-            links.append(Link(hosts + number, at, wire.rate_bps, wire.delay_ps, wire.error_rate, STORAGE))
-    next_id, next_box = max(graph.node_ids, default=0) + 1, max(graph.host_boxes, default=0) + 1
-    ids = (*graph.node_ids[:hosts], *range(next_id, next_id + more), *graph.node_ids[hosts:])
-    return replace(
-        graph,
-        hosts=hosts + more,
-        links=tuple(links),
-        host_boxes=(*graph.host_boxes, *range(next_box, next_box + more)) if graph.host_boxes else (),
-        node_ids=ids if graph.node_ids else (),
-        storage=tuple(range(hosts, hosts + more)),
-    )
+
+    def line(host: int, node: int) -> Link:
+        return Link(host, node, wire.rate_bps, wire.delay_ps, wire.error_rate, STORAGE)
+
+    found = with_hosts(graph, places, line)
+    return replace(found, storage=tuple(range(graph.hosts, found.hosts)))
 
 
 def without_storage(graph: Graph) -> Graph:
     """Return a graph without reducers, and without its storage hosts, too: for files, and for places in a picture."""
-    more = len(graph.storage)
-    if not more:
-        return graph
-    hosts = graph.hosts - more
-    kept = [link for link in graph.links if link.kind != STORAGE]
-    links = [replace(link, a=_moved(link.a, hosts, -more), b=_moved(link.b, hosts, -more)) for link in kept]
-    return replace(
-        graph,
-        hosts=hosts,
-        links=tuple(links),
-        host_boxes=graph.host_boxes[:hosts],
-        node_ids=(*graph.node_ids[:hosts], *graph.node_ids[graph.hosts :]),
-        storage=(),
-    )
+    return replace(without_hosts(graph, len(graph.storage), STORAGE), storage=()) if graph.storage else graph
 
 
 class GraphStorage:
@@ -120,11 +98,6 @@ def _next_ring(graph: Graph, ring: Iterable[int], seen: set[int], start: int) ->
                 seen.add(port.peer)
                 found.append(port.peer)
     return found
-
-
-def _moved(node: int, hosts: int, by: int) -> int:
-    """Return a node's number when so many hosts come behind the first ``hosts``."""
-    return node if node < hosts else node + by
 
 
 def _places(said: StorageConfig, graph: Graph, boxes: Sequence[int]) -> list[list[int]]:
