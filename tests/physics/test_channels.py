@@ -13,7 +13,7 @@ from oracles.channel_times import Ring
 from support.roce_network import roce_star
 from support.star_network import Listener, launch_all, one_message
 
-from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange
+from astra_ns3.collectives.channel_exchange import ExchangeCut, Peers, all_rounds, channel_exchange
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.schedule import Schedule
@@ -204,7 +204,8 @@ def test_channels_are_played_alike_on_two_cores(cores: int, tmp_path: Path) -> N
         (
             channel_ring(ALL_REDUCE, 8, ChannelCut(2, 2, 4)),
             channel_tree(ALL_REDUCE, (-1, 0, 0, 1, 1, 2, 2, 3), 12, 4),
-            channel_exchange(8, ExchangeCut(3, 4, 2)),
+            channel_exchange(Peers(8, all_rounds(8)), ExchangeCut(3, 4, 2)),
+            channel_exchange(Peers(8, tuple((1, near) for near in range(4)), 4, (0, 1, 2, 3)), ExchangeCut(3, 4, 2)),
         )
     ):
         channels = [
