@@ -51,9 +51,9 @@ from astra_ns3.units import PS_PER_US
 _MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
 trees and send/recv."""
-_MANY_CHUNKS, _TOGETHER = 64, 4
-"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%. So has a message
-of 16 slices or more."""
+_MANY_CHUNKS, _TOGETHER, _SLICES_TOGETHER = 64, 4, 2
+"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%. A message of
+16 slices or more has one for two, for more would leave its sender too few places."""
 _PER_MILLE = 1_000
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
 _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
@@ -347,7 +347,7 @@ class _GroupPlan:
     def _exchange_cut(lanes: int, batches: int, part_bytes: int, chunk_bytes: int) -> ExchangeCut:
         most = max(_MOST_SLICES // batches, SLOTS)
         slices = min(max(-(-part_bytes // chunk_bytes), 1), most)
-        return ExchangeCut(lanes, slices, SLOTS, _TOGETHER if slices >= 2 * SLOTS else 1)
+        return ExchangeCut(lanes, slices, SLOTS, _SLICES_TOGETHER if slices >= 2 * SLOTS else 1)
 
     def _channel_of_messages(self, part: Part, p2p: PointToPoint, part_bytes: int, messages: Messages) -> Channel:
         """The channel of messages with parts of so many bytes. The last chunk is copied out of its slot at the end."""
