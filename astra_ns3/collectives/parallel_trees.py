@@ -50,8 +50,8 @@ class _Message:
 
 
 def most_trees(ranks: int) -> int:
-    """The trees whose pieces may go at once: the least power of two that isn't below half of the ranks."""
-    return 1 << max((ranks // 2 - 1).bit_length(), 0)
+    """The trees whose pieces may go at once: half of the least power of two that isn't below the number of ranks."""
+    return 1 << ((ranks - 1).bit_length() - 1)
 
 
 def parallel_trees(kind: CollectiveKind, ranks: int, cut: TreesCut) -> Schedule:
