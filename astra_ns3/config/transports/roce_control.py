@@ -156,7 +156,8 @@ class Dcqcn(_FromSet):
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase. `scaled`: B x `increase_timer` / 2.75 ms, so that 250 steps regain half of the line."""
+    """Step of additive increase. `scaled`: B x `increase_timer` / 2.75 ms, so that 250 steps regain half of the
+    line."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
     """Step of hyper increase. `scaled`: five times `rate_ai`, the ratio of the authors' 200 and 40 Mb/s."""
     g: Fraction | None = None
@@ -168,8 +169,8 @@ class Dcqcn(_FromSet):
     increase_timer_ps: PositiveTimePs | None = Field(alias="increase_timer", default=None)
     """Time between increases of the rate. `scaled`: as `alpha_timer`."""
     byte_counter_bytes: Bytes | None = Field(alias="byte_counter", default=None)
-    """Bytes sent that count as one increase event; 0: no byte counter. `scaled`: 10 MB x B / 40 Gb/s x `increase_timer` /
-    55 us, the paper's ratio of counter and timer."""
+    """Bytes sent that count as one increase event; 0: no byte counter. `scaled`: 10 MB x B / 40 Gb/s x `increase_timer`
+    / 55 us, the paper's ratio of counter and timer."""
     fast_recovery_times: Count | None = None
     """Steps of fast recovery before additive increase."""
     clamp_target_rate: OnOff | None = None
@@ -208,8 +209,8 @@ class Timely(_FromSet):
     """Bytes between two updates; 0: one update a round trip. Use 0 beyond 10 Gb/s: with 16 KB a fast line reacts many
     times to one cause."""
     max_decrease: Fraction | None = None
-    """The largest share of the rate that one update takes away; 1: all of it. `scaled`: Swift's. With the paper's rule a
-    gradient above 1.25 leaves nothing."""
+    """The largest share of the rate that one update takes away; 1: all of it. `scaled`: Swift's. With the paper's rule
+    a gradient above 1.25 leaves nothing."""
 
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """Unless ``minimum_rtt`` stands in for it."""
@@ -239,7 +240,8 @@ class Dctcp(_FromSet):
     g: Fraction | None = None
     """Gain of alpha's average."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of increase where the rate is moved. `scaled`: payload / T, a packet more each round trip, as in the paper."""
+    """Step of increase where the rate is moved. `scaled`: payload / T, a packet more each round trip, as in the
+    paper."""
     minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
     """The least window; 0: two packets."""
 
@@ -273,8 +275,8 @@ class _Utilisation(_FromSet):
     eta: Fraction | None = None
     """The utilisation that is aimed at."""
     max_stage: Number | None = None
-    """Additive steps before a multiplicative one. `hpcc-pint` has none in `scaled`: they take long if a queue pair sends
-    less than a packet in each round trip."""
+    """Additive steps before a multiplicative one. `hpcc-pint` has none in `scaled`: they take long if a queue pair
+    sends less than a packet in each round trip."""
     fast_react: OnOff | None = None
     """Whether acknowledgements between two updates of the reference rate change the rate too."""
 
@@ -324,7 +326,8 @@ class Swift(_FromSet):
     """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
     us and packets of 1,000 bytes."""
     base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
-    """The target delay without hops. `scaled`: 1.5 T, so half a round trip of room for queues; the paper's set is our choice."""
+    """The target delay without hops. `scaled`: 1.5 T, so half a round trip of room for queues; the paper's set is our
+    choice."""
     per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)
     """Target delay added for each hop. `scaled`: 1/25 of `base_target`, the paper's ratio."""
     ai: Annotated[float, Gt(0)] | None = None
