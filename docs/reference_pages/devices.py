@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from astra_ns3.config.model.devices import DEVICES, Device, Peak
+from astra_ns3.nccl.copying import costs
 from astra_ns3.nccl.environment import RANGES, Environment
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.units import exact_time
@@ -40,6 +41,11 @@ _VARIABLES = """
 Variables that change NCCL's decisions. Other variables of NCCL are accepted with a warning if they change no time, and
 refused if they would, unless they have NCCL's default.
 """
+_COSTS = """
+## Costs of NCCL's channels
+
+Rates are for a channel, in 10^9 bytes of data. [How they act](../nccl.md#how-a-channel-is-played).
+"""
 _GIGA, _TERA = 10**9, 10**12
 
 
@@ -51,6 +57,7 @@ def devices_page() -> str:
     keys = ("launch_overhead", "scale_up_efficiency", "overlap_slowdown")
     parts += [table(("Device", *map(code, keys)), (_losses(name, device) for name, device in DEVICES.items()))]
     parts += [_SERVERS, table(("Server", "GPUs", "NVLink", "NICs", "Source"), _servers())]
+    parts += [_COSTS, table(("Cost", "Value", "Source"), ((cell(words), *others) for words, *others in costs()))]
     return "\n".join([*parts, _VARIABLES, table(("Variable", "Values", "Meaning"), _variables())])
 
 

@@ -29,6 +29,7 @@ from astra_ns3.config.training_plan import Group
 from astra_ns3.config.transports.roce_control import KINDS
 from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 from astra_ns3.errors import AstraNs3Error
+from astra_ns3.nccl.copying import costs
 from astra_ns3.nccl.environment import Environment
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.recorded import QUEUE_PAIR_QUANTITIES
@@ -195,6 +196,13 @@ def test_every_server_and_variable_of_nccl_is_documented() -> None:
     assert [name for name, *_ in rows(found["NCCL's servers"])] == list(SERVERS)
     assert [name for name, *_ in rows(found["NCCL's variables"])] == variables
     assert "(reference/devices.md#nccls-variables)" in text_of("docs/nccl.md")
+
+
+def test_every_cost_of_nccl_s_channels_has_a_value_and_a_source() -> None:
+    lines = [line for line in sections("reference/devices")["Costs of NCCL's channels"].splitlines() if "|" in line][2:]
+    assert len(lines) == len(costs())
+    assert all(cell.strip() for line in lines for cell in line.strip("|").split("|"))
+    assert any("20, 20, 20, 40 GB/s" in line for line in lines)
 
 
 def test_every_picture_beside_real_machines_is_small_and_shown() -> None:
