@@ -177,7 +177,7 @@ def row_of(model: Model, name: str, field: FieldInfo) -> tuple[str, str, str, st
 
 
 _EXAMPLE = Line(rate_bps=10**11, round_trip_ps=5 * 10**6, payload_bytes=1000)
-"""What the words of ``parameters`` say that numbers are told for."""
+"""The line for which the words of ``parameters`` say that numbers are told."""
 
 
 @cache

@@ -72,7 +72,7 @@ def write(rows: Mapping[str, Cells]) -> None:
 def tables(rows: Mapping[str, Cells]) -> str:
     """Return what the page shows: a line for each group, and each row with a large error."""
     lines = [*_lines(("Compared", "Rows", "Equal", "Largest error"), _summary(rows)), ""]
-    lines += _lines(("Row", "Case", "Error", "Reason"), _off(rows))
+    lines += _lines(("Case", "Error", "Reason"), _off(rows))
     return "".join(f"{each}\n" for each in lines)
 
 
@@ -95,7 +95,7 @@ def _summary(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
 def _off(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
     for key in ROWS:
         if _percent(rows[key]["Error"]) > LARGE_PERCENT:
-            yield f"`{key}`", *(rows[key][title] for title in ("Case", "Error", "Reason"))
+            yield tuple(rows[key][title] for title in ("Case", "Error", "Reason"))
 
 
 def _percent(error: str) -> float:
