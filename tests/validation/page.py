@@ -88,15 +88,15 @@ def _summary(rows: Mapping[str, Cells]) -> str:
     errors = [rows[row.key]["Error"] for group in GROUPS for row in group.rows]
     off = sum(_percent(error) > LARGE_PERCENT for error in errors)
     return (
-        f"The file has {len(errors)} rows in {len(GROUPS)} groups. {errors.count(EQUAL)} are equal, and {off} are off by "
-        f"more than {LARGE_PERCENT:g}%:"
+        f"The file has {len(errors)} rows in {len(GROUPS)} groups. {errors.count(EQUAL)} are equal, "
+        f"and {off} are off by more than {LARGE_PERCENT:g}%:"
     )
 
 
 def _off(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
     for key in ROWS:
         if _percent(rows[key]["Error"]) > LARGE_PERCENT:
-            yield tuple(rows[key][title] for title in ("Case", "Error", "Reason"))
+            yield f"{rows[key]['Case']} (`{key}`)", rows[key]["Error"], rows[key]["Reason"]
 
 
 def _percent(error: str) -> float:
