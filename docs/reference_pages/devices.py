@@ -26,9 +26,16 @@ modules, but for `H100-PCIe`; `B200` is that of HGX boards. The numbers are thos
 _LOSSES = """
 ## Losses of devices
 
-The default values of three keys. The launch was measured on an A100, the efficiency on A100, H100 and MI300X, and the
-slowdown on A100, H100, MI210 and MI250. Other GPUs have the values of their family. For TPUs no measurement could be
-read. [Sources](../compute.md#what-is-lost).
+The default values of three keys. GPUs that nobody measured have the values of their family.
+For TPUs no measurement could be read.
+
+* `launch_overhead`, measured on an A100: 1,010 kernels of 1.81 us begin every 3.41 us
+  (github.com/ayush-os/nsight-systems-deep-dive, commit 0e3f06f; the difference is ours).
+* `scale_up_efficiency`: bus bandwidth of a ring of 8 at 256 MiB over the line. A100: 213.9 of 300 GB/s (Azure,
+  AI-benchmarking-guide, ND_A100_v4). H100: 325.7 to 328.5 of 450 (github.com/xxrjun/nccl-tests-cluster). MI300X: 48
+  of 64 GB/s a link (AMD, "Understanding RCCL Bandwidth and xGMI Performance on AMD Instinct MI300X", 2025).
+* `overlap_slowdown`: mean over GPT and LLaMA models on four A100, H100, MI210 or MI250; at most 1.40 (S. Lee et al.,
+  arXiv 2507.03114, 2025, abstract).
 """
 _SERVERS = """
 ## NCCL's servers
