@@ -25,6 +25,7 @@ from typing import IO, NoReturn
 import pytest
 
 import astra_ns3
+from astra_ns3.experiments.isolated.warming import warm_up
 from support.small_run import small_network, small_system, small_workload
 from support.usual_signals import usual_signals
 
@@ -134,7 +135,8 @@ def run_program(text: str, *, folder: Path) -> Finished:
 
 @cache
 def load_once() -> None:
-    """Load what a run loads, by a run here."""
+    """Load what a run loads, by a run, and ns-3, by warming it up: a run of a command is forked from here."""
+    warm_up(hooks=False, controls=())
     with tempfile.TemporaryDirectory() as folder:
         astra_ns3.run(
             workload=small_workload(),
