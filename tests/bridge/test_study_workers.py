@@ -157,6 +157,7 @@ def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: 
 
 
 @pytest.mark.parametrize("interrupted", some_slow([False, True], [True]), ids=["played to its end", "interrupted"])
+@pytest.mark.slow
 def test_a_study_leaves_no_process_on_workers_that_live_on(tmp_path: Path, interrupted: bool) -> None:
     store = Store(tmp_path / "store")
     cluster, client = uuid.uuid4().hex, uuid.uuid4().hex
