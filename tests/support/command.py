@@ -7,6 +7,7 @@ fresh interpreter. Tests of start-up, of what is loaded, and of streams that are
 from __future__ import annotations
 
 import faulthandler
+import gc
 import importlib
 import logging
 import os
@@ -140,6 +141,7 @@ def run_program(text: str, *, folder: Path) -> Finished:
 def load_once() -> None:
     """Load what a run loads, by a run, and ns-3, by warming it up: a run of a command is forked from here."""
     warm_up(hooks=False, controls=())
+    gc.unfreeze()  # this process goes on with other tests
     with tempfile.TemporaryDirectory() as folder:
         astra_ns3.run(
             workload=small_workload(),
