@@ -165,9 +165,7 @@ class _Exchange:
             self._signal,
             sender=self._receiver,
             receiver=np.where(self._relayed, self._relay, self._rank),
-            step=np.where(
-                self._relayed, self._at_gate(3, self._signal, cut.signals), self._at_sender(self._signal)
-            ),
+            step=np.where(self._relayed, self._at_gate(3, self._signal, cut.signals), self._at_sender(self._signal)),
             wait_step=self._at_end(freed),
             block_count=0,
         )

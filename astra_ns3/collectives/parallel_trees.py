@@ -1,10 +1,11 @@
 """PAT, parallel aggregated trees: an all-gather or a reduce-scatter in few steps, for any number of ranks.
 
 The part of each rank goes out by a binomial tree (or comes in, if it is reduced). A rank that is s places before the
-part's own has offset s. It gets the part from offset s without its lowest bit, so from 1, 2, 4, ... places on. All ranks
-send in all trees at once, and a message has the pieces of several trees. ``trees`` of a rank go far first, one dimension
-after the other. The rest of each, ``size / trees`` offsets, is walked branch by branch, so that a rank keeps only a few
-pieces at a time. With as many trees as possible there are log2(ranks) steps; with one there are ranks - 1.
+part's own has offset s. It gets the part from offset s without its lowest bit, so from 1, 2, 4, ... places on. All
+ranks send in all trees at once, and a message has the pieces of several trees. The first ``trees`` offsets are reached
+far first, one dimension after the other. The rest of each, ``size / trees`` offsets, is walked branch by branch, so
+that a rank keeps only a few pieces at a time. With as many trees as possible there are log2(ranks) steps; with one
+there are ranks - 1.
 
 A rank sends a step's pieces once its kernel has handled all that comes before them in its order of work.
 Source: S. Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale" (arXiv 2506.20252), and

@@ -1,8 +1,8 @@
 """How many bytes a step of a collective moves on one channel.
 
 Source of the rules: NVIDIA/nccl, ``src/enqueue.cc`` (calcCollChunking; computeColl until 2.21),
-``src/include/collectives.h`` (steps of a chunk, trees of PAT), ``src/init.cc`` (buffers), ``src/transport/nvls.cc``, at the tags
-v2.18.6-1 to v2.30.7-1.
+``src/include/collectives.h`` (steps of a chunk, trees of PAT), ``src/init.cc`` (buffers), ``src/transport/nvls.cc``,
+at the tags v2.18.6-1 to v2.30.7-1.
 """
 
 from __future__ import annotations

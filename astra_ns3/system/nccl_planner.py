@@ -30,7 +30,16 @@ from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.chunks import chunk_steps, pat_trees
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
-from astra_ns3.nccl.copying import BYTES_PER_US, Messages, Stars, Work, work_of, work_of_messages, work_of_pat, work_of_stars
+from astra_ns3.nccl.copying import (
+    BYTES_PER_US,
+    Messages,
+    Stars,
+    Work,
+    work_of,
+    work_of_messages,
+    work_of_pat,
+    work_of_stars,
+)
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
 from astra_ns3.nccl.point_to_point import (
     PointToPoint,

@@ -391,7 +391,9 @@ def test_without_signals_more_comes_than_there_is_place_for() -> None:
 @pytest.mark.parametrize("kind", [ALL_GATHER, CollectiveKind.ALL_TO_ALL])
 def test_rows_turned_for_all_ranks_are_those_of_a_plain_schedule(kind: CollectiveKind) -> None:
     schedule = (
-        channel_ring(kind, 5, ChannelCut(2, 2, 3)) if kind is ALL_GATHER else channel_exchange(Peers(5, all_rounds(5)), ExchangeCut(3, 2, 2))
+        channel_ring(kind, 5, ChannelCut(2, 2, 3))
+        if kind is ALL_GATHER
+        else channel_exchange(Peers(5, all_rounds(5)), ExchangeCut(3, 2, 2))
     )
     assert schedule.rotation is not None
     plain = replace(schedule)
