@@ -7,8 +7,7 @@ receiver has ``slots`` places, and tells by signals which slices it has handled.
 
 A message to another server may be relayed (NCCL's PXN). It first goes to the rank of its own server that sends to the
 peer's place, the gate, which hands each slice on once it is there. The places are the gate's; the receiver's signals go
-back by the gate, too. What a rank does as sender, as receiver and as gate has lanes of its own, for it doesn't wait for
-one another.
+back by the gate, too. A rank has lanes of its own as sender, as receiver and as gate, none of which waits for another.
 
 Source: NVIDIA/nccl 2.30 (``enqueue.cc``: rounds, 8 messages of a channel at once; ``graph/search.cc``:
 ncclTopoGetNetDev, the NIC of the peer's rail).
@@ -135,7 +134,8 @@ class _Exchange:
         self._at_once = min(cut.at_once, rounds)
         self._lanes = self._at_once * (2 if peers.gates else 1) * (2 if cut.signals else 1)
         self._round = column(rounds)[None, :, None]
-        self._turn, self._lane = np.divmod(self._round, self._at_once)
+        self._turn: Int32Array = self._round // self._at_once
+        self._lane: Int32Array = self._round % self._at_once
         receivers = peers.receivers(ranks)
         relays = peers.relays(ranks, receivers)
         self._rank, self._receiver, self._relay = ranks[:, :, None], receivers[:, :, None], relays[:, :, None]
