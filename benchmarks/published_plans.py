@@ -1,14 +1,14 @@
 """Degrees that Narayanan et al. chose beside the best of their space, as flows: a table of docs/plan.md.
 
-Sources: D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC 2021,
-table 1 and section 5 (``published_trainings.py`` says where the rows were read); V. Korthikanti et al., "Reducing
-Activation Recomputation in Large Transformer Models", table 5. Narayanan's space: tensor, pipeline, data, micro-batch and
-virtual stages; all is recomputed, without ZeRO and sequence parallelism.
+Sources: D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
+2021, table 1 and section 5 (``published_trainings.py`` says where the rows were read); V. Korthikanti et al., "Reducing
+Activation Recomputation in Large Transformer Models", table 5. Narayanan's space: tensor, pipeline, data, micro-batch
+and virtual stages; all is recomputed, without ZeRO and sequence parallelism.
 
 Bounds are of all plans at full size. Then the published degrees are played, with each micro-batch and number of virtual
-stages whose bound isn't above their best run, and the plans of the least bounds. A plan is played with as many copies as
-fill eight servers a stage; what the copies that are left out add to its gradients is added as both sizes' bounds differ.
-Each run is a row of a table, and the next call goes on from there.
+stages whose bound isn't above their best run, and the plans of the least bounds. A plan is played with as many copies
+as fill eight servers a stage; what the copies that are left out add to its gradients is added as the bounds of both
+sizes differ. Each run is a row of a table, and the next call goes on from there.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def case_named(name: str) -> Case:
     return next(each for each in cases() if each.name == name)
 
 
-def search(case: Case, table: Table) -> None:
+def search(case: Case, table: Table, most: int) -> None:
     """Play plans: theirs until no bound of theirs is below their best run, and those of the least bounds."""
     begun = time.process_time()
     bounds = bounds_of(case, case.held, case.gpus)
@@ -262,7 +262,7 @@ def search(case: Case, table: Table) -> None:
         best = min(best, float(table.row(case, bound)["time_s"]))
     number = 0
     for bound in bounds:
-        if number == case.most or bound.time_ps / 1e12 >= best:
+        if number == min(case.most, most) or bound.time_ps / 1e12 >= best:
             break
         if fits(case, bound.choice):
             best = min(best, float(table.row(case, bound)["time_s"]))
@@ -290,12 +290,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=known, help=f"of {'; '.join(known)}")
     parser.add_argument("-o", "--output", type=Path, default=Path("published-plans.csv"), help="the table")
+    parser.add_argument("--most", type=int, default=MOST_PLAYED, help="how many of the least bounds are played")
     parser.add_argument("--only-lines", action="store_true", help="play nothing")
     arguments = parser.parse_args()
     table = Table(arguments.output)
     for name in arguments.names:
         if not arguments.only_lines:
-            search(case_named(name), table)
+            search(case_named(name), table, arguments.most)
         print(summary(case_named(name), table), flush=True)
 
 

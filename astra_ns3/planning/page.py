@@ -17,8 +17,7 @@ from astra_ns3.studies.run_study import put
 PLAN, VARIED = "plan.json", "vary.json"
 """The files that pages are made of: of a plan, and of plans for several clusters."""
 _PICTURES: Mapping[str, str] = {PLAN: "frontier.svg", VARIED: "vary.svg"}
-_WORDS = 1
-"""Columns at the end of a table that are words, as the plan is."""
+_NUMBER = "-0123456789"
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ def sections(told: Told, picture: Path) -> Markup:
         parts.append(tag("section", tag("h2", told.picture), svg))
     for shown in told.tables:
         heading = tag("h2", shown.title) if shown.title else Markup()
-        numbers = range(len(shown.head) - _WORDS)
+        columns = enumerate(zip(*shown.lines, strict=True))
+        numbers = [place for place, cells in columns if all(cell[:1] in _NUMBER for cell in cells)]
         parts.append(tag("section", heading, table(shown.head, shown.lines, numbers)))
     return joined(parts)
 
