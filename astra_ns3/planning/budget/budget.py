@@ -14,9 +14,9 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.session import served
 from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.planning.budget.law import Law, fitted
 from astra_ns3.planning.budget.request import BudgetRequest
 from astra_ns3.planning.budget.spending import Rates, Spending, spending_of
-from astra_ns3.planning.budget.law import Law, fitted
 from astra_ns3.planning.budget.splitting import (
     NEARBY,
     Point,

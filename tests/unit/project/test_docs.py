@@ -22,6 +22,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network import packet_network as network_file
+from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
@@ -33,6 +34,7 @@ from astra_ns3.nccl.environment import Environment
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.recorded import QUEUE_PAIR_QUANTITIES
 from astra_ns3.planning.degrees import CHOSEN
+from astra_ns3.planning.plan_files import asked_by
 from astra_ns3.planning.result import COLUMNS as PLAN_COLUMNS
 from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
 from astra_ns3.report.pictures.kinds import KINDS as KINDS_OF_PICTURES
@@ -351,7 +353,10 @@ def test_the_page_of_plans_is_short() -> None:
 
 
 def test_the_studies_that_come_with_the_program_and_the_page_s_can_be_expanded(tmp_path: Path) -> None:
-    files = sorted(ROOT.glob("inputs/studies/*.yaml"))
+    every = sorted(ROOT.glob("inputs/studies/*.yaml"))
+    plans = {file.stem: asked_by(config, file) for file in every if (config := read_plan_file(file)) is not None}
+    assert {name: asked.request.npus for name, asked in plans.items()} == {"plan": 16, "comet": 1024}
+    files = [file for file in every if file.stem not in plans]
     shown = re.findall(r"^```yaml\n(.*?)^```", text_of("docs/studies.md"), re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "inputs").symlink_to(ROOT / "inputs")
     (tmp_path / "studies").mkdir()

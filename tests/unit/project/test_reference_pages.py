@@ -17,7 +17,7 @@ import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
-from astra_ns3.config import compute_slowdown, prices
+from astra_ns3.config import compute_slowdown, plan_file, prices
 from astra_ns3.config.formats.hpcc_keys import BECOMES, KEYS, WITHOUT_EFFECT
 from astra_ns3.config.model import file as model_file
 from astra_ns3.config.network import packet_network
@@ -43,6 +43,7 @@ SCHEMAS = {
     "scenario": scenario_file.json_schema,
     "study": study_file.json_schema,
     "slowdown": compute_slowdown.json_schema,
+    "plan": plan_file.json_schema,
     "prices": prices.json_schema,
 }
 
