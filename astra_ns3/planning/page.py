@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.page.markup import Markup, joined, table, tag
@@ -74,7 +74,7 @@ def sections(told: Told, picture: Path) -> Markup:
     return joined(parts)
 
 
-def _read(data: Mapping[str, Json]) -> Told:
+def _read(data: Any) -> Told:  # what this module wrote, or what somebody made of it
     tables = tuple(Shown(each["title"], each["head"], each["lines"]) for each in data["tables"])
     head = [(name, words) for name, words in data["head"]]
     return Told(data["title"], head, data["picture"], tables, data["command"])

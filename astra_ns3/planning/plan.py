@@ -19,6 +19,7 @@ from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
 from astra_ns3.planning.request import AXIS, BACKEND, FLOWS, PACKETS, USUAL_PACKETS, PlanRequest
 from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.studies.axes import Label
 from astra_ns3.studies.figures.data import DONE
 from astra_ns3.studies.playing import More, nothing_more, play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
@@ -198,7 +199,7 @@ def _played(outcome: PointOutcome) -> Played:
     return Played(_time_ps(outcome), outcome.cost.get("cpu_seconds", 0.0))
 
 
-def _with_times(asked: OnPackets, ended: Mapping[tuple[object, object], PointOutcome]) -> OnPackets:
+def _with_times(asked: OnPackets, ended: Mapping[tuple[Label, Label], PointOutcome]) -> OnPackets:
     """Return the plan with what its runs took, or with why one failed."""
     flows, packets = (ended[asked.choice.name, backend] for backend in (FLOWS, PACKETS))
     failed = next((each for each in (packets, flows) if each.status != DONE), None)

@@ -36,8 +36,10 @@ def asked_by(config: PlanConfig, file: str | os.PathLike[str]) -> Asked:
         config.samples,
         config.hold,
     )
-    limits = {"cpu_seconds": play.cpu_time_ps, "packet_seconds": play.packets_cpu_time_ps}
-    given = {name: time_ps / PS_PER_SECOND for name, time_ps in limits.items() if time_ps is not None}
-    request = replace(request, packets=play.packets, **given)
+    if play.cpu_time_ps is not None:
+        request = replace(request, cpu_seconds=play.cpu_time_ps / PS_PER_SECOND)
+    if play.packets_cpu_time_ps is not None:
+        request = replace(request, packet_seconds=play.packets_cpu_time_ps / PS_PER_SECOND)
+    request = replace(request, packets=play.packets)
     varied = tuple(varied_key(key, values, os.fspath(file)) for key, values in config.vary.items())
     return Asked(request, varied, not play.bounds_only)

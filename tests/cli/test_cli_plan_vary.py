@@ -64,7 +64,9 @@ def test_each_value_has_the_plan_that_it_has_alone(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = table(folder)
     assert [row[RATE] for row in rows] == ["20Gbps", "400Gbps"]
-    assert {"vary.png", "vary.svg", "plan-rate-20Gbps", "plan-rate-400Gbps"} <= {each.name for each in (folder / "out").iterdir()}
+    assert {"vary.png", "vary.svg", "plan-rate-20Gbps", "plan-rate-400Gbps"} <= {
+        each.name for each in (folder / "out").iterdir()
+    }
     for row in rows:
         alone = plan(folder, *words, "--set", f"{RATE}={row[RATE]}", "--json", out=f"alone-{row[RATE]}")
         best = json.loads(alone.stdout)["rows"][0]
@@ -96,7 +98,13 @@ def test_bounds_alone_play_nothing_and_say_what_does_not_fit(folder: Path) -> No
             assert row["time_us"] == ""
             assert int(row["npu_memory_bytes"]) <= 10**9
     assert float(rows[1]["bound_us"]) >= float(rows[4]["bound_us"]) > 0
-    assert {each.name for each in (folder / "out").iterdir()} == {"vary.csv", "vary.json", "vary.png", "vary.svg", "index.html"}
+    assert {each.name for each in (folder / "out").iterdir()} == {
+        "vary.csv",
+        "vary.json",
+        "vary.png",
+        "vary.svg",
+        "index.html",
+    }
     text = plan(folder, *keys, "--bounds-only").stdout
     assert "nothing: times are least bounds" in text
 

@@ -60,7 +60,7 @@ def least_at(start: Sequence[float], asked: Callable[[Point], float], reaches: S
         return
 
 
-def least_of_law(start: Sequence[float], asked: Callable[[Point], float]) -> Point:
+def least_of_law(start: Point | Sequence[float], asked: Callable[[Point], float]) -> Point:
     """Return where a law is least around ``start``; asking it costs nothing."""
     from scipy.optimize import minimize
 

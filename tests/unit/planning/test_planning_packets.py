@@ -68,7 +68,7 @@ def test_a_smaller_model_keeps_all_degrees_and_a_layer_for_each_part_of_the_mode
     whole = sized(request(tmp_path), **keys)
     seconds = [sized(request(tmp_path, packet_seconds=limit), **keys) for limit in (10.0, 3.0, 1.0, 0.3)]
     for found in (whole, *seconds):
-        changes = {} if found.sized is None else dict(found.sized.changes)
+        changes: dict[str, Any] = {} if found.sized is None else dict(found.sized.changes)
         layers = changes.get("workload.model.layers", 16)
         samples = changes.get("workload.training.global_batch", 32)
         assert layers % 4 == 0  # two stages of two parts
