@@ -101,14 +101,14 @@ def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
     weights, topology = request.weight_of_each, request.network_config.topology
     spending = spending_of(request.prices_file, topology, build_graph(topology))
     require_optimiser()
-    runs = _Runs(request.runs, weights, spending, request.wall_seconds, heard)
+    runs = Runs(request.runs, weights, spending, request.wall_seconds, heard)
     equal = runs.of(spending.rates(spending.prices, spending.money))
     runs.limited = True
-    complete = _search(runs, spending, equal)
+    complete = search(runs, spending, equal)
     fastest = min(runs.played, key=lambda each: each.seconds)
     per_cost = None
     if runs.computes or spending.fixed:
-        complete &= _search_per_cost(runs, spending, fastest)
+        complete &= search_per_cost(runs, spending, fastest)
         per_cost = max(runs.played, key=lambda each: each.per_cost)
     fastest = min(runs.played, key=lambda each: each.seconds)
     return Budget(request, spending, equal, fastest, per_cost, tuple(runs.played), complete, runs.seconds)
@@ -119,7 +119,7 @@ def with_rates(network: NetworkConfig, rates: Rates) -> NetworkConfig:
     return network.model_copy(update={"topology": network.topology.with_line_rates(rates)})
 
 
-def _search(runs: _Runs, spending: Spending, equal: Split) -> bool:
+def search(runs: Runs, spending: Spending, equal: Split) -> bool:
     """Play splits of all the money, from equal rates and equal money on; whether time sufficed."""
 
     def rates(point: Point) -> Rates:
@@ -138,7 +138,7 @@ def _search(runs: _Runs, spending: Spending, equal: Split) -> bool:
     return not runs.is_up
 
 
-def _search_per_cost(runs: _Runs, spending: Spending, fastest: Split) -> bool:
+def search_per_cost(runs: Runs, spending: Spending, fastest: Split) -> bool:
     """Play splits of less money as well, from the fastest on; whether time sufficed."""
     least, most = log(sum(spending.least)), log(spending.money)
 
@@ -166,7 +166,7 @@ def _search_per_cost(runs: _Runs, spending: Spending, fastest: Split) -> bool:
 
 
 def _follow_law(
-    runs: _Runs,
+    runs: Runs,
     spending: Spending,
     rates: Callable[[Point], Rates],
     asked: Callable[[Law, Rates], float],
@@ -190,7 +190,7 @@ def _money(spending: Spending, rates: Rates) -> list[float]:
     return [rate * price for rate, price in zip(rates, spending.prices, strict=True)]
 
 
-class _Runs:
+class Runs:
     """The splits that were played, each once."""
 
     def __init__(

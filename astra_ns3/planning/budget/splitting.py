@@ -19,8 +19,8 @@ Point = npt.NDArray[np.float64]
 _REACHES = (0.5, 0.1, 0.03)
 NEARBY = _REACHES[2:]
 """Reaches around a split that is nearly the best."""
-# Of a logarithm of a share, and of what is least.
-_CLOSE, _SAME = 3e-3, 3e-5
+# Of a logarithm of a share, and of what is least: at a kink the share decides, where it is flat both do.
+_CLOSE, _SAME = 3e-3, 1e-3
 # A new beginning that gains less is the last.
 _GAINS = 2e-4
 _MOST_CALLS = 150
