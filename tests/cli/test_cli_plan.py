@@ -95,6 +95,30 @@ def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(f
     assert "keep their order" in again.stdout or "the order of the best changes to 2, 1" in again.stdout
 
 
+def test_a_report_of_a_plan_has_its_picture_its_table_and_why_the_best_is_the_best(folder: Path) -> None:
+    plan(folder, "--hold", "parallel.zero=0", "--packets", "0")
+    done = run_command("report", "out", "-o", "plan.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    page = (folder / "plan.html").read_text(encoding="utf-8")
+    with (folder / "out" / "plan.csv").open(encoding="utf-8", newline="") as file:
+        names = [row["plan"] for row in csv.DictReader(file)]
+    assert len(names) > 1
+    assert all(f"<td>{name}</td>" in page for name in names)
+    assert "<svg" in page
+    assert "Why the best is the best" in page
+    assert "astra-ns3 plan model.yaml -n network.yaml --hold parallel.zero=0 -o out" in page
+    assert "Why the best is the best" in (folder / "out" / "index.html").read_text(encoding="utf-8")
+    again = run_command("report", "out", "-o", "plan.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert again.returncode == 2
+    several = run_command("report", "out", "out", "-o", "two.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert several.returncode == 2
+    assert "out: holds plans, whose report is of one folder" in several.stderr
+    (folder / "out" / "plan.json").write_text("{", encoding="utf-8")
+    broken = run_command("report", "out", "-o", "three.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert broken.returncode == 2
+    assert "plan.json: can't be read" in broken.stderr
+
+
 def test_packets_are_left_out_where_no_model_is_cheap_enough(folder: Path) -> None:
     words = ("--packets", "1", "--packets-cpu-time", "1us", "--cpu-time", "1ns")
     done = plan(folder, *words)
@@ -118,8 +142,9 @@ def test_a_file_of_a_plan_is_the_command_with_its_options(folder: Path) -> None:
     (folder / "files" / "mine.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
     words = ("--samples", "4", "--hold", "training.recompute=none", "--set", "workload.model.layers=4")
     by_words = plan(folder, *words, "--cpu-time", "1ns", "--packets", "0", "--json")
-    command = [*PROGRAM, "plan", "files/mine.yaml", "--json", "--quiet"]
-    by_file = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    by_file = run_command(
+        "plan", "files/mine.yaml", "--json", "--quiet", "--jobs", "1", folder=folder, timeout=TIMEOUT_SECONDS
+    )
     assert by_file.returncode == 0, by_file.stderr
     one, other = json.loads(by_words.stdout), json.loads(by_file.stdout)
     assert other.pop("output") == "results/mine"
@@ -143,8 +168,7 @@ def test_a_file_of_a_plan_is_the_command_with_its_options(folder: Path) -> None:
 )
 def test_a_bad_file_of_a_plan_is_one_line(folder: Path, document: dict[str, object], expected: str) -> None:
     (folder / "mine.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    command = [*PROGRAM, "plan", "mine.yaml"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    done = run_command("plan", "mine.yaml", folder=folder, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 2, done.stdout
     assert len(done.stderr.splitlines()) == 1
     assert expected in done.stderr
@@ -152,8 +176,7 @@ def test_a_bad_file_of_a_plan_is_one_line(folder: Path, document: dict[str, obje
 
 
 def test_a_model_without_a_network_is_one_line(folder: Path) -> None:
-    command = [*PROGRAM, "plan", "model.yaml"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    done = run_command("plan", "model.yaml", folder=folder, timeout=TIMEOUT_SECONDS)
     assert done.returncode == 2
     assert "no network is named" in done.stderr
 

@@ -111,6 +111,12 @@ def test_bounds_alone_play_nothing_and_say_what_does_not_fit(folder: Path) -> No
     }
     text = plan(folder, *keys, "--bounds-only").stdout
     assert "nothing: times are least bounds" in text
+    page = run_command("report", "out", "-o", "page.html", folder=folder)
+    assert page.returncode == 0, page.stderr
+    html = (folder / "page.html").read_text(encoding="utf-8")
+    assert html == (folder / "out" / "index.html").read_text(encoding="utf-8")
+    assert html.count("20Gbps") >= 3
+    assert "<svg" in html
 
 
 @pytest.mark.parametrize(
