@@ -41,5 +41,5 @@ def asked_by(config: PlanConfig, file: str | os.PathLike[str]) -> Asked:
     if play.packets_cpu_time_ps is not None:
         request = replace(request, packet_seconds=play.packets_cpu_time_ps / PS_PER_SECOND)
     request = replace(request, packets=play.packets)
-    varied = tuple(varied_key(key, values, os.fspath(file)) for key, values in config.vary.items())
+    varied = tuple(varied_key(key, values, f"{os.fspath(file)}: vary.{key}") for key, values in config.vary.items())
     return Asked(request, varied, not play.bounds_only)

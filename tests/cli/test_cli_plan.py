@@ -87,7 +87,13 @@ def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(f
         assert row["packets_on"] == "whole model"
         assert (row["time_us"], row["packets_us"]) == (flows, packets)
         assert row["packets_over_flows"] == pytest.approx(packets / flows, abs=1e-6)
-        assert packets > flows  # headers take their time, too
+        assert packets >= flows
+    system = {f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "reduce-scatter", "all-gather")}
+    usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-to-all-implementation": ["direct"]}
+    (folder / "system.yaml").write_text(yaml.safe_dump({**usual, **system}), encoding="utf-8")
+    alone = ("run", "-w", "out/best.yaml", "-n", "network.yaml", "-s", "system.yaml", "--backend", "ns3", "--json")
+    best = run_command(*alone, folder=folder, timeout=TIMEOUT_SECONDS)
+    assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(rows[0]["packets_us"], abs=1e-6)
     assert {row["packets_on"] for row in rows[2:]} <= {None}
     journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
     again = plan(folder, "--packets", "2", "--hold", "parallel.zero=0")
