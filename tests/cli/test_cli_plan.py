@@ -87,7 +87,6 @@ def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(f
         assert row["packets_on"] == "whole model"
         assert (row["time_us"], row["packets_us"]) == (flows, packets)
         assert row["packets_over_flows"] == pytest.approx(packets / flows, abs=1e-6)
-        assert packets >= flows
     system = {f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "reduce-scatter", "all-gather")}
     usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-to-all-implementation": ["direct"]}
     (folder / "system.yaml").write_text(yaml.safe_dump({**usual, **system}), encoding="utf-8")
