@@ -35,7 +35,6 @@ def work(tmp_path: Path) -> Path:
         "docs/hooks.md",
         "docs/models.md",
         "docs/python.md",
-        "docs/simai.md",
         "docs/workloads.md",
     ],
 )

@@ -18,6 +18,7 @@ from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
 from astra_ns3.config import compute_slowdown, prices
+from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import BECOMES, KEYS, WITHOUT_EFFECT
 from astra_ns3.config.model import file as model_file
 from astra_ns3.config.network import packet_network
@@ -77,6 +78,15 @@ def test_every_key_of_a_config_txt_is_documented() -> None:
     found = rows(reference()["reference/config-txt"])
     assert {key for key, _ in found} == {*KEYS} == {*BECOMES, *WITHOUT_EFFECT}
     assert not BECOMES.keys() & WITHOUT_EFFECT.keys()
+
+
+def test_every_rule_of_another_simulator_is_documented_with_its_presets() -> None:
+    found = {option: (presets, words) for option, presets, words in rows(reference()["reference/rules"])}
+    assert found.keys() == vars(Compatibility()).keys()
+    assert [option for option, (presets, words) in found.items() if not (presets and len(words.split()) > 5)] == []
+    assert found["phase_barrier"][0] == "`astra-sim-1.0`"
+    assert found["group_endpoint_delay_ns"][0] == "`astra-sim-2` (10), `astra-network-ns3` (10)"
+    assert {name for presets, _ in found.values() for name in re.findall("`([^`]+)`", presets)} == {*PRESETS} - {"none"}
 
 
 def test_a_key_has_its_unit_default_and_bounds() -> None:
