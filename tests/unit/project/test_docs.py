@@ -218,7 +218,7 @@ def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:
     page, files = text_of(OWN_PARTS), sorted(ROOT.glob("inputs/extending/*.*"))
     whole = "\n".join(file.read_text(encoding="utf-8") for file in files)
     shown = re.findall(r"```(?:python|yaml)\n((?:def|topology).*?)```", page, re.DOTALL)
-    assert len(shown) == 5
+    assert len(shown) == 4
     assert [block for block in shown if block not in whole] == []
     commands = "\n".join(re.findall(r"^ {4}astra-ns3 .*$", page, re.MULTILINE)) + "".join(blocks(OWN_PARTS, "run"))
     used = {file.stem for file in files if file.stem in commands}
