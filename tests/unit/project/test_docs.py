@@ -38,7 +38,6 @@ from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
 from astra_ns3.report.pictures.kinds import KINDS as KINDS_OF_PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
-from astra_ns3.scenario.placement import PLACEMENTS
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.file import Combine, read_study
@@ -46,7 +45,6 @@ from astra_ns3.studies.tables import LAYER_COLUMNS
 from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
 from astra_ns3.workload.computing.clocks import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
-from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -123,8 +121,7 @@ def test_the_table_of_losses_has_those_of_the_devices() -> None:
         assert [float(share.split(",")[0]) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
 
 
-def test_every_placement_and_kind_of_traffic_is_documented() -> None:
-    assert mentions("docs/scenario.md", PLACEMENTS) == []
+def test_every_kind_of_traffic_is_documented() -> None:
     assert mentions("docs/traffic.md", get_args(TrafficConfig.model_fields["kind"].annotation)) == []
 
 
@@ -208,10 +205,6 @@ def test_tcp_page_has_the_defaults_of_the_code() -> None:
 
 def test_tcp_page_names_every_congestion_control() -> None:
     assert [name for name in CONGESTION_CONTROLS if not re.search(rf"\b{name}\b", text_of("docs/tcp.md"))] == []
-
-
-def test_workloads_page_names_every_loop() -> None:
-    assert mentions("docs/workloads.md", LOOPS) == []
 
 
 def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:

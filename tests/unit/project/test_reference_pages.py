@@ -33,9 +33,14 @@ from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES as QUANTITIES
 from astra_ns3.network.door.recording import QUEUE_PAIR_QUANTITIES as OF_QUEUE_PAIRS
 from astra_ns3.network.recorded import CONNECTION_QUANTITIES, QUEUE_PAIR_QUANTITIES, RECORDED_TABLES, RecordedTable
+from astra_ns3.scenario.placement import PLACEMENTS
 from astra_ns3.studies import file as study_file
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.system import file as system_file
+from astra_ns3.system.inter_dimension import INTER_DIMENSION
+from astra_ns3.system.intra_dimension import INTRA_DIMENSION
+from astra_ns3.system.policies import USUAL_POLICIES
+from astra_ns3.workload.loops.loop_kinds import LOOPS
 
 SCHEMAS = {
     "network": packet_network.json_schema,
@@ -87,6 +92,24 @@ def test_every_rule_of_another_simulator_is_documented_with_its_presets() -> Non
     assert found["phase_barrier"][0] == "`astra-sim-1.0`"
     assert found["group_endpoint_delay_ns"][0] == "`astra-sim-2` (10), `astra-network-ns3` (10)"
     assert {name for presets, _ in found.values() for name in re.findall("`([^`]+)`", presets)} == {*PRESETS} - {"none"}
+
+
+def test_every_loop_policy_and_placement_has_a_row_with_its_meaning() -> None:
+    registries: tuple[Mapping[str, object], ...] = (
+        LOOPS,
+        USUAL_POLICIES,
+        INTRA_DIMENSION,
+        INTER_DIMENSION,
+        PLACEMENTS,
+    )
+    found = [rows(text) for text in sections("reference/names").values()]
+    assert [{name for name, *_ in section} for section in found] == [registry.keys() for registry in registries]
+    assert [row for section in found for row in section if len(row[1].split()) < 3] == []
+    loops = {name: rest for name, *rest in found[0]}
+    assert loops["HYBRID_DLRM"][1:] == [
+        "Weight gradients over all dimensions, nothing else; layer 0's all-to-alls over all",
+        "`last_bottom_layer`",
+    ]
 
 
 def test_a_key_has_its_unit_default_and_bounds() -> None:
