@@ -32,7 +32,6 @@ def work(tmp_path: Path) -> Path:
         "README.md",
         "docs/compute.md",
         "docs/extending.md",
-        "docs/flows.md",
         "docs/hooks.md",
         "docs/models.md",
         "docs/python.md",

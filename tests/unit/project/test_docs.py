@@ -211,7 +211,7 @@ def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:
     page, files = text_of(OWN_PARTS), sorted(ROOT.glob("inputs/extending/*.*"))
     whole = "\n".join(file.read_text(encoding="utf-8") for file in files)
     shown = re.findall(r"```(?:python|yaml)\n((?:def|topology).*?)```", page, re.DOTALL)
-    assert len(shown) == 4
+    assert len(shown) == 3
     assert [block for block in shown if block not in whole] == []
     commands = "\n".join(re.findall(r"^ {4}astra-ns3 .*$", page, re.MULTILINE)) + "".join(blocks(OWN_PARTS, "run"))
     used = {file.stem for file in files if file.stem in commands}
@@ -277,10 +277,10 @@ def test_the_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> None:
     assert npus != NPUS
 
 
-def test_the_own_network_of_roce_is_valid_without_a_warning(tmp_path: Path) -> None:
+def test_the_network_shown_is_valid_without_a_warning(tmp_path: Path) -> None:
     from astra_ns3.experiments.validate import validate
 
-    (block,) = blocks(OWN_FILES, "file: leaf-spine.yaml")
+    (block,) = blocks("docs/network-file.md", "file: leaf-spine.yaml")
     file = tmp_path / "leaf-spine.yaml"
     file.write_text(block, encoding="utf-8")
     inputs = ROOT / "inputs"
