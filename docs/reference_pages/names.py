@@ -11,6 +11,7 @@ from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
 from astra_ns3.system.policies import USUAL_POLICIES
 from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS
+from astra_ns3.workload.training.schedules import SCHEDULES
 from reference_pages.markdown import cell, code, table
 
 _BEGIN = """# Names that files choose from
@@ -29,12 +30,18 @@ _POLICIES: Mapping[str, Mapping[str, Callable[..., object]]] = {
     "inter-dimension-scheduling": INTER_DIMENSION,
 }
 """By the key of a system file."""
+_SCHEDULES = """## Orders of a pipeline
+
+`schedule` of a [model](../training.md#pipelines). Idle shares are those of m micro-batches on p stages, without
+communication. F, I and W are the times of the forward pass, of the gradients of inputs and of weights.
+"""
 _FIRST = "; layer 0's all-to-alls over all"
 
 
 def names_page() -> str:
     """Return the page: loops, policies by the key that names them, placements."""
     parts = [_BEGIN, _LOOPS, _loops()]
+    parts += [_SCHEDULES, _named(SCHEDULES)]
     for key, policies in _POLICIES.items():
         parts += [f"## {code(key)}\n\nA key of a [system file](../system-file.md#policies).\n", _named(policies)]
     parts += ["## Placements\n\n`place` of a job in a [scenario](../scenario.md#placements).\n", _named(PLACEMENTS)]

@@ -41,6 +41,7 @@ from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
 from astra_ns3.system.policies import USUAL_POLICIES
 from astra_ns3.workload.loops.loop_kinds import LOOPS
+from astra_ns3.workload.training.schedules import SCHEDULES
 
 SCHEMAS = {
     "network": packet_network.json_schema,
@@ -97,6 +98,7 @@ def test_every_rule_of_another_simulator_is_documented_with_its_presets() -> Non
 def test_every_loop_policy_and_placement_has_a_row_with_its_meaning() -> None:
     registries: tuple[Mapping[str, object], ...] = (
         LOOPS,
+        SCHEDULES,
         USUAL_POLICIES,
         INTRA_DIMENSION,
         INTER_DIMENSION,
