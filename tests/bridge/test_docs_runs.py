@@ -35,7 +35,6 @@ def work(tmp_path: Path) -> Path:
         "docs/hooks.md",
         "docs/models.md",
         "docs/python.md",
-        "docs/workloads.md",
     ],
 )
 def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
