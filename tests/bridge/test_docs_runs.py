@@ -29,7 +29,6 @@ def work(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "page",
     [
-        "README.md",
         "docs/compute.md",
         "docs/extending.md",
         "docs/hooks.md",
