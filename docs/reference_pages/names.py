@@ -1,4 +1,4 @@
-"""Names that files choose from, such as loops and policies, from the docstrings of what they name."""
+"""Names that files choose from, such as loops and policies, from the words of what they name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from astra_ns3.scenario.placement import PLACEMENTS
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
 from astra_ns3.system.policies import USUAL_POLICIES
+from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS
 from astra_ns3.workload.loops.loop_kinds import LOOPS, SIMAI_LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
 from reference_pages.markdown import cell, code, table
@@ -35,6 +36,11 @@ _SCHEDULES = """## Orders of a pipeline
 `schedule` of a [model](../training.md#pipelines). Idle shares are those of m micro-batches on p stages, without
 communication. F, I and W are the times of the forward pass, of the gradients of inputs and of weights.
 """
+_SIZES = """## Sizes of flows
+
+`--sizes` of [`generate flows`](../flows.md#generators) and `sizes` of [other traffic](../traffic.md). The points are those of
+HPCC's traffic generator (`alibaba-edu/High-Precision-Congestion-Control`, folder `traffic_gen`).
+"""
 _FIRST = "; layer 0's all-to-alls over all"
 
 
@@ -44,6 +50,10 @@ def names_page() -> str:
     parts += [_SCHEDULES, _named(SCHEDULES)]
     for key, policies in _POLICIES.items():
         parts += [f"## {code(key)}\n\nA key of a [system file](../system-file.md#policies).\n", _named(policies)]
+    sizes = [
+        (code(each.name), f"{each.mean_bytes / 1000:,.4g} KB", cell(each.source)) for each in DISTRIBUTIONS.values()
+    ]
+    parts += [_SIZES, table(("Name", "Mean", "Source"), sizes)]
     parts += ["## Placements\n\n`place` of a job in a [scenario](../scenario.md#placements).\n", _named(PLACEMENTS)]
     return "\n".join(parts)
 
