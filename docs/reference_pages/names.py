@@ -39,7 +39,8 @@ communication. F, I and W are the times of the forward pass, of the gradients of
 _SIZES = """## Sizes of flows
 
 `--sizes` of [`generate flows`](../flows.md#generators) and `sizes` of [other traffic](../traffic.md).
-The points are those of HPCC's traffic generator (`alibaba-edu/High-Precision-Congestion-Control`, folder `traffic_gen`).
+The points are those of HPCC's traffic generator (`alibaba-edu/High-Precision-Congestion-Control`,
+folder `traffic_gen`).
 """
 _FIRST = "; layer 0's all-to-alls over all"
 

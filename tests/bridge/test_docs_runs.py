@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command import NEEDS_HEADERS, run_command, run_program
+from support.lengths import some_slow
 from support.pages import OWN_PARTS, ROOT, blocks, commands, text_of
 from support.tutorial import says
 
@@ -26,16 +27,11 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "docs/compute.md",
-        "docs/extending.md",
-        "docs/hooks.md",
-        "docs/models.md",
-        "docs/python.md",
-    ],
-)
+WITH_EXAMPLES = ["docs/compute.md", "docs/extending.md", "docs/hooks.md", "docs/models.md", "docs/python.md"]
+QUICK = ["docs/extending.md", "docs/hooks.md", "docs/python.md"]
+
+
+@pytest.mark.parametrize("page", some_slow(WITH_EXAMPLES, QUICK))
 def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
     program = "\n".join(blocks(page, "run"))
     assert program

@@ -57,6 +57,7 @@ def cells_of_file(name: str, marker: str) -> Cells:
             f"pivot: {SPEED_UP}",
             1,
             id="themis: a model's speed-up",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "themis",
@@ -64,6 +65,7 @@ def cells_of_file(name: str, marker: str) -> Cells:
             "table: torus-computing: computing, finish_us, exposed_percent = 100 * exposed_us / finish_us",
             2,
             id="themis: a torus",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "dlrm",
