@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support.fake_backend import FakeBackend
 from support.pages import OWN_FILES, OWN_PARTS, ROOT, blocks, commands, text_of
-from support.reference import reference
+from support.reference import reference, rows, sections
 from support.small_run import NPUS
 
 import astra_ns3
@@ -27,8 +27,9 @@ from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
 from astra_ns3.config.training_plan import Group
 from astra_ns3.config.transports.roce_control import KINDS
-from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS, TcpTransport
+from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 from astra_ns3.errors import AstraNs3Error
+from astra_ns3.nccl.copying import costs
 from astra_ns3.nccl.environment import Environment
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.recorded import QUEUE_PAIR_QUANTITIES
@@ -42,7 +43,7 @@ from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.file import Combine, read_study
 from astra_ns3.studies.tables import LAYER_COLUMNS
-from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
+from astra_ns3.units import parse_byte_rate, parse_flops, parse_time_ps
 from astra_ns3.workload.computing.clocks import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
 from astra_ns3.workload.training.schedules import SCHEDULES
@@ -100,25 +101,26 @@ def test_every_source_of_compute_times_and_column_of_measured_ones_is_documented
 
 
 def test_the_table_of_devices_has_their_numbers() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", text_of("docs/compute.md"), re.MULTILINE)
-    told = {name: [cell.strip().replace(",", "") for cell in cells.split("|")] for name, cells in rows}
+    told = {
+        name: [cell.replace(",", "") for cell in cells]
+        for name, *cells in rows(sections("reference/devices")["Devices"])
+    }
+    assert told.keys() == DEVICES.keys()
     for name, device in DEVICES.items():
         *peaks, memory, bandwidth = told[name]
         expected = [*(getattr(device.peak, datatype) for datatype in type(device.peak).model_fields), device.vector]
         assert [parse_flops(f"{peak}TFLOPS") if peak else None for peak in peaks] == expected
-        assert (parse_bytes(memory), parse_byte_rate(bandwidth)) == (device.memory_bytes, device.memory_bandwidth)
+        assert float(memory) == pytest.approx(device.memory_bytes / 1e9, rel=1e-3)
+        assert parse_byte_rate(f"{bandwidth}GB/s") == device.memory_bandwidth
 
 
 def test_the_table_of_losses_has_those_of_the_devices() -> None:
-    rows = re.findall(
-        r"^\| ([\w, -]+) \| ([\d.]+[^|]*) \| ([\d.]+[^|]*) \| ([\d.]+[^|]*) \|$", text_of("docs/compute.md"), re.M
-    )
-    told = {name: cells for names, *cells in rows for name in names.split(", ") if name in DEVICES}
+    told = {name: cells for name, *cells in rows(sections("reference/devices")["Losses of devices"])}
     assert told.keys() == DEVICES.keys()
     for name, (launch, *shares) in told.items():
         device = DEVICES[name]
-        assert parse_time_ps(launch.split(",")[0]) == device.launch_overhead_ps
-        assert [float(share.split(",")[0]) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
+        assert (parse_time_ps(launch) if launch != "0" else 0) == device.launch_overhead_ps
+        assert [float(share) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
 
 
 def test_every_kind_of_traffic_is_documented() -> None:
@@ -187,7 +189,17 @@ def test_every_key_of_astra_sim_without_effect_is_documented() -> None:
 
 def test_every_server_and_variable_of_nccl_is_documented() -> None:
     variables = [f"NCCL_{field.name.upper()}" for field in fields(Environment) if field.name != "without_effect"]
-    assert mentions("docs/nccl.md", [*SERVERS, *variables]) == []
+    found = sections("reference/devices")
+    assert [name for name, *_ in rows(found["NCCL's servers"])] == list(SERVERS)
+    assert [name for name, *_ in rows(found["NCCL's variables"])] == variables
+    assert "(reference/devices.md#nccls-variables)" in text_of("docs/nccl.md")
+
+
+def test_every_cost_of_nccl_s_channels_has_a_value_and_a_source() -> None:
+    lines = [line for line in sections("reference/devices")["Costs of NCCL's channels"].splitlines() if "|" in line][2:]
+    assert len(lines) == len(costs())
+    assert all(cell.strip() for line in lines for cell in line.strip("|").split("|"))
+    assert any("20, 20, 20, 40 GB/s" in line for line in lines)
 
 
 def test_every_picture_beside_real_machines_is_small_and_shown() -> None:
@@ -195,12 +207,6 @@ def test_every_picture_beside_real_machines_is_small_and_shown() -> None:
     assert len(pictures) == 4
     assert [picture.name for picture in pictures if picture.stat().st_size > 250_000] == []
     assert [picture.name for picture in pictures if f"figures/{picture.name}" not in text_of("docs/hardware.md")] == []
-
-
-def test_tcp_page_has_the_defaults_of_the_code() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]+)`|(absent)) \|", text_of("docs/tcp.md"), re.MULTILINE)
-    documented = {key: None if absent else yaml.safe_load(value) for key, value, absent in rows}
-    assert documented == TcpTransport().document()
 
 
 def test_tcp_page_names_every_congestion_control() -> None:

@@ -251,3 +251,15 @@ def sections_of(text: str) -> list[str]:
     """The headings of a page's sections."""
     found: list[str] = re.findall(r"^## (.+)$", text, re.MULTILINE)
     return found
+
+
+def test_every_python_name_of_a_control_is_what_a_python_class_sees() -> None:
+    from astra_ns3.network.ns3.own_control import Ack, Sender
+
+    found = sections("reference/own-control")
+    for heading, owner, count in (("The sender (RoceSender)", Sender, 14), ("An acknowledgement (RoceAck)", Ack, 7)):
+        named = {re.sub(r"\(.*| = .*|`", "", python) for _, python, _ in rows(found[heading])} - {""}
+        assert {name for name in vars(owner) if not name.startswith("_")} == named
+        assert len(named) == count
+    methods = {cpp.partition("(")[0] for cpp, *_ in rows(found["Methods to override (RoceCongestionControl)"])}
+    assert methods >= {"Start", "AckReceived", "CnpReceived", "PacketSent", "LossDetected", "TimerDue", "IsLikeNew"}
