@@ -145,7 +145,8 @@ class Exchange:
     input gradient). ``counts``: of an all-to-all that isn't even, the bytes from each place of the group to each, a row
     per sender; ``bytes`` then says what the one sends who sends most. ``relay``: where they go by way of a place of
     each node, with bytes that cross. ``content``: where that tells exchanges in the
-    same group apart.
+    same group apart. ``pool``: of an all-reduce by way of the group's storage host, how many of its units go there and
+    how many come back.
     """
 
     kind: CollectiveKind
@@ -155,6 +156,7 @@ class Exchange:
     counts: tuple[tuple[int, ...], ...] | None = None
     relay: Relay | None = None
     content: str = ""
+    pool: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -260,16 +262,17 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Offloading:
-    """The parts that lie beyond the device; None: on it."""
+    """The parts that lie beyond the device; None: on it. ``pooled``: storage hosts update with the states."""
 
     optimizer: Beyond | None = None
     weights: Beyond | None = None
     activations: Beyond | None = None
+    pooled: bool = False
 
     @property
     def updates(self) -> bool:
         """Whether an update needs what lies beyond the device."""
-        return self.optimizer is not None or self.weights is not None
+        return not self.pooled and (self.optimizer is not None or self.weights is not None)
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
+from astra_ns3.experiments.packet_graph import Ground
 from astra_ns3.experiments.reduction import with_trees
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.experiments.storage import with_storage
@@ -280,12 +281,13 @@ def _on_servers(
     of_system, of_network = given
     plan = None if sharing is None or sharing.beside is None else sharing.beside.plan
     number = 0 if sharing is None else sharing.number
+    ground = Ground(network, tenancy, options.backend_name, plan)
     with _named(of_network, files.network):
         merges = lets_merge(system, network, options.backend_name, plan)
     with _named(of_system):
         placed = with_servers(system, network, tenancy, merges=merges)
-        told = with_trees(placed, network, tenancy, options.backend_name, plan, first_root=number)
-    return with_storage(told, files.workload, network, tenancy, options.backend_name, plan)
+        told = with_trees(placed, ground, first_root=number)
+    return with_storage(told, files.workload, ground, first_root=number)
 
 
 def _place_of_run(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from astra_ns3.config.core.model import ConfigModel, Count, Number
+from astra_ns3.config.core.model import ConfigModel, Count, Number, checked, refuse_key
 
 MOST_LAYERS = 100_000
 """More than any model has."""
@@ -21,10 +21,27 @@ class Offloaded(ConfigModel):
     """For how many layers loads begin ahead, and stores may still go on behind."""
 
 
+class OffloadedOptimizer(Offloaded):
+    """States of the optimizer beyond the device, and who adds up the gradients for them."""
+
+    reduce: Literal["npus", "in-network"] = "npus"
+    """`npus`: NPUs exchange gradients, and update with the states that they load. `in-network`: switches add up
+    gradients on the way to a storage host, which updates, and its new weights come back to all copies."""
+
+    @model_validator(mode="after")
+    @checked
+    def _reduces_on_lines(self) -> None:
+        refuse_key(
+            self.reduce == "in-network" and self.to == "remote",
+            "reduce",
+            "found in-network with to: remote, expected to: storage, as no lines lead to remote memory",
+        )
+
+
 class Offload(ConfigModel):
     """Parts of the memory that lie beyond the device."""
 
-    optimizer: Offloaded | None = None
+    optimizer: OffloadedOptimizer | None = None
     """States of the optimizer: loaded for the update of a layer, and stored after it."""
     weights: Offloaded | None = None
     """Weights: loaded for each pass through a layer and for its update, and stored after it."""

@@ -29,12 +29,19 @@ class RequestKind(NamedTuple):
     communicator: Communicator | None
     counts: Parts | None = None
     relay: Relay | None = None
+    pool: tuple[int, int] | None = None
 
 
 def request_kind(request: CollectiveRequest) -> RequestKind:
     """Equal for requests that are planned alike."""
     return RequestKind(
-        request.kind, request.bytes, request.dimensions, request.communicator, request.counts, request.relay
+        request.kind,
+        request.bytes,
+        request.dimensions,
+        request.communicator,
+        request.counts,
+        request.relay,
+        request.pool,
     )
 
 

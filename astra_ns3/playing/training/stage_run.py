@@ -212,7 +212,7 @@ class StageRun:
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
         """Send the gradients of full buckets, at once or after the last micro-batch."""
         for bucket in block.buckets:
-            if self._script.sharding.overlap:
+            if self._script.reduces_early:
                 yield from self._hand_in(Label(number, block.layer, GRADIENT, batch), bucket)
             else:
                 self._late.append((block.layer, bucket))
@@ -220,21 +220,24 @@ class StageRun:
     def _hand_in(self, label: Label, bucket: Bucket) -> Program:
         """Send the gradients of a bucket."""
         assert bucket.reduce is not None
-        self._reducing.append((yield from post(self._request(bucket.reduce, label))))
+        handle = yield from post(self._request(bucket.reduce, label))
+        if bucket.reduce.pool is None:
+            self._reducing.append(handle)
+        elif isinstance(label.layer, int):  # the new weights come back
+            self._weights.setdefault(label.layer, []).append(handle)
 
     def _finish(self, number: int) -> Program:
         """After the last micro-batch: gradients, the update, and weights for others."""
         script = self._script
+        if script.offload.pooled:
+            yield from self._add_up(number)
         for layer, bucket in self._late:
             yield from self._hand_in(Label(number, layer, GRADIENT), bucket)
         self._late.clear()
         yield from wait(self._sent)
         yield from wait(self._reducing)
-        if script.summed is not None:
-            yield Wait((yield from post(self._request(script.summed, Label(number, SUMMED, GRADIENT), _NOW))))
-        if script.tied is not None:
-            tied = replace(script.tied, label=Label(number, TIED, GRADIENT), policy=_NOW)
-            yield Wait((yield from post(tied)))
+        if not script.offload.pooled:
+            yield from self._add_up(number)
         if script.offload.updates:
             yield from self._update(number)
         elif script.update is not None:
@@ -243,6 +246,15 @@ class StageRun:
             for block in chunk:
                 yield from self._hand_out(number, block)
         yield from self._keep(number)
+
+    def _add_up(self, number: int) -> Program:
+        """Add up gradients that tensor groups, or the first and the last stage, have parts of."""
+        script = self._script
+        if script.summed is not None:
+            yield Wait((yield from post(self._request(script.summed, Label(number, SUMMED, GRADIENT), _NOW))))
+        if script.tied is not None:
+            tied = replace(script.tied, label=Label(number, TIED, GRADIENT), policy=_NOW)
+            yield Wait((yield from post(tied)))
 
     def _update(self, number: int) -> Program:
         """Update block by block, with what lies beyond the device."""

@@ -137,6 +137,13 @@ class StageScript:
         bytes = self._shards.summed_bytes(parameters)
         return self.maker.sent(Exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes))
 
+    @property
+    def reduces_early(self) -> bool:
+        """Whether gradients go while the backward pass goes on. A storage host updates with what it gets, so all that
+        others add to gradients comes before."""
+        added = self.offload.pooled and (self.summed is not None or self.tied is not None)
+        return self.sharding.overlap and not added
+
     @cached_property
     def order(self) -> tuple[PlannedWork, ...]:
         """An iteration."""

@@ -194,7 +194,7 @@ class _Beyond:
     def updated(self, usage: Usage, chunks: Sequence[Sequence[Block]]) -> Usage:
         """Return the most during an update, of what is there besides and what is loaded for it."""
         blocks = [block for chunk in chunks for block in chunk]
-        if self._offload.optimizer is not None:
+        if self._offload.optimizer is not None and not self._offload.pooled:
             sizes = [self._states.kept([block]).optimizer for block in blocks]
             usage = usage._replace(optimizer=self._offload.optimizer.most(sizes))
         if self._offload.weights is not None:

@@ -16,6 +16,7 @@ from astra_ns3.config.training_plan import (
     Checkpointing,
     Degrees,
     Elements,
+    Group,
     Offloading,
     Sharding,
     TrainingPlan,
@@ -65,7 +66,24 @@ def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
     for key in ("weights", "activations"):
         if getattr(plan.offload, key) is not None:
             _check_weights_follow(plan, f"offload.{key} is given, expected none")
+    _check_copies(plan)
     return plan
+
+
+def _check_copies(plan: TrainingPlan) -> None:
+    """Raise InputError if nobody else has some weights whose gradients are to be reduced."""
+    blocks = [block for chunk in plan.chunks for block in chunk]
+    families = (
+        (Group.GRADIENT, any(block.parameters for block in blocks)),
+        (Group.EXPERT_GRADIENT, any(block.expert_parameters for block in blocks)),
+    )
+    alone = [group.value for group, there in families if there and plan.degrees.size(group) == 1]
+    refuse(
+        plan.offload.pooled and bool(alone),
+        f"offload.optimizer.reduce is in-network, expected npus: group '{', '.join(alone)}' has one NPU, whose "
+        "gradients nobody else's are added to",
+        plan.source,
+    )
 
 
 def _checkpointing(given: Checkpoint | None) -> Checkpointing | None:
@@ -76,7 +94,8 @@ def _offloading(offload: Offload) -> Offloading:
     def beyond(part: Offloaded | None) -> Beyond | None:
         return None if part is None else Beyond(part.to == "remote", part.prefetch)
 
-    return Offloading(beyond(offload.optimizer), beyond(offload.weights), beyond(offload.activations))
+    pooled = offload.optimizer is not None and offload.optimizer.reduce == "in-network"
+    return Offloading(beyond(offload.optimizer), beyond(offload.weights), beyond(offload.activations), pooled)
 
 
 def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:
