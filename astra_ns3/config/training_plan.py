@@ -269,6 +269,11 @@ class Offloading:
     activations: Beyond | None = None
     pooled: bool = False
 
+    @staticmethod
+    def stores(part: Beyond | None) -> bool:
+        """Whether a part lies on storage hosts."""
+        return part is not None and not part.remote
+
     @property
     def updates(self) -> bool:
         """Whether an update needs what lies beyond the device."""
@@ -277,10 +282,14 @@ class Offloading:
 
 @dataclass(frozen=True)
 class Checkpointing:
-    """Checkpoints after so many iterations each; ``behind``: while the next ones go on."""
+    """Checkpoints after so many iterations each, or after the first that ends ``interval_ps`` after the last one began.
 
-    every: int
+    ``behind``: while the next iterations go on.
+    """
+
+    every: int = 1
     behind: bool = False
+    interval_ps: int = 0
 
 
 @dataclass(frozen=True)

@@ -275,8 +275,15 @@ class StageRun:
         checkpoint = self._script.checkpoint
         if checkpoint is None or (number + 1) % checkpoint.every:
             return
-        yield from wait(self._checkpoint)
-        stored = Store(self._script.checkpoint_bytes, Label(number, CHECKPOINT, STORE))
+        if not checkpoint.interval_ps:  # else one that isn't stored puts off the next
+            yield from wait(self._checkpoint)
+        if self._script.offload.pooled:  # the storage hosts keep what they have updated
+            for handles in self._weights.values():
+                yield from wait(handles)
+        label = Label(number, CHECKPOINT, STORE)
+        stored = Store(
+            self._script.checkpoint_bytes, label, interval_ps=checkpoint.interval_ps, behind=checkpoint.behind
+        )
         self._checkpoint.append((yield from post(stored)))
         if not checkpoint.behind:
             yield from wait(self._checkpoint)

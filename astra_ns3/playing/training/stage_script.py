@@ -119,9 +119,8 @@ class StageScript:
 
     @cached_property
     def restored_bytes(self) -> int:
-        """Bytes that an NPU loads of a checkpoint: all weights and states that it has."""
-        kept = ModelStates(self._plan).kept(self._blocks)
-        return self._plan.sent_bytes(max(1, kept.weights + kept.optimizer))
+        """Bytes that an NPU loads of a checkpoint."""
+        return self._plan.sent_bytes(max(1, ModelStates(self._plan).restored_bytes(self._blocks)))
 
     @property
     def _blocks(self) -> list[Block]:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile
-from astra_ns3.config.model.offload import Checkpoint, Offload, Offloaded
+from astra_ns3.config.model.offload import Checkpoint, Interval, Offload, Offloaded
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
 from astra_ns3.config.training_plan import (
@@ -87,7 +87,12 @@ def _check_copies(plan: TrainingPlan) -> None:
 
 
 def _checkpointing(given: Checkpoint | None) -> Checkpointing | None:
-    return None if given is None else Checkpointing(given.every, given.mode == "behind")
+    if given is None:
+        return None
+    behind = given.mode == "behind"
+    if isinstance(given.every, Interval):
+        return Checkpointing(behind=behind, interval_ps=given.every.time_ps)
+    return Checkpointing(given.every, behind)
 
 
 def _offloading(offload: Offload) -> Offloading:
