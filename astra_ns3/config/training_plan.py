@@ -219,6 +219,10 @@ class Block:
     group adds up their gradients."""
 
 
+_WEIGHTS = 3
+"""The stage of ZeRO that shares weights, too."""
+
+
 @dataclass(frozen=True)
 class Sharding:
     """How weights, gradients and optimizer states are shared by those with the same weights, and sent.
@@ -235,6 +239,16 @@ class Sharding:
     overlap: bool = True
     prefetch: int = 1
     keeps_gathered: bool = False
+
+    @property
+    def shards_weights(self) -> bool:
+        """Whether an NPU keeps a shard of the weights, and gathers them before each use."""
+        return self.stage == _WEIGHTS
+
+    @property
+    def gathers_updated(self) -> bool:
+        """Whether an NPU keeps all weights, and gathers those that others have updated."""
+        return 0 < self.stage < _WEIGHTS
 
 
 @dataclass(frozen=True)

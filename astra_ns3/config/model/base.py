@@ -53,11 +53,6 @@ class ModelBase(ConfigModel):
         away = [name for name in type(self.offload).model_fields if getattr(self.offload, name) is not None]
         for key, given in (("offload", bool(away)), ("checkpoint", self.checkpoint is not None)):
             refuse_key(given and self.parallel.servers > 0, key, "stands beside parallel.servers; expected one of both")
-        if self.offload.weights is not None and self.parallel.zero:
-            raise key_error(
-                ("offload", "weights"),
-                f"stands beside parallel.zero {self.parallel.zero}; expected zero: 0, as each NPU loads whole weights",
-            )
 
     @model_validator(mode="after")
     @checked

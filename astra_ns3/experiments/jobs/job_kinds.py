@@ -104,7 +104,7 @@ def unused_remote_memory(workload: AnyWorkload, system: SystemConfig) -> list[st
         if workload.file.uses_remote_memory is not None:
             return []
         why = "no part of 'offload' is to: remote"
-    keys = ", ".join(remote.document())
+    keys = ", ".join(key for key, value in remote.document().items() if value is not None)
     return [f"{workload.source}: never accesses remote memory, for {why}; without effect on it: {keys}"]
 
 

@@ -44,6 +44,13 @@ class ModelStates:
         """A block's weights on an NPU, but for those of tables, which stay on the device."""
         return self.kept([block]).weights - self.plan.elements.weight * block.table_parameters
 
+    def updated_bytes(self, block: Block) -> int:
+        """The weights of a block that an NPU updates: from stage 1 on its shard alone."""
+        if not self.plan.sharding.stage:
+            return self.weight_bytes(block)
+        own = (-(-parameters // self.plan.degrees.size(group)) for group, parameters in self._families([block]))
+        return self.plan.elements.weight * sum(own)
+
     def checkpoint_bytes(self, blocks: Iterable[Block]) -> int:
         """The weights and states that an NPU of a stage stores: what all its copies have is shared out over them.
 
