@@ -37,6 +37,11 @@ def with_storage(system: SystemConfig, workload: AnyWorkload, ground: Ground, *,
     )
     if workload.file.reduces_on_the_way is not None:
         by = f"{workload.source}: {workload.file.reduces_on_the_way}"
+        refuse(
+            network.topology.storage is not None and network.topology.storage.per == "node",
+            "found storage per node, which hangs on no switch; expected per: rack or fabric",
+            by,
+        )
         refuse(not ground.graph.reducers, "no switch of the network reduces; give one 'reduction'", by)
         system = told_trees(system, ground, by, first_root)
     return system.with_storage_hosts(GraphStorage(ground.graph, ground.tenancy.npus))

@@ -140,6 +140,7 @@ def test_a_pool_keeps_the_states_and_an_npu_has_nothing_to_update(tmp_path: Path
             {},
             "offload.optimizer.reduce: found transport tcp, expected roce, over which switches reduce",
         ),
+        ({}, network(2, 2, {}, per="node"), {}, "found storage per node, which hangs on no switch; expected per: rack"),
         ({}, network(2, 2, {}), {"backend": "analytical"}, "found backend 'analytical', expected ns3 or flow"),
         ({"parallel": {"zero": 1}}, network(2, 2, {}), {}, "found in-network beside parallel.zero 1; expected zero: 0"),
         ({"parallel": {"tensor": 2}}, network(1, 2, {}), {}, "group 'gradient' has one NPU, whose gradients nobody"),

@@ -129,7 +129,7 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
     draw_reduction(draw, parts.places)
     _, graph = _built(network, files)
-    more = max(_kept(graph, number) - before for number, before in kept.items())
+    more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] * (2 if "credits" in place else 1) + more
     draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
@@ -145,12 +145,16 @@ def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], jo
     _, graph = _built(network, files)
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
     draw_storage(draw, network["topology"], graph)
-    _, graph = _built(network, files)
+    of_roce = network.get("transport", {}).get("kind") == "roce"
+    if stores and of_roce and draw.chance(0.5) and not any("reduction" in place for place in parts.places):
+        draw_reduction(draw, parts.places)
+    config, graph = _built(network, files)
     more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] + more
     if stores and not job.get("written"):  # no graph of ours can say it
-        job["text"] = draw_beyond(draw, job["text"])
+        pools = of_roce and bool(graph.reducers) and network["topology"]["storage"]["per"] != "node"
+        job["text"] = draw_beyond(draw, job["text"], job["system"], config.npus, reduces=pools)
 
 
 def _kept(graph: Graph, switch: int) -> int:
