@@ -123,10 +123,10 @@ def alone_ps_of(folder: Path) -> int:
 
 
 def test_parts_on_storage_hosts_are_copied_there_and_only_the_rest_moves(tmp_path: Path) -> None:
-    moved = {}
+    moved: dict[tuple[str, ...], int] = {}
     for away in ((), ("optimizer",), ("weights",), ("optimizer", "weights")):
         write(tmp_path, {"checkpoint": {"every": 1}, "offload": {part: {} for part in away}})
-        files = {name: tmp_path / f"{name}.yaml" for name in ("system", "network")}
+        files: dict[str, Any] = {name: tmp_path / f"{name}.yaml" for name in ("system", "network")}
         run = astra_ns3.run(workload=tmp_path / "model.yaml", **files, passes=1, isolated=False)
         rows = run.collectives[run.collectives["layer"] == "checkpoint"]
         moved[away] = int(rows["bytes"].sum())

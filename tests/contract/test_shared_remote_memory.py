@@ -97,7 +97,7 @@ def test_who_never_accesses_remote_memory_is_told_its_keys(tmp_path: Path, workl
     given = {**MODEL, "offload": {}}
     for name, content in {"model": given, "network": NETWORK, "one": system("MEMORY_POOL")}.items():
         (tmp_path / f"{name}.yaml").write_text(json.dumps(content), encoding="utf-8")
-    files = {"system": tmp_path / "one.yaml", "network": tmp_path / "network.yaml"}
+    files: dict[str, Any] = {"system": tmp_path / "one.yaml", "network": tmp_path / "network.yaml"}
     found = astra_ns3.run(workload=tmp_path / workload, **files, isolated=False, comm_scale=1e-6)
     (line,) = [each for each in found.metadata["warnings"] if "remote memory" in each]
     assert words in line
