@@ -101,8 +101,9 @@ def _random_case(seed: int) -> Case:
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
     _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
-    _storing(Draw(f"stores {seed}"), parts, network, files, job)
-    return Case(f"seed {seed}", network, job, files, simulation, _with_timeline(seed, job, record), look=look)
+    record = _with_timeline(seed, job, record)
+    _storing(Draw(f"stores {seed}"), parts, network, files, job, explained="timeline" in record)
+    return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 
 
 def _with_timeline(seed: int, job: Drawn, record: tuple[str, ...]) -> tuple[str, ...]:
@@ -135,8 +136,11 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
     draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
 
 
-def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
-    """Now and then have storage hosts, and a model that stores there."""
+def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn, *, explained: bool) -> None:
+    """Now and then have storage hosts, and a model that stores there.
+
+    ``explained``: an oracle follows the chain through the run, which knows of no remote memory.
+    """
     stores = str(job.get("text", "")).startswith(MODEL)
     if not draw.chance(STORING_MODELS if stores else STORING) or "transports" in network:
         return
@@ -154,7 +158,7 @@ def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], jo
         place["buffer"] = place["buffer"] + more
     if stores and not job.get("written"):  # no graph of ours can say it
         pools = of_roce and bool(graph.reducers) and network["topology"]["storage"]["per"] != "node"
-        job["text"] = draw_beyond(draw, job["text"], job["system"], config.npus, reduces=pools)
+        job["text"] = draw_beyond(draw, job["text"], job["system"], config.npus, reduces=pools, remote=not explained)
 
 
 def _kept(graph: Graph, switch: int) -> int:
