@@ -96,12 +96,11 @@ def _random_case(seed: int) -> Case:
     job = _job(draw, config, packets * packet_bytes)
     record: tuple[str, ...] = ("flows",) if draw.chance(0.2) else ()
     simulation, look = draw.randint(1, 1000), draw.chance(0.25)
-    record += ("accounts",) if draw.chance(0.3) else ()
+    record = _with_timeline(seed, job, record + (("accounts",) if draw.chance(0.3) else ()))
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
     _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
-    record = _with_timeline(seed, job, record)
     _storing(Draw(f"stores {seed}"), parts, network, files, job, explained="timeline" in record)
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 
