@@ -16,6 +16,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.file import KINDS as MODELS
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.plan_file import PlanConfig
 from astra_ns3.config.prices import PricesConfig
 from astra_ns3.config.scenario.file import ScenarioConfig
 from astra_ns3.config.system import SystemConfig
@@ -45,6 +46,7 @@ FILES: Mapping[str, File] = {
     "scenario": File("Keys of a scenario's file", (ScenarioConfig,), "scenario"),
     "study": File("Keys of a study's file", (StudyConfig,), "studies"),
     "slowdown": File("Keys of a file of slowdowns", (ComputeSlowdown,), "compute"),
+    "plan": File("Keys of a file of a plan", (PlanConfig,), "plan"),
     "prices": File("Keys of a file of prices", (PricesConfig,), "budget"),
 }
 """By the beginning of the page's name."""

@@ -12,6 +12,7 @@ from support.pages import ROOT, text_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 TRAININGS: Any = import_module("published_trainings")
+PLANS: Any = import_module("published_plans")
 sys.path.remove(str(ROOT / "benchmarks"))
 ROWS = {row.name: row for row in TRAININGS.rows()}
 QUICK = ("22B, full", "22B, selective", "1.7B")
@@ -49,3 +50,25 @@ def test_an_iteration_is_the_one_that_the_table_tells(name: str) -> None:
     result = TRAININGS.played(row)
     assert result.complete
     assert told()[name] == TRAININGS.cells(row, result.finish_ps / 1e12)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_row_of_published_plans_is_a_run_of_their_degrees_above_its_bound() -> None:
+    case = PLANS.case_named("1.7B")
+    bounds = PLANS.bounds_of(case, case.held, case.gpus)
+    assert all(each.choice.cell.degrees.npus == 32 and each.choice.zero == 0 for each in bounds)
+    theirs = next(each for each in bounds if case.is_theirs(each.choice))
+    assert (theirs.choice.cell.degrees.tensor, theirs.choice.cell.degrees.pipeline) == (1, 1)
+    row = PLANS.played(case, theirs)
+    assert float(row["bound_s"]) <= float(row["time_s"]) <= 1.1 * case.seconds
+    assert row["npus_played"] == 32
+
+
+def test_a_large_plan_is_played_with_eight_servers_a_stage_and_what_bounds_say_it_lacks() -> None:
+    case = PLANS.case_named("18.4B")
+    bounds = PLANS.bounds_of(case, {**case.held, "parallel.tensor": 8, "training.micro_batch": 16}, case.gpus)
+    theirs = next(each for each in bounds if case.is_theirs(each.choice))
+    size = PLANS.size_of(case, theirs)
+    assert (size.npus, size.samples) == (64, 1024 * 8 // 32)  # 8 of 32 copies
+    # A ring's all-reduce over n servers carries 2 (n - 1) / n of the gradients: 31/32 of them instead of 7/8.
+    assert 0 < size.lacking_ps < 0.02 * theirs.time_ps
