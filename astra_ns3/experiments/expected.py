@@ -200,7 +200,12 @@ def expected_plays(
         collectives,
         (
             *(
-                ExpectedPlay(*key[:2], group := groups[key[2:]], n, channel=_channel(key[4], group, config.servers))
+                ExpectedPlay(
+                    *key[:2],
+                    groups[key[2:]],
+                    n,
+                    channel=_channel(key[4], planners[key[2]][0].cosets(key[3]), config.servers),
+                )
                 for key, n in plays.items()
             ),
             *(ExpectedPlay(schedule, bytes, (players,), n) for (schedule, bytes, players), n in on_trees.items()),
@@ -212,12 +217,14 @@ def expected_plays(
 
 
 def _channel(
-    channel: Channel | None, groups: Sequence[tuple[int, ...]], servers: Sequence[int]
+    channel: Channel | None, groups: Sequence[Sequence[int]], servers: Sequence[int]
 ) -> ExpectedChannel | None:
     """Return a channel with the servers of its groups; ``servers`` has the server of each NPU."""
     if channel is None:
         return None
-    return ExpectedChannel(channel.costs, np.array(servers, dtype=np.int64)[np.array(groups, dtype=np.int64)])
+    return ExpectedChannel(
+        channel.costs, np.array([channel.servers(group, servers) for group in groups], dtype=np.int64)
+    )
 
 
 def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:

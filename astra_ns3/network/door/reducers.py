@@ -32,16 +32,26 @@ class ReducerPlayers:
         self._room = reducer_groups(graph)
         self._first = [0, *accumulate(self._room)]
         self._taken = [0] * len(self._room)
+        self._of_channels: dict[tuple[int, ...], dict[int, int]] = {}
         names = np.repeat(np.arange(len(self._room)), self._room)
         stores = len(self._room) + np.arange(len(graph.storage))
         self._beyond = len(self._room) + len(graph.storage)
         numbers = [np.arange(self._npus), self._npus + names, self._npus + stores]
         self._named: Numbers = np.concatenate(numbers).astype(np.int64)
 
-    def players(self, members: Sequence[int]) -> Sequence[int]:
-        """Return the players of a new group; raises BackendError if a reducer has no more."""
+    def players(self, members: Sequence[int], *, shared: bool = False) -> Sequence[int]:
+        """Return the players of a new group; raises BackendError if a reducer has no more.
+
+        ``shared``: channels among the same members have one player in a reducer, for each has connections of its own.
+        """
         if not self._beyond or max(members, default=0) < self._npus:
             return members
+        if shared:
+            known = self._of_channels.setdefault(tuple(sorted(members)), {})
+            for member in members:
+                if member >= self._npus and member not in known:
+                    known[member] = self._player(member - self._npus)
+            return [known.get(member, member) for member in members]
         return [member if member < self._npus else self._player(member - self._npus) for member in members]
 
     def _player(self, reducer: int) -> int:
