@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.command import NEEDS_HEADERS, run_command, run_program
+from support.lengths import some_slow
 from support.pages import OWN_PARTS, ROOT, blocks, commands, text_of
 
 import astra_ns3
@@ -25,20 +26,21 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "docs/compute.md",
-        "docs/extending.md",
-        "docs/flows.md",
-        "docs/hooks.md",
-        "docs/models.md",
-        "docs/python.md",
-        "docs/simai.md",
-        "docs/workloads.md",
-    ],
-)
+WITH_EXAMPLES = [
+    "README.md",
+    "docs/compute.md",
+    "docs/extending.md",
+    "docs/flows.md",
+    "docs/hooks.md",
+    "docs/models.md",
+    "docs/python.md",
+    "docs/simai.md",
+    "docs/workloads.md",
+]
+QUICK = ["README.md", "docs/extending.md", "docs/hooks.md", "docs/python.md"]
+
+
+@pytest.mark.parametrize("page", some_slow(WITH_EXAMPLES, QUICK))
 def test_python_examples_run_and_print_what_the_page_says(page: str, work: Path) -> None:
     program = "\n".join(blocks(page, "run"))
     assert program

@@ -46,6 +46,7 @@ def cells(text: str, marker: str) -> Cells:
             f"pivot: {SPEED_UP}",
             1,
             id="themis: a model's speed-up",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "themis",
@@ -53,6 +54,7 @@ def cells(text: str, marker: str) -> Cells:
             "table: torus-computing: computing, finish_us, exposed_percent = 100 * exposed_us / finish_us",
             2,
             id="themis: a torus",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             "dlrm",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from support.command import PROGRAM
+from support.command import Finished, run_command
 
 TIMEOUT_SECONDS = 300
 MODEL = {
@@ -38,18 +37,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command in a fresh interpreter."""
-    command = [*PROGRAM, "plan", "model.yaml", "-n", "network.yaml", "-o", "out", "--jobs", "1", *words]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
+def plan(folder: Path, *words: str) -> Finished:
+    """The command as a user calls it."""
+    command = ("plan", "model.yaml", "-n", "network.yaml", "-o", "out", "--jobs", "1", *words)
+    return run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
 
 
 def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(folder: Path) -> None:
@@ -70,23 +61,11 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(fol
     assert {"index.html", "study.csv", "frontier.png", "frontier.svg"} <= {
         each.name for each in (folder / "out").iterdir()
     }
-    run = [
-        *PROGRAM,
-        "run",
-        "-w",
-        "out/best.yaml",
-        "-n",
-        "network.yaml",
-        "-s",
-        "system.yaml",
-        "--backend",
-        "flow",
-        "--json",
-    ]
+    run = ["run", "-w", "out/best.yaml", "-n", "network.yaml", "-s", "system.yaml", "--backend", "flow", "--json"]
     rings = {f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "reduce-scatter", "all-gather")}
     usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-to-all-implementation": ["direct"]}
     (folder / "system.yaml").write_text(yaml.safe_dump({**usual, **rings}), encoding="utf-8")
-    best = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    best = run_command(*run, folder=folder, timeout=TIMEOUT_SECONDS)
     assert best.returncode == 0, best.stderr
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(times[0], abs=1e-6)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from support.command import PROGRAM
+from support.command import Finished, run_command
 
 TIMEOUT_SECONDS = 300
 MODEL = {
@@ -39,16 +38,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(folder: Path, *words: str, out: str = "out") -> subprocess.CompletedProcess[str]:
-    """The command in a fresh interpreter."""
-    return subprocess.run(
-        [*PROGRAM, "plan", "model.yaml", "-n", "network.yaml", "-o", out, "--jobs", "1", "--quiet", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+def plan(folder: Path, *words: str, out: str = "out") -> Finished:
+    """The command as a user calls it."""
+    return run_command(
+        "plan",
+        "model.yaml",
+        "-n",
+        "network.yaml",
+        "-o",
+        out,
+        "--jobs",
+        "1",
+        "--quiet",
+        *words,
+        folder=folder,
         timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
     )
 
 
