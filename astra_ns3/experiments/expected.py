@@ -195,11 +195,11 @@ def expected_plays(
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, communicator, tuple(phase.dimensions), phase.channel] += count * times
-    players = {key[2:]: _players(*key[3:], planners[key[2]][0], config.servers) for key in plays}
+    playing = {key[2:]: _players(*key[3:], planners[key[2]][0], config.servers) for key in plays}
     return ExpectedRun(
         collectives,
         (
-            *(ExpectedPlay(*key[:2], players[key[2:]][0], n, channel=players[key[2:]][1]) for key, n in plays.items()),
+            *(ExpectedPlay(*key[:2], playing[key[2:]][0], n, channel=playing[key[2:]][1]) for key, n in plays.items()),
             *(ExpectedPlay(schedule, bytes, (players,), n) for (schedule, bytes, players), n in on_trees.items()),
             *messages,
         ),
