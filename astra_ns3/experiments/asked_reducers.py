@@ -9,7 +9,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.experiments.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Parts
 from astra_ns3.topology.changes import SwitchTarget
-from astra_ns3.topology.reducers import reducer_groups
+from astra_ns3.topology.reducers import rooms
 
 
 def check_reducers(parts: Parts) -> None:
@@ -29,7 +29,7 @@ def check_reducers(parts: Parts) -> None:
                 for player in players:
                     if first <= player < first + len(graph.reducers):
                         asking[player - first].add(group)
-    rooms = reducer_groups(graph)
+    room = rooms(graph)
     packets = plan.of_packets
     down = {
         change.target.switch: change.state.up is False
@@ -40,8 +40,8 @@ def check_reducers(parts: Parts) -> None:
         switch = graph.reducers[reducer]
         refuse(down.get(switch, False), f"switch {switch} is to reduce, and is down from the start")
         refuse(
-            len(groups) > rooms[reducer],
-            f"switch {switch} has room for {rooms[reducer]} of the groups of a run, and this run has {len(groups)}; "
+            len(groups) > room[reducer],
+            f"switch {switch} has room for {room[reducer]} of the groups of a run, and this run has {len(groups)}; "
             "raise 'groups' of its 'reduction'",
         )
 

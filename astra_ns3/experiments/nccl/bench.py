@@ -19,6 +19,7 @@ from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.experiments.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, place_of, with_queue_pairs, with_servers
+from astra_ns3.experiments.packet_graph import Ground
 from astra_ns3.experiments.reduction import with_switches
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import BYTES_PER_US
@@ -166,7 +167,7 @@ def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemCon
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
     placed = with_servers(written, network, tenancy, merges=lets_merge(written, network, backend))
-    return with_switches(placed, network, tenancy, backend)
+    return with_switches(placed, Ground(network, tenancy, backend, None))
 
 
 class _Members:
