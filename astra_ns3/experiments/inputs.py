@@ -42,7 +42,7 @@ from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.credit_lanes import check_lanes
+from astra_ns3.network.credit_lanes import check_detours, check_lanes
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
@@ -460,6 +460,7 @@ def _network(
     plan = plan_network(network, endpoint, course.changes if course else (), course.reaction)
     graph = plan.graph
     check_switches(course.given, graph)
+    check_detours(plan)
     plan = replace(plan, controls=control_changes(course.given, plan))
     refuse(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"

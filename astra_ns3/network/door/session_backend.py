@@ -171,7 +171,8 @@ class SessionBackend:
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """As :meth:`register_group`, of NPUs that play a channel of a collective library."""
-        members, servers = np.array(npus, dtype=np.uint32), np.array(channel.servers, dtype=np.uint32)
+        players = self._reducers.players(npus, shared=True)
+        members, servers = np.array(players, dtype=np.uint32), np.array(channel.servers, dtype=np.uint32)
         costs = np.array(channel.numbers, dtype=np.uint64)
         with _translated():
             number = int(self._session.RegisterChannel(members, len(npus), servers, costs))
