@@ -176,8 +176,7 @@ def load_inputs(
     beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
-    compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
-    compatibility = preset(compat)
+    compat, compatibility = _rules(options, files)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
     system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
@@ -209,6 +208,11 @@ def load_inputs(
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
+
+
+def _rules(options: Options, files: RunFiles) -> tuple[str, Compatibility]:
+    compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
+    return compat, preset(compat)
 
 
 def _of_priority(sharing: Sharing | None, plan: AnyPlan, options: Options) -> list[str]:

@@ -131,8 +131,14 @@ def valiant(topology: dict[str, Any], **given: Any) -> dict[str, Any]:
 
 def of_lanes(topology: dict[str, Any]) -> Any:
     """A network whose frames begin in the first of all lanes."""
-    keys = {"payload": PAYLOAD, "congestion_control": "none", "reliability": {"timeout": "20ms"}}
-    return roce_network(topology, **keys, priority=0, ack_priority=0)
+    return roce_network(
+        topology,
+        payload=PAYLOAD,
+        congestion_control="none",
+        reliability={"timeout": "20ms"},
+        priority=0,
+        ack_priority=0,
+    )
 
 
 @pytest.mark.parametrize("backend", ["ns3", "flow"])

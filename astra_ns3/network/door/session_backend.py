@@ -120,17 +120,17 @@ class SessionBackend:
             if self._raised is not None:  # by a user's code that was called while the session was made
                 raise self._raised
             if on_built is not None:
-                with _translated():
-                    self._run_hook(on_built)
+                self._run_hook(on_built)
         except BaseException:
             self._live = False
             close_session(self._session, process_ends=False)
             raise
 
     def _run_hook(self, on_built: Callable[[HookContext], object]) -> None:
-        self._session.KeepHostsTogether()
-        self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
-        ended = on_built(self._hook)
+        with _translated():
+            self._session.KeepHostsTogether()
+            self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
+            ended = on_built(self._hook)
         self._hook_ended = ended if callable(ended) else None
 
     @property
