@@ -35,7 +35,7 @@ Value = TypeVar("Value")
 
 
 class _Options(TypedDict):
-    """What the options say; None: nothing."""
+    """Values of the options; None: not given."""
 
     network: str | None
     system: str | None
