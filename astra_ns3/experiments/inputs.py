@@ -24,7 +24,14 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import Job, Platform
-from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, unused_remote_memory, without_effect
+from astra_ns3.experiments.jobs.job_kinds import (
+    JOBS,
+    job_of,
+    never_stored,
+    under_rules,
+    unused_remote_memory,
+    without_effect,
+)
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
@@ -192,7 +199,7 @@ def load_inputs(
         of_plan += _of_priority(sharing, plan, options)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
-    unused = *without_effect(files.workload, options), *unused_remote_memory(files.workload, system_config)
+    unused = _unused(files.workload, system_config, options)
     return Inputs(
         job,
         system_config,
@@ -208,6 +215,11 @@ def load_inputs(
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
+
+
+def _unused(workload: AnyWorkload, system: SystemConfig, options: Options) -> list[str]:
+    of_storage = *unused_remote_memory(workload, system), *never_stored(workload, options.passes)
+    return [*without_effect(workload, options), *of_storage]
 
 
 def _rules(options: Options, files: RunFiles) -> tuple[str, Compatibility]:

@@ -193,6 +193,19 @@ def test_a_checkpoint_after_no_time_is_refused_in_a_line(tmp_path: Path, every: 
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(("every", "passes", "told"), [(3, 2, True), (2, 2, False), ("10min", 1, False)])
+def test_a_training_that_ends_before_its_first_checkpoint_says_so(
+    tmp_path: Path, every: object, passes: int, told: bool
+) -> None:
+    write(tmp_path, {"checkpoint": {"every": every}})
+    files = {kind: tmp_path / f"{kind}.yaml" for kind in ("workload", "system", "network")}
+    files["workload"] = tmp_path / "model.yaml"
+    found = [words for words in astra_ns3.validate(**files, passes=passes).warnings if "checkpoint" in words]
+    assert [words.partition(": ")[2] for words in found] == [
+        f"no checkpoint is stored: every is {every}, and passes is {passes}"
+    ] * told
+
+
 def test_jobs_beside_each_other_store_as_each_does_alone(tmp_path: Path) -> None:
     write(tmp_path, {"checkpoint": {"every": 1, "mode": "behind"}})
     four = {**NETWORK, "topology": {**NETWORK["topology"], "npus": 4}}

@@ -9,6 +9,7 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.model.offload import Interval
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
@@ -125,3 +126,11 @@ def under_rules(job: Job, compatibility: Compatibility) -> Job:
     if compatibility.simai_workloads and isinstance(job, TrainingJob):
         return TrainingJob(as_simai_plays(job.workload))
     return job
+
+
+def never_stored(workload: AnyWorkload, passes: int) -> list[str]:
+    """Return a warning if a model's training ends before its first checkpoint."""
+    checkpoint = workload.file.checkpoint if isinstance(workload, ModelWorkload) else None
+    if checkpoint is None or isinstance(checkpoint.every, Interval) or checkpoint.every <= passes:
+        return []
+    return [f"{workload.source}: no checkpoint is stored: every is {checkpoint.every}, and passes is {passes}"]

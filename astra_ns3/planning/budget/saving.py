@@ -20,7 +20,6 @@ TABLE, PLAYED, BEST, BEST_PER_COST, PICTURE = (
     *("budget.csv", "played.csv"),
     *("network.yaml", "network-per-cost.yaml", "rates"),
 )
-FILES = (TABLE, PLAYED, BEST, f"{PICTURE}.png")
 _ENDINGS = (".png", ".svg")
 _WIDTH_INCHES = 5.0
 
@@ -45,6 +44,12 @@ def save_budget(budget: Budget) -> None:
         drawing = with_matplotlib.drawn(rates_figure(splits), _WIDTH_INCHES, "Rates of an NPU")
         for ending in _ENDINGS:
             with_matplotlib.write(drawing, folder / f"{PICTURE}{ending}")
+
+
+def files_of(budget: Budget) -> list[str]:
+    """Return the names of the files that are there."""
+    names = (TABLE, PLAYED, BEST, BEST_PER_COST, *(f"{PICTURE}{ending}" for ending in _ENDINGS))
+    return [name for name in names if (budget.request.folder / name).is_file()]
 
 
 def _texts(split: Split) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from astra_ns3.planning.budget.budget import Budget, Split
 from astra_ns3.planning.budget.result import splits_of
-from astra_ns3.planning.budget.saving import FILES
+from astra_ns3.planning.budget.saving import files_of
 from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
 from astra_ns3.units import PS_PER_SECOND, format_rate, format_time
 
@@ -66,4 +66,4 @@ def _amount(budget: Budget, amount: float) -> str:
 
 
 def _files(budget: Budget) -> str:
-    return f"{budget.request.folder}: {', '.join(FILES)}"
+    return f"{budget.request.folder}: {', '.join(files_of(budget))}"

@@ -13,6 +13,7 @@ from astra_ns3.report.explanation.parts import (
     COMPUTE,
     ENDPOINT,
     IN_ORDER,
+    LINE_RATE,
     LOSSES,
     LOSSES_AND_IN_ORDER,
     MESSAGE,
@@ -58,6 +59,7 @@ class Lines:
     its path, so it grows with the lines. ``own_part``: a transport has a part of its own in a message's time.
     ``losses``: what ends them; packets that come out of order are taken for lost, too. ``shared``: messages on one line
     slow each other down, so a line's bytes take their time; False, too, where kernels may be slower and nobody knows.
+    ``controlled``: a congestion control may slow a message; else only a slower line ahead or a kernel paces it.
     """
 
     least_ps: int
@@ -66,6 +68,7 @@ class Lines:
     losses: str = LOSSES
     chain_ps: int = 0
     shared: bool = True
+    controlled: bool = True
 
     @classmethod
     def of(cls, metadata: RunDocument, *, whole: bool, kernels_known: bool = True) -> Lines:
@@ -83,7 +86,9 @@ class Lines:
         least_ps = 0 if floor is None else floor.get("lines_ps", floor["time_ps"])
         plays_channels = "npus_per_server" in metadata
         shared = abilities_of(metadata.get("backend")).shared_lines and (kernels_known or not plays_channels)
-        return cls(least_ps, grow, has_own_part(metadata), losses, _chain_ps(metadata, floor), shared)
+        controls = {in_force[kind].get("congestion_control") for kind in used}
+        own_part, chain_ps = has_own_part(metadata), _chain_ps(metadata, floor)
+        return cls(least_ps, grow, own_part, losses, chain_ps, shared, controlled=controls != {"none"})
 
 
 def has_own_part(metadata: RunDocument) -> bool:
@@ -111,6 +116,8 @@ def what_ifs(
     found = {words: sum(parts.get(name, 0) for name in gone) for words, gone in WHAT_IFS}
     found[lines.losses] = found.pop(LOSSES)
     found[OTHERS] = 0 if lines.own_part else others_ps
+    if not lines.controlled:
+        del found[LINE_RATE]
     if lines.windows_grow:
         del found[OPEN_WINDOW]  # it is closed while a queue stands on the path: other lines would help, no other window
     # A line that is busy most of the time needs half as long; else round trips may hide what it is busy with.

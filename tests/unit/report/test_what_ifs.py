@@ -29,6 +29,13 @@ def test_no_advice_goes_below_the_floor_and_the_order_is_that_of_what_is_left() 
     assert what_ifs({}, {"pacing_ps": 80, "serialisation_ps": 20}, 0, Lines(0), 100)[0] == WhatIf(RATE, 80)
 
 
+def test_who_has_no_congestion_control_is_not_told_to_send_at_line_rate() -> None:
+    """A slower line ahead, or a kernel, paces messages, too: no line would carry more."""
+    parts = {"pacing_ps": 80, "serialisation_ps": 20}
+    alone = what_ifs({}, parts, 0, Lines(0, controlled=False), 100)
+    assert [each.change for each in alone] == [LINES]
+
+
 def test_lines_twice_as_fast_halve_at_least_what_a_line_needs_that_is_busy_most_of_the_time() -> None:
     parts = {"transport_ps": 80, "propagation_ps": 20}
     assert what_ifs({}, parts, 0, Lines(60, own_part=True), 100) == (WhatIf(LINES, 30),)
