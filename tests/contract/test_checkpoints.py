@@ -14,6 +14,8 @@ from oracles.checkpoints import Training, drawn
 
 import astra_ns3
 from astra_ns3.errors import BackendError, InputError
+from astra_ns3.experiments.options import Options
+from astra_ns3.experiments.validate import validate
 
 LINE = {"rate": "100Gbps", "delay": "500ns"}
 SYSTEM = {
@@ -198,9 +200,8 @@ def test_a_training_that_ends_before_its_first_checkpoint_says_so(
     tmp_path: Path, every: object, passes: int, told: bool
 ) -> None:
     write(tmp_path, {"checkpoint": {"every": every}})
-    files = {kind: tmp_path / f"{kind}.yaml" for kind in ("workload", "system", "network")}
-    files["workload"] = tmp_path / "model.yaml"
-    found = [words for words in astra_ns3.validate(**files, passes=passes).warnings if "checkpoint" in words]
+    files = [tmp_path / f"{name}.yaml" for name in ("model", "system", "network")]
+    found = [words for words in validate(*files, Options(passes=passes)).warnings if "checkpoint" in words]
     assert [words.partition(": ")[2] for words in found] == [
         f"no checkpoint is stored: every is {every}, and passes is {passes}"
     ] * told
