@@ -200,8 +200,9 @@ def test_a_training_that_ends_before_its_first_checkpoint_says_so(
     tmp_path: Path, every: object, passes: int, told: bool
 ) -> None:
     write(tmp_path, {"checkpoint": {"every": every}})
-    files = [tmp_path / f"{name}.yaml" for name in ("model", "system", "network")]
-    found = [words for words in validate(*files, Options(passes=passes)).warnings if "checkpoint" in words]
+    model, system, network = (tmp_path / f"{name}.yaml" for name in ("model", "system", "network"))
+    warnings = validate(model, system, network, Options(passes=passes)).warnings
+    found = [words for words in warnings if "checkpoint" in words]
     assert [words.partition(": ")[2] for words in found] == [
         f"no checkpoint is stored: every is {every}, and passes is {passes}"
     ] * told
