@@ -40,7 +40,8 @@ demo: setup
 	    -n inputs/network/single-switch-16.yaml \
 	    -o $(RESULTS) --overwrite
 
-PYTEST = $(VENV)/bin/pytest -q -n auto --maxprocesses 4 --dist loadgroup
+# One more than cores: many tests wait for a process that they have started.
+PYTEST = $(VENV)/bin/pytest -q -n $(shell echo $$(( $$(nproc) < 4 ? $$(nproc) + 1 : 4 ))) --dist loadgroup
 
 # Both at once; the C++ suites write into a file, which is shown at the end.
 test: test-runner

@@ -38,6 +38,8 @@ _TIME_UNITS: Mapping[str, int] = {
     "µs": PS_PER_US,
     "ms": PS_PER_MS,
     "s": PS_PER_SECOND,
+    "min": 60 * PS_PER_SECOND,
+    "h": 3600 * PS_PER_SECOND,
 }
 _FLOPS_UNITS: Mapping[str, int] = {
     f"{prefix}{unit}": factor
@@ -75,7 +77,7 @@ def parse_time_ps(value: str | int | float) -> int:
 
     Raises InputError for anything else, among it a negative time or a fraction of a picosecond.
     """
-    return _parse(value, "a time", _TIME_UNITS, bare=None, shown="ps, ns, us, ms, s")
+    return _parse(value, "a time", _TIME_UNITS, bare=None, shown="ps, ns, us, ms, s, min, h")
 
 
 def parse_flops(value: str | int | float) -> int:

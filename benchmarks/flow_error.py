@@ -3,7 +3,7 @@
     python benchmarks/flow_error.py > docs/tables/flow-error.csv    all cases
     python benchmarks/flow_error.py --quick                         those that take seconds
     python benchmarks/flow_error.py --case NAME ...                 some
-    python benchmarks/flow_error.py --summary FILE                  the tables of docs/flow.md, from such a file
+    python benchmarks/flow_error.py --summary FILE                  the table of docs/flow.md, from such a file
 
 ``finish``: of the run. ``error``: of the finish of flows; ``target`` is what it should be within; ``bound``: packets
 were lost or timed out, and flows know nothing of that. ``median``, ``p99``, ``largest``: of the messages' errors, by
@@ -330,7 +330,7 @@ def cells(values: Mapping[str, Any]) -> list[str]:
 
 
 def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield lines of two tables in Markdown: groups of cases, and cases that miss their target."""
+    """Yield lines of a table in Markdown: groups of cases."""
     groups: dict[str, list[Mapping[str, str]]] = {}
     for each in rows:
         groups.setdefault(_group(each["case"]), []).append(each)
@@ -342,12 +342,6 @@ def summary(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
         missed = sum(_missed(each) for each in members)
         found = f"{min(errors):+.1f}% to {max(errors):+.1f}%", ", ".join(f"{value:.1f}%" for value in middle)
         yield f"| {name} | {len(members)} | {members[0]['target']} | {missed} | {' | '.join(found)} |"
-    yield ""
-    yield "| Case beyond its target | Packets | Error | Target | Messages: median, p99, largest |"
-    yield "|---|---|---|---|---|"
-    for each in sorted(filter(_missed, rows), key=lambda each: -abs(_number(each["error"]))):
-        messages = ", ".join(each[column] for column in ("median", "p99", "largest"))
-        yield f"| {each['case']} | {each['packets finish']} | {each['error']} | {each['target']} | {messages} |"
 
 
 def _group(case: str) -> str:

@@ -1,4 +1,4 @@
-"""How far slowdowns of single flows are off on flows: HPCC's fat tree of 320 hosts under published sizes.
+"""How far slowdowns of single flows are off on flows: HPCC's fat tree of 320 hosts, docs/tables/flow-slowdowns.csv.
 
     python benchmarks/flow_slowdowns.py [--flows N] [--case SIZES,LOAD,CONTROL ...]
 
@@ -10,6 +10,7 @@ is how m4 (Li et al., 2025, arXiv 2503.01770) counts them. ``slowdown``: the mea
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def command(*words: object) -> None:
         raise SystemExit(done.stderr)
 
 
-def row(case: str, count: int) -> str:
+def row(case: str, count: int) -> list[str]:
     """Return the case's row of the table."""
     sizes, load, control = case.split(",")
     with tempfile.TemporaryDirectory() as name:
@@ -111,9 +112,9 @@ def row(case: str, count: int) -> str:
         raise SystemExit("the backends don't hold the same flows")
     errors = (flows / packets - 1).abs()
     means = [float((times / table["ideal_ps"]).mean()) for times, table in zip((packets, flows), tables, strict=True)]
-    cells = [sizes, f"{float(load):.0%}", control, f"{len(errors):,}", f"{means[0]:.2f}", f"{means[1]:.2f}"]
-    cells += [f"{errors.mean():.1%}", f"{errors.quantile(0.9):.1%}", *(f"{each:.0f}" for each in seconds)]
-    return f"| {' | '.join(cells)} |"
+    print(f"{len(errors):,} flows, {seconds[0]:.0f} and {seconds[1]:.0f} s", file=sys.stderr, flush=True)
+    cells = [sizes, f"{float(load):.0%}", control, f"{means[0]:.2f}", f"{means[1]:.2f}"]
+    return [*cells, f"{errors.mean():.1%}", f"{errors.quantile(0.9):.1%}"]
 
 
 def main() -> None:
@@ -121,10 +122,11 @@ def main() -> None:
     parser.add_argument("--flows", type=int, default=5_000, help="about so many a case")
     parser.add_argument("--case", action="append", help="such as web-search,0.5,dctcp")
     options = parser.parse_args()
-    columns = ("sizes", "load", "control", "flows", "slowdown packets", "slowdown flow", "mean", "p90", "s", "s flow")
-    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(("sizes", "load", "control", "slowdown packets", "slowdown flow", "error mean", "error p90"))
     for case in options.case or CASES:
-        print(row(case, options.flows), flush=True)
+        table.writerow(row(case, options.flows))
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

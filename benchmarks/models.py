@@ -1,4 +1,4 @@
-"""Every model file at full size, an iteration of flows over the graph: a row of docs/models.md's table for each.
+"""Every model file at full size, an iteration of flows over the graph: docs/tables/model-iterations.csv.
 
 The network is inputs/network/roce-nvswitch-clos-128.yaml, servers of 8 NPUs with NVSwitches below leaves and spines,
 with as many servers as a model needs where that is more than 16. One chunk a collective. A process each; seconds are of
@@ -8,6 +8,7 @@ the processor, start-up included. ``--backend analytical-queues`` plays the same
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import resource
 import subprocess
@@ -27,6 +28,7 @@ SYSTEM = {f"{kind}-implementation": "oneRing" for kind in ("all-reduce", "all-ga
 SYSTEM |= {"all-to-all-implementation": "oneDirect", "scheduling-policy": "LIFO", "preferred-dataset-splits": "1"}
 NAMES = tuple(sorted(path.stem for path in MODELS.glob("*.yaml")))
 SERVERS_BELOW_A_LEAF = 2
+TITLES = ("File", "NPUs", "Iteration", "Computing", "Exposed", "Over the floor")
 
 
 def network_for(npus: int) -> dict[str, Any]:
@@ -61,13 +63,13 @@ def played(name: str, backend: str) -> tuple[ModelWorkload, NetworkConfig, Resul
     return model, network, result
 
 
-def times(result: Result) -> str:
+def times(result: Result) -> list[str]:
     """Cells of the table: the iteration, and what NPU 0 computes and waits for in it."""
     from astra_ns3.units import format_time
 
-    return " | ".join(
-        map(format_time, (result.finish_ps, result.metadata["compute_ps"], result.metadata["exposed_ps"]))
-    )
+    return [
+        format_time(each) for each in (result.finish_ps, result.metadata["compute_ps"], result.metadata["exposed_ps"])
+    ]
 
 
 def row(name: str, backend: str) -> dict[str, Any]:
@@ -86,12 +88,15 @@ def row(name: str, backend: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print a line of the table for each model, or with ``--json`` its numbers."""
+    """Print the table as CSV, or with ``--json`` the numbers of each model, with seconds and memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}")
     parser.add_argument("--backend", default="flow", help="flow (default), or another that plays the network's file")
     parser.add_argument("--json", action="store_true", help="a JSON line for each, in this process")
     arguments = parser.parse_args()
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    if not arguments.json:
+        table.writerow(TITLES)
     for name in arguments.names:
         if arguments.json:
             print(json.dumps(row(name, arguments.backend)), flush=True)
@@ -99,8 +104,9 @@ def main() -> None:
         command = [sys.executable, __file__, "--json", "--backend", arguments.backend, name]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        taken = f"{found['cpu_seconds']:.1f} s | {found['peak_mb']:.0f} MB"
-        print(f"| `{name}` | {found['npus']:,} | {found['times']} | {found['of_floor']:.2f} | {taken} |", flush=True)
+        floor = "" if found["of_floor"] is None else f"{found['of_floor']:.2f}"
+        table.writerow([name, f"{found['npus']:,}", *found["times"], floor])
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reduced models on packets and on both analytical networks: the table of docs/analytical.md that says what these miss.
+"""Reduced models on packets and on both analytical networks: docs/tables/reduced-models.csv.
 
 Each model is small enough for packets, with the degrees of a large one. The floor is the least time that the lines
 allow the run's bytes, or that the longest chain of computations takes. Seconds are of the processor.
@@ -7,6 +7,8 @@ allow the run's bytes, or that the longest chain of computations takes. Seconds 
 from __future__ import annotations
 
 import argparse
+import csv
+import sys
 import time
 from typing import Any, NamedTuple
 
@@ -71,11 +73,13 @@ def played(reduced: Reduced, backend: str) -> tuple[int, int, float]:
 
 
 def main() -> None:
-    """Print a line of the table for each."""
+    """Print the table as CSV, and seconds of the processor beside it."""
     from astra_ns3.units import format_time
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("numbers", nargs="*", type=int, default=range(len(REDUCED)), help="which, from 0")
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["Model", "packets", *BACKENDS[1:], "floor"])
     for number in parser.parse_args().numbers:
         reduced = REDUCED[number]
         cells, taken = [], []
@@ -83,7 +87,8 @@ def main() -> None:
             finish_ps, floor_ps, seconds = played(reduced, backend)
             cells.append(format_time(finish_ps))
             taken.append(f"{seconds:.0f} s")
-        print(f"| {reduced.words} | {' | '.join(cells)} | {format_time(floor_ps)} | {', '.join(taken)} |", flush=True)
+        table.writerow([reduced.words, *cells, format_time(floor_ps)])
+        print(", ".join(taken), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

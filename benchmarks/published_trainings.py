@@ -1,4 +1,4 @@
-"""Published iterations of large models beside ours: the table of docs/validation.md.
+"""Published iterations of large models beside ours: docs/tables/published-trainings.csv.
 
 Sources, each read in a file:
 
@@ -18,6 +18,7 @@ its source says.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -34,6 +35,7 @@ VOCABULARY = 51_200
 LAYERS_OF_LLAMA = 126
 NOTHING_OVERLAPS = {"compute.overlap_slowdown": 1}
 """Of rows in which nothing is computed beside a collective. They end in the same picosecond, and are played faster."""
+TITLES = ("Row", "Setting", "Source", "Theirs", "Ours", "Ours over theirs", "Held out")
 MOST_COPIES = 8
 """Of a model with a pipeline: an NPU then sends 7/8 of its gradients twice, where 128 copies send 127/128."""
 
@@ -217,10 +219,10 @@ def played(row: Row, backend: str = BACKEND, ideal: bool = False) -> Any:
     )
 
 
-def line(row: Row, seconds: float) -> str:
-    """Return the line of the table for a row whose iteration took us ``seconds``."""
+def cells(row: Row, seconds: float) -> tuple[str, ...]:
+    """Return the cells of the table for a row whose iteration took us ``seconds``, as ``TITLES`` names them."""
     times = f"{row.seconds:.4g} s", f"{seconds:.4g} s", f"{seconds / row.seconds:.3f}"
-    return f"| {' | '.join((row.name, row.setting, row.source, *times, 'yes' if row.held_out else ''))} |"
+    return row.name, row.setting, row.source, *times, "yes" if row.held_out else ""
 
 
 def measured(row: Row, backend: str, ideal: bool) -> dict[str, Any]:
@@ -240,7 +242,7 @@ def measured(row: Row, backend: str, ideal: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print a line of the table for each row, or with ``--json`` its numbers."""
+    """Print the table as CSV, or with ``--json`` the numbers of each row."""
     known = {row.name: row for row in rows()}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=list(known), help=f"of {'; '.join(known)}")
@@ -248,6 +250,9 @@ def main() -> None:
     parser.add_argument("--ideal", action="store_true", help="without losses of the device")
     parser.add_argument("--json", action="store_true", help="a JSON line for each, in this process")
     arguments = parser.parse_args()
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    if not arguments.json:
+        table.writerow(TITLES)
     for name in arguments.names:
         row = known[name]
         if arguments.json:
@@ -257,7 +262,8 @@ def main() -> None:
         command += ["--ideal"] if arguments.ideal else []
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        print(line(row, found["ours"]), flush=True)
+        table.writerow(cells(row, found["ours"]))
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

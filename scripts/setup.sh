@@ -71,11 +71,40 @@ install_requirements() {
         echo "Installing the requirements"
     fi
     read -ra build_requirements <<<"$(sed -n 's/^requires = \[\(.*\)\]$/\1/p' pyproject.toml | tr -d '",')"
-    pip_install "${build_requirements[@]}" cmake ninja
+    # cppyy is compiled on one core; so the package is compiled beside it. It needs the wheel of ns-3, which asks for cppyy.
+    pip_install --no-deps "${build_requirements[@]: -1}"
+    pip_install "${build_requirements[@]::${#build_requirements[@]}-1}" cmake ninja
+    begin_build
+    pip_install "${build_requirements[@]}"
+    mapfile -t wanted_by_package < <("$venv/bin/python" scripts/requirements.py pyproject.toml ${all_extras:-})
+    pip_install "${wanted_by_package[@]}"
     # cppyy makes its precompiled header at the first import: here, not in the user's first run.
     "$venv/bin/python" -c 'import cppyy' >>"$log" 2>&1 || fail "cppyy can't be imported; see $log"
     needs_install=yes
     requirements_wanted=$wanted
+}
+
+# Builds the package's wheel in the background, and the runner of the C++ suites for those who develop.
+begin_build() {
+    [[ "${mode:-$(cat "$venv/.astra-ns3/mode" 2>/dev/null)}" != editable ]] || return 0
+    local bin
+    bin=$(cd "$venv/bin" && pwd)
+    rm -rf "$venv/.astra-ns3/wheel"
+    {
+        PATH="$bin:$PATH" nice "$bin/python" -m pip wheel --no-deps --no-build-isolation --config-settings=build-dir="$build" \
+            --wheel-dir "$venv/.astra-ns3/wheel" .
+        [[ " ${all_extras:-} " != *" development "* ]] ||
+            nice "$bin/cmake" --build "$build" --target astra-ns3-test-runner -- --quiet
+    } >"$venv/.astra-ns3/build.log" 2>&1 &
+    building=$!
+    trap 'kill "$building" 2>/dev/null || true' EXIT
+}
+
+# Waits for the build that was begun, if one was; the wheel is the target then.
+end_build() {
+    [[ -n "${building:-}" ]] || return 0
+    wait "$building" || { tail -n 40 "$venv/.astra-ns3/build.log" >&2; fail "the package could not be built"; }
+    target=$(echo "$(cd "$venv" && pwd)/.astra-ns3/wheel/"astra_ns3-*.whl)
 }
 
 install_package() {
@@ -89,9 +118,8 @@ install_package() {
     fi
     echo "Building and installing astra-ns3"
     [[ -n "${needs_install:-}" ]] || : >"$log" # else the log goes on after the requirements
-    [[ -z "${all_extras:-}" ]] || target=".[${all_extras// /,}]"
-    local arguments=(--no-build-isolation "--config-settings=build-dir=$build")
-    [[ -n "${needs_install:-}" ]] || arguments+=(--force-reinstall --no-deps)
+    end_build
+    local arguments=(--force-reinstall --no-deps --no-build-isolation "--config-settings=build-dir=$build")
     [[ "$mode" == editable ]] && arguments+=(--editable)
     PATH="$(cd "$venv/bin" && pwd):$PATH" pip_install "${arguments[@]}" "$target"
     # Chakra's published reader, for tests; of what it asks for they need nothing.

@@ -9,6 +9,7 @@ import click
 from astra_ns3.cli.completion import files, folders
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result, show_logs
+from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_option, system_option
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.config.core.changing import settings_of
 from astra_ns3.errors import wrong
@@ -19,8 +20,7 @@ from astra_ns3.planning.budget.saving import save_budget
 from astra_ns3.planning.budget.text import budget_text
 from astra_ns3.units import PS_PER_SECOND, format_rate, parse_time_ps
 
-_TEXTS = (".yaml", ".yml", ".json", ".txt")
-_WORKLOADS = (*_TEXTS, ".csv", ".et")
+_WORKLOADS = (*TEXTS, ".csv", ".et")
 
 
 @click.command(
@@ -49,17 +49,9 @@ _WORKLOADS = (*_TEXTS, ".csv", ".et")
     help="Workload; may be repeated.",
 )
 @click.option("--weights", metavar="N,N", help="Iterations of each workload that count together.  [default: 1 of each]")
-@click.option("-n", "--network", required=True, metavar="FILE", shell_complete=files(*_TEXTS), help="Network.")
-@click.option(
-    "-s", "--system", metavar="FILE", shell_complete=files(*_TEXTS), help="System.  [default: rings in each dimension]"
-)
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Another value of an option or of a key of a file, as workload.training.global_batch; may be repeated.",
-)
+@click.option("-n", "--network", required=True, metavar="FILE", shell_complete=files(*TEXTS), help="Network.")
+@system_option
+@changes_option
 @click.option("--budget", type=float, metavar="COST", help="How much may be spent.  [default: as the prices say]")
 @click.option(
     "--limit-wall-time",
@@ -71,8 +63,8 @@ _WORKLOADS = (*_TEXTS, ".csv", ".et")
 @click.option(
     "-o", "--output", metavar="DIR", shell_complete=folders, help="Folder.  [default: results/budget-PRICES-NETWORK]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the budget as JSON.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@json_option
+@quiet_option
 def budget_command(
     prices: str,
     workloads: tuple[str, ...],

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 
 from astra_ns3.cli.completion import files, folders
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import print_result, show_logs
+from astra_ns3.cli.planning import TEXTS, changes_option, json_option, quiet_option, seconds_of, system_option
 from astra_ns3.cli.signals import run_is_over
 from astra_ns3.cli.study_progress import StudyLine
 from astra_ns3.config.core.changing import settings_of
-from astra_ns3.errors import refuse
+from astra_ns3.config.plan_file import read_plan_file
+from astra_ns3.errors import refuse, wrong
+from astra_ns3.frozen import replace
 from astra_ns3.planning.plan import make_plan
-from astra_ns3.planning.request import USUAL_CPU_SECONDS, PlanRequest
+from astra_ns3.planning.plan_files import Asked, asked_by
+from astra_ns3.planning.request import USUAL_CPU_SECONDS, USUAL_PACKET_SECONDS, USUAL_PACKETS, PlanRequest
 from astra_ns3.planning.result import document
 from astra_ns3.planning.saving import save_plan
 from astra_ns3.planning.text import plan_text
@@ -22,9 +27,6 @@ from astra_ns3.planning.varying.result import document as varied_document
 from astra_ns3.planning.varying.saving import save_varied
 from astra_ns3.planning.varying.text import varied_text
 from astra_ns3.planning.varying.varying import varied_keys, vary
-from astra_ns3.units import PS_PER_SECOND, parse_time_ps
-
-_TEXTS = (".yaml", ".yml", ".json", ".txt")
 
 
 @click.command(
@@ -33,19 +35,18 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
     examples=(
         "astra-ns3 plan inputs/workload/models/llama-3-70b.yaml -n inputs/network/roce-nvswitch-clos-512.yaml",
         "astra-ns3 plan model.yaml -n network.yaml --vary network.topology.link.rate=100Gbps,200Gbps,400Gbps",
+        "astra-ns3 plan inputs/studies/comet.yaml",
     ),
     groups={
         "What is planned": ("network", "system", "samples", "held", "changes"),
         "Several clusters": ("varied", "bounds_only"),
-        "How far": ("cpu_time", "jobs"),
+        "How far": ("cpu_time", "packets", "packets_cpu_time", "jobs"),
         "Output": ("output", "as_json", "quiet"),
     },
 )
-@click.argument("model", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
-@click.option("-n", "--network", required=True, metavar="FILE", shell_complete=files(*_TEXTS), help="Network.")
-@click.option(
-    "-s", "--system", metavar="FILE", shell_complete=files(*_TEXTS), help="System.  [default: rings in each dimension]"
-)
+@click.argument("file", metavar="MODEL", shell_complete=files(".yaml", ".yml", ".json"))
+@click.option("-n", "--network", metavar="FILE", shell_complete=files(*TEXTS), help="Network.")
+@system_option
 @click.option(
     "--samples", type=click.IntRange(min=1), metavar="N", help="Samples an iteration.  [default: the model file's]"
 )
@@ -56,13 +57,7 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
     metavar="KEY=VALUE",
     help="A key of the model that isn't chosen, as parallel.zero=1; may be repeated.",
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Another value of a key, as workload.training.global_batch; may be repeated.",
-)
+@changes_option
 @click.option(
     "--vary",
     "varied",
@@ -73,53 +68,71 @@ _TEXTS = (".yaml", ".yml", ".json", ".txt")
 @click.option("--bounds-only", is_flag=True, help="With --vary: play nothing, and tell the least bounds.")
 @click.option(
     "--cpu-time",
-    default=f"{USUAL_CPU_SECONDS:.0f}s",
-    show_default=True,
     metavar="TIME",
-    help="CPU time for playing each plan; none: until no plan can be faster.",
+    help=f"CPU time for playing each plan as flows; none: until no plan can be faster.  "
+    f"[default: {USUAL_CPU_SECONDS:.0f}s]",
+)
+@click.option(
+    "--packets",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"How many of the best are played on packets, too.  [default: {USUAL_PACKETS}, with --vary 0]",
+)
+@click.option(
+    "--packets-cpu-time",
+    metavar="TIME",
+    help="CPU time that a run on packets may be forecast to take; what takes more is played smaller. none: no limit.  "
+    f"[default: {USUAL_PACKET_SECONDS:.0f}s]",
 )
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once.  [default: one a core]")
 @click.option(
     "-o", "--output", metavar="DIR", shell_complete=folders, help="Folder.  [default: results/plan-MODEL-NETWORK]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-@click.option("--quiet", is_flag=True, help="No progress line.")
-def plan_command(
-    model: str,
-    network: str,
-    system: str | None,
-    samples: int | None,
-    held: tuple[str, ...],
-    changes: tuple[str, ...],
-    varied: tuple[str, ...],
-    bounds_only: bool,
-    cpu_time: str,
-    jobs: int | None,
-    output: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> int:
+@json_option
+@quiet_option
+def plan_command(file: str, as_json: bool, quiet: bool, **options: Any) -> int:  # click checks their types
     """Find the best way to cut a model over the NPUs of a network.
 
-    Bounds rule out most degrees; the rest is played on the flow-level network, the least bound first. What the folder
-    has isn't played again.
+    Bounds rule out most degrees; the rest is played on the flow-level network, the least bound first, and the best on
+    packets. What the folder has isn't played again. MODEL may be a file of a plan, which names model, network and
+    options.
     """
     show_logs("error")
-    limit = None if cpu_time == "none" else parse_time_ps(cpu_time) / PS_PER_SECOND
-    request = PlanRequest(model, network, system, output, settings_of(changes), samples, settings_of(held), limit, jobs)
-    refuse(bounds_only and not varied, "--bounds-only goes with --vary")
+    asked = _asked(file, options)
+    refuse(not asked.play and not asked.varied, "--bounds-only goes with --vary")
 
     def line() -> StudyLine | None:
         return None if quiet else StudyLine(sys.stderr, live=sys.stderr.isatty())
 
-    if varied:
-        points = vary(request, varied_keys(varied), line, play=not bounds_only)
+    if asked.varied:
+        points = vary(asked.request, asked.varied, line, play=asked.play)
         run_is_over()
         save_varied(points)
         print_result(varied_document(points), varied_text(points), as_json=as_json)
         return 0
-    plan = make_plan(request, line())
+    plan = make_plan(asked.request, line())
     run_is_over()
     save_plan(plan)
     print_result(document(plan), plan_text(plan), as_json=as_json)
     return 0
+
+
+def _asked(file: str, options: dict[str, Any]) -> Asked:
+    """Return what the file asks for, and what options say instead."""
+    config = read_plan_file(file)
+    if config is None:
+        if options["network"] is None:
+            raise wrong("no network is named, expected -n FILE, or a file of a plan that names model and network", file)
+        asked = Asked(PlanRequest(file, options["network"]))
+    else:
+        asked = asked_by(config, file)
+    request = asked.request
+    names = ("network", "system", "samples", "packets", "jobs", "output")
+    given = {name: options[name] for name in names if options[name] is not None}
+    limits = {"cpu_seconds": options["cpu_time"], "packet_seconds": options["packets_cpu_time"]}
+    given |= {name: seconds_of(words) for name, words in limits.items() if words is not None}
+    changes = {**request.changes, **settings_of(options["changes"])}
+    held = {**request.held, **settings_of(options["held"])}
+    varied = varied_keys(options["varied"]) or asked.varied
+    play = asked.play and not options["bounds_only"]
+    return Asked(replace(request, changes=changes, held=held, **given), varied, play)

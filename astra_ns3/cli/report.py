@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from astra_ns3.cli.completion import results
 from astra_ns3.cli.help import Command
 from astra_ns3.cli.output import folder_for, show
 from astra_ns3.cli.overwriting import overwrite_option
+from astra_ns3.errors import refuse
 from astra_ns3.experiments.integrity import blaming_damage
 from astra_ns3.experiments.metadata import usual_options
 from astra_ns3.experiments.result import Result
+from astra_ns3.planning.page import told_page
 from astra_ns3.report.page.page import write_report
-from astra_ns3.whole_file import check_free
+from astra_ns3.whole_file import check_free, whole_file
 
 _DEFAULT_OUTPUT = "report.html"
 
@@ -20,7 +24,11 @@ _DEFAULT_OUTPUT = "report.html"
 @click.command(
     "report",
     cls=Command,
-    examples=("astra-ns3 report results/micro", "astra-ns3 report results/micro results/faster -o both.html"),
+    examples=(
+        "astra-ns3 report results/micro",
+        "astra-ns3 report results/micro results/faster -o both.html",
+        "astra-ns3 report results/plan -o plan.html",
+    ),
 )
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, shell_complete=results)
 @click.option(
@@ -28,10 +36,18 @@ _DEFAULT_OUTPUT = "report.html"
 )
 @overwrite_option
 def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> None:
-    """Write one HTML page about the runs in the folders.
+    """Write one HTML page about the runs in the folders, or about the plans in one.
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
     """
+    plan = told_page(Path(folders[0]))
+    refuse(plan is not None and len(folders) > 1, "holds plans, whose report is of one folder", folders[0])
+    if plan is not None:
+        check_free(output, overwrite=overwrite)
+        with folder_for(output), whole_file(output) as partial:
+            partial.write_text(plan, encoding="utf-8")
+        show(f"written to {output}")
+        return
     with blaming_damage(folders):
         runs = [Result.load(folder) for folder in folders]
         check_free(output, overwrite=overwrite)

@@ -8,6 +8,8 @@ Players are the members of a group, by rank, and behind them the reducers of its
 * Two shots (``nvls``): each rank has a part, of which it gets the sum and which it sends back for all:
   S (1 + 1/n) bytes each way. Loads and stores of the ranks drive this: a rank loads no piece
   before it has the sum of an earlier one.
+* By way of a pool: the tree hangs from a storage host, which gets the sum and sends something else of its own size to
+  all.
 
 Sources: Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)", COMHPC 2016; Klenk et al., "An
 In-Network Architecture for Accelerating Shared-Memory Multiprocessor Collectives", ISCA 2020.
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +31,7 @@ from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.reduction import ABSENT, NOBODY, Trees
 from astra_ns3.frozen import replace
 
+ONE_TREE = "sharp"
 TWO_SHOTS = "nvls"
 _TREE_KINDS = (
     CollectiveKind.ALL_REDUCE,
@@ -38,7 +42,7 @@ _TREE_KINDS = (
     CollectiveKind.BARRIER,
 )
 IN_NETWORK: Mapping[str, tuple[CollectiveKind, ...]] = {
-    "sharp": _TREE_KINDS,
+    ONE_TREE: _TREE_KINDS,
     "fred": _TREE_KINDS,
     TWO_SHOTS: (CollectiveKind.ALL_REDUCE, CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER),
 }
@@ -78,6 +82,36 @@ def _schedule(kind: CollectiveKind, algorithm: str, trees: Trees, pieces: int, s
         parts = [_stream(kind, parents, pieces, slots) for parents in trees.parents]
     expansion = members if kind is CollectiveKind.ALL_GATHER else 1
     return _side_by_side(name, parts, len(trees.parents[0]), members, expansion)
+
+
+def pooled_schedule(trees: Trees, bytes: int, units: tuple[int, int]) -> Schedule:
+    """Return the schedule of a group whose last member is a storage host: sums go there, and its answers come back.
+
+    ``bytes``: a rank's, of as many units as the larger way has; ``units``: on the way there, and on the way back.
+    Raises InputError for what memory can't hold.
+    """
+    pieces = min(max(-(-bytes // trees.piece_bytes), 1), MOST_PIECES)
+    piece_bytes = max(-(-bytes // pieces), trees.piece_bytes)
+    common = gcd(*units)
+    return _pooled(trees, pieces, max(trees.buffer_bytes // piece_bytes, 1), (units[0] // common, units[1] // common))
+
+
+@lru_cache(maxsize=64)
+def _pooled(trees: Trees, pieces: int, slots: int, units: tuple[int, int]) -> Schedule:
+    members = trees.members - 1
+    parents = hung_from(trees.parents[0], members)
+    found = _stream(CollectiveKind.ALL_REDUCE, parents, pieces, slots)
+    own = np.where(found.step % LANES == UP, *units)  # blocks of a piece on the way of each message
+    has_data = found.block_count > 0
+    return replace(
+        found,
+        name=f"{ONE_TREE} by a pool",
+        blocks=pieces * max(units),
+        first_block=np.where(has_data, found.first_block * own, 0).astype(np.int32),
+        block_count=np.where(has_data, own, 0).astype(np.int32),
+        lanes=LANES,
+        helpers=len(parents) - members,
+    )
 
 
 def hung_from(parents: Sequence[int], player: int) -> tuple[int, ...]:

@@ -145,7 +145,8 @@ class Exchange:
     input gradient). ``counts``: of an all-to-all that isn't even, the bytes from each place of the group to each, a row
     per sender; ``bytes`` then says what the one sends who sends most. ``relay``: where they go by way of a place of
     each node, with bytes that cross. ``content``: where that tells exchanges in the
-    same group apart.
+    same group apart. ``pool``: of an all-reduce by way of the group's storage host, how many of its units go there and
+    how many come back.
     """
 
     kind: CollectiveKind
@@ -155,6 +156,7 @@ class Exchange:
     counts: tuple[tuple[int, ...], ...] | None = None
     relay: Relay | None = None
     content: str = ""
+    pool: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,10 @@ class Block:
     group adds up their gradients."""
 
 
+_WEIGHTS = 3
+"""The stage of ZeRO that shares weights, too."""
+
+
 @dataclass(frozen=True)
 class Sharding:
     """How weights, gradients and optimizer states are shared by those with the same weights, and sent.
@@ -233,6 +239,16 @@ class Sharding:
     overlap: bool = True
     prefetch: int = 1
     keeps_gathered: bool = False
+
+    @property
+    def shards_weights(self) -> bool:
+        """Whether an NPU keeps a shard of the weights, and gathers them before each use."""
+        return self.stage == _WEIGHTS
+
+    @property
+    def gathers_updated(self) -> bool:
+        """Whether an NPU keeps all weights, and gathers those that others have updated."""
+        return 0 < self.stage < _WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -260,24 +276,34 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Offloading:
-    """The parts that lie beyond the device; None: on it."""
+    """The parts that lie beyond the device; None: on it. ``pooled``: storage hosts update with the states."""
 
     optimizer: Beyond | None = None
     weights: Beyond | None = None
     activations: Beyond | None = None
+    pooled: bool = False
+
+    @staticmethod
+    def stores(part: Beyond | None) -> bool:
+        """Whether a part lies on storage hosts."""
+        return part is not None and not part.remote
 
     @property
     def updates(self) -> bool:
         """Whether an update needs what lies beyond the device."""
-        return self.optimizer is not None or self.weights is not None
+        return not self.pooled and (self.optimizer is not None or self.weights is not None)
 
 
 @dataclass(frozen=True)
 class Checkpointing:
-    """Checkpoints after so many iterations each; ``behind``: while the next ones go on."""
+    """Checkpoints after so many iterations each, or after the first that ends ``interval_ps`` after the last one began.
 
-    every: int
+    ``behind``: while the next iterations go on.
+    """
+
+    every: int = 1
     behind: bool = False
+    interval_ps: int = 0
 
 
 @dataclass(frozen=True)

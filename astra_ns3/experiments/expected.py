@@ -189,7 +189,7 @@ def expected_plays(
         alike = Counter(phase for chunk in chunks for phase in chunk)
         for phase, times in alike.items():
             if is_in_network(phase.algorithm):
-                for own, players in in_network_plays(phase, grid, config.reduction_trees):
+                for own, players in in_network_plays(phase, grid, config.reduction_trees, config.storage_hosts):
                     on_trees[own, phase.bytes, players] += count * times
                 continue
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)

@@ -24,7 +24,7 @@ from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
 from astra_ns3.experiments.expected import ExpectedRun
 from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import Job, Platform
-from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, without_effect
+from astra_ns3.experiments.jobs.job_kinds import JOBS, job_of, under_rules, unused_remote_memory, without_effect
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
@@ -33,6 +33,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
+from astra_ns3.experiments.packet_graph import Ground
 from astra_ns3.experiments.reduction import with_trees
 from astra_ns3.experiments.slowdown import checked_slowdown
 from astra_ns3.experiments.storage import with_storage
@@ -192,13 +193,14 @@ def load_inputs(
         of_plan += _of_priority(sharing, plan, options)
     of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
+    unused = *without_effect(files.workload, options), *unused_remote_memory(files.workload, system_config)
     return Inputs(
         job,
         system_config,
         network_config,
         plan,
         tenancy,
-        tuple(dict.fromkeys((*of_files, *unobserved, *of_plan, *of_job, *without_effect(files.workload, options)))),
+        tuple(dict.fromkeys((*of_files, *unobserved, *of_plan, *of_job, *unused))),
         compatibility,
         compat,
         network_config.observe.anything and not files.network.imported,
@@ -280,12 +282,13 @@ def _on_servers(
     of_system, of_network = given
     plan = None if sharing is None or sharing.beside is None else sharing.beside.plan
     number = 0 if sharing is None else sharing.number
+    ground = Ground(network, tenancy, options.backend_name, plan)
     with _named(of_network, files.network):
         merges = lets_merge(system, network, options.backend_name, plan)
     with _named(of_system):
         placed = with_servers(system, network, tenancy, merges=merges)
-        told = with_trees(placed, network, tenancy, options.backend_name, plan, first_root=number)
-    return with_storage(told, files.workload, network, tenancy, options.backend_name, plan)
+        told = with_trees(placed, ground, first_root=number)
+    return with_storage(told, files.workload, ground, first_root=number)
 
 
 def _place_of_run(

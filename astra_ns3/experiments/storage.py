@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from astra_ns3.config.network.file import AnyNetwork
-from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
-from astra_ns3.errors import refuse, wrong
-from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.plan import AnyPlan
-from astra_ns3.scenario.scenario import Tenancy
-from astra_ns3.topology.builders import build_graph
+from astra_ns3.errors import refuse
+from astra_ns3.experiments.packet_graph import Asked, Ground
+from astra_ns3.experiments.reduction import told_trees
 from astra_ns3.topology.storage import GraphStorage
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload
 
 
-def with_storage(
-    system: SystemConfig,
-    workload: AnyWorkload,
-    network: AnyNetwork,
-    tenancy: Tenancy,
-    backend: str,
-    plan: AnyPlan | None,
-) -> SystemConfig:
-    """Return a system told the storage hosts that its workload asks for; any other as it is.
+def with_storage(system: SystemConfig, workload: AnyWorkload, ground: Ground, *, first_root: int) -> SystemConfig:
+    """Return a system told the storage hosts, and the trees on the way there, that its workload asks for.
 
-    ``plan``: the network's, where it is there already. Raises InputError where there is nothing to store on.
+    Any other system is returned as it is. ``first_root``: the number of the tenant. Raises InputError where there is
+    nothing to store on.
     """
     if not isinstance(workload, ModelWorkload):
         return system
@@ -39,19 +29,19 @@ def with_storage(
     if key is None:
         return system
     where = f"{workload.source}: {key}"
-    refuse(
-        not abilities_of(backend).needs_packets,
-        f"found backend '{backend}', expected ns3 or flow: storage hosts stand in a network of packets alone",
-        where,
-    )
-    if not isinstance(network, NetworkConfig):
-        raise wrong("found an analytical network, expected one of packets, with storage hosts", where)
+    network = ground.packets_for(Asked(where, "storage hosts", "storage hosts stand", "storage"))
     refuse(
         network.topology.storage is None,
         "asks for storage hosts, and the network has none; give its topology a key 'storage'",
         where,
     )
-    refuse(tenancy.berth is not None, "a job that arrives gets its NPUs too late for storage; give it NPUs", where)
-    known = None if plan is None else plan.of_packets
-    graph = build_graph(network.topology) if known is None else known.graph
-    return system.with_storage_hosts(GraphStorage(graph, tenancy.npus))
+    if workload.file.reduces_on_the_way is not None:
+        by = f"{workload.source}: {workload.file.reduces_on_the_way}"
+        refuse(
+            network.topology.storage is not None and network.topology.storage.per == "node",
+            "found storage per node, which hangs on no switch; expected per: rack or fabric",
+            by,
+        )
+        refuse(not ground.graph.reducers, "no switch of the network reduces; give one 'reduction'", by)
+        system = told_trees(system, ground, by, first_root)
+    return system.with_storage_hosts(GraphStorage(ground.graph, ground.tenancy.npus))

@@ -7,8 +7,9 @@ on other tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.server import Server
@@ -64,6 +65,62 @@ _STEP_US = 4.0  # a kernel's step in which it goes on with nothing else: NCCL's 
 _NVLS: Mapping[int, float] = MappingProxyType({90: 293.0, 100: 443.0})
 _NVLS_STAGES = 3  # scatter, reduce and gather
 _NVLS_START_US = 25.0 - _NVLS_STAGES * _STEP_US  # NCCL's latency of NVLS has all three
+
+
+class Cost(NamedTuple):
+    """A cost in words: what it is, its value, and where that comes from."""
+
+    words: str
+    value: str
+    source: str
+
+
+def costs() -> tuple[Cost, ...]:
+    """Return all costs of a channel in words, for the reference."""
+
+    def told(values: Iterable[float], unit: str) -> str:
+        return f"{', '.join(f'{value:.3g}' for value in values)} {unit}".strip()
+
+    by_protocol = "LL, LL128, Simple"
+    less = f"NCCL's hardware latencies, less {SWITCHES_INCLUDED_US} us for the switches that are simulated"
+    bounds = "the tuner's bounds for one server over the channels of a DGX"
+    step = "NCCL's latency of a hop, tree, Simple"
+    rack = "fitted on 480 GB/s of 8 H100 (NVIDIA/nccl-tests#212), and on the GB200 rack"
+    start = f"NCCL's 25 us less the steps of {_NVLS_STAGES} stages"
+    us, rate = "us", "GB/s"
+    return (
+        Cost(f"before the first send: {by_protocol}", told(_START.values(), us), "NCCL's base latencies (`tuning.cc`)"),
+        Cost(
+            f"a hop inside a server, ring: {by_protocol}",
+            told(_RING_NEAR.values(), us),
+            f"NCCL's hardware latencies; over PCIe {_PCI} times as long",
+        ),
+        Cost(f"a hop inside a server, tree: {by_protocol}", told(_TREE_NEAR.values(), us), "the same"),
+        Cost(f"a hop between servers, ring: {by_protocol}", told(_RING_FAR.values(), us), less),
+        Cost(
+            f"a hop between servers, tree, and ring of one GPU a server: {by_protocol}",
+            told(_TREE_FAR.values(), us),
+            less,
+        ),
+        Cost(f"bytes on the wire for one of data: {by_protocol}", told(_FLAGS.values(), ""), "the protocols"),
+        Cost(
+            "copying of a channel, Simple: Volta, Ampere, Hopper, Blackwell",
+            told(_SIMPLE.values(), rate),
+            "fitted on the all-reduces of 10 x 8 H100; Blackwell: Hopper's times the rates of an NVLink",
+        ),
+        Cost("copying of a channel, LL: Volta, Ampere, Hopper, Blackwell", told(_LL.values(), rate), bounds),
+        Cost("copying of a channel, LL128, over Simple", told([_LL128_SHARE], ""), "120 bytes of 128"),
+        Cost(
+            "a step before each chunk, in each stage of NVLS and in send/recv between servers", f"{_STEP_US} us", step
+        ),
+        Cost(
+            "send/recv between servers, a kernel that only sends or only receives: Volta, Ampere, Hopper, Blackwell",
+            told(_ONE_WAY.values(), rate),
+            "fitted on the send/recv of 10 x 8 H100",
+        ),
+        Cost("NVLS, data of all heads that a stage moves: Hopper, Blackwell", told(_NVLS.values(), rate), rack),
+        Cost("NVLS, before the first scatter", f"{_NVLS_START_US} us", start),
+    )
 
 
 def generation(compute_capability: int) -> int:

@@ -35,8 +35,7 @@ _LAST_LEVEL = 5  # NCCL's old numbers: 4 and 5 are both SYS
 _CHANNELS = (1, 64)  # NCCL's MAXCHANNELS; 32 up to 2.24
 _BUFFER = (4096, (1 << 31) - 1)
 _WARP = 32
-# The least and the largest number of each field that is a number.
-_RANGES: Mapping[str, tuple[int, int]] = {
+RANGES: Mapping[str, tuple[int, int]] = {
     "min_ctas": _CHANNELS,
     "max_ctas": _CHANNELS,
     "min_nchannels": _CHANNELS,
@@ -53,6 +52,7 @@ _RANGES: Mapping[str, tuple[int, int]] = {
     "p2p_net_chunksize": _BUFFER,
     "pat_enable": (0, 2),
 }
+"""The least and the largest number of each field that is a number."""
 # Logging, start-up, memory handles, which device or address is taken, what kernels of one's own use (GIN, RMA), and
 # adaptive routing, which is the network file's.
 _WITHOUT_EFFECT = frozenset(
@@ -134,23 +134,42 @@ class Environment:
     """
 
     algo: str | None = None
+    """Algorithms, as `Ring,Tree`, `^Tree` (all but this), or `ring;allreduce:tree` (for one collective). Read by the
+    rules since 2.24, whatever the version."""
     proto: str | None = None
+    """Protocols, LL, LL128 and Simple, as a list of the same form."""
     min_ctas: int | None = None
+    """Least channels."""
     max_ctas: int | None = None
+    """Most channels."""
     min_nchannels: int | None = None
+    """Least channels, by the older name."""
     max_nchannels: int | None = None
+    """Most channels, by the older name."""
     nchannels_per_net_peer: int | None = None
+    """Channels of send/recv and all-to-all for each peer on another server."""
     ib_qps_per_connection: int | None = None
+    """Queue pairs of each channel, as RoCE's `queue_pairs_per_pair`."""
     ib_split_data_on_qps: int | None = None
+    """Whether messages are split over them, as RoCE's `queue_pair_use`."""
     pxn_disable: int | None = None
+    """Whether the search of channels may not use the NIC of another GPU."""
     cross_nic: int | None = None
+    """Whether rings and trees may use different NICs on different servers."""
     nvls_enable: int | None = None
+    """Whether NVSwitches add up; 0 forbids it."""
     buffsize: int | None = None
+    """Bytes of a channel's buffer with Simple."""
     collnet_enable: int | None = None
+    """1 is a warning: NCCL's CollNet isn't played."""
     net_gdr_level: Level | None = None
+    """How far a NIC may be from a GPU that it reads: LOC, PIX, PXB, PHB, SYS, or the old numbers."""
     nthreads: int | None = None
+    """Threads of a channel."""
     p2p_net_chunksize: int | None = None
+    """Bytes of a chunk of send/recv between servers."""
     pat_enable: int | None = None
+    """Whether PAT may be chosen; 0 forbids it."""
     without_effect: tuple[str, ...] = ()
 
     def listed(self, kind: Kind, function: str) -> frozenset[str] | None:
@@ -206,7 +225,7 @@ def parse_environment(variables: Mapping[str, Value], where: Location = "") -> E
             continue
         if field in _WORDS:
             texts[field] = _list(field, value, at)
-        elif field in _RANGES:
+        elif field in RANGES:
             numbers[field] = _in_range(field, value, at)
         elif field == _LEVEL:
             level = _level(value, at)
@@ -218,7 +237,7 @@ def parse_environment(variables: Mapping[str, Value], where: Location = "") -> E
 
 
 def _field(name: str, where: Location) -> str:
-    fields = [field.upper() for field in (*_WORDS, *_RANGES, _LEVEL)]
+    fields = [field.upper() for field in (*_WORDS, *RANGES, _LEVEL)]
     known = [_PREFIX + word for word in (*fields, *sorted(_WITHOUT_EFFECT), *_NOT_MODELLED)]
     if name in known:
         return name.removeprefix(_PREFIX).lower()
@@ -245,7 +264,7 @@ def _list(field: str, value: Value, where: Location) -> str:
 
 def _in_range(field: str, value: Value, where: Location) -> int:
     number = _number(value, where)
-    in_range("value", number, *_RANGES[field], where=where)
+    in_range("value", number, *RANGES[field], where=where)
     refuse(field == "nthreads" and number % _WARP > 0, f"value is {number}, expected a multiple of {_WARP}", where)
     return number
 

@@ -7,7 +7,7 @@ Times are integers in picoseconds since the start of the simulation, sizes integ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol
 
 from astra_ns3.collectives.schedule import Schedule
@@ -132,6 +132,19 @@ class NetworkBackend(Protocol):
         Who doesn't know such gives it the endpoint delay of all.
         """
         return self.register_group(npus)
+
+    def shared(self, key: Hashable) -> dict[int, int]:
+        """Return numbers that all who play on this network share under a key; none at first."""
+        found: dict[int, int] = self.__dict__.setdefault("_shared", {}).setdefault(key, {})
+        return found
+
+    def npu_of(self, rank: int) -> int:
+        """Return the number that an NPU has for all who play on this network."""
+        return rank
+
+    def run_ps(self) -> int:
+        """Return the simulated time, which is the same for all who play on this network."""
+        return self.now_ps()
 
     def register_group_on(self, npus: Sequence[int], connections: int, delay_ps: int | None) -> int:
         """As :meth:`register_delayed_group` (None: without a delay of its own), on connections of its own.

@@ -51,6 +51,7 @@ class RecordedTable:
     """A table in a file of its own: its name, what it says, and its columns.
 
     ``asked``: what a run needs that is to have it. ``labels``: of each labelled column, known when the table is opened.
+    ``notes``: sentences for the reference, on how rows are meant.
     """
 
     name: str
@@ -58,6 +59,7 @@ class RecordedTable:
     asked: str
     columns: tuple[Column, ...]
     labels: Mapping[str, Labels] = field(default_factory=dict)
+    notes: str = ""
 
     @property
     def file(self) -> str:
@@ -126,6 +128,11 @@ FLOWS = RecordedTable(
     'a row per message, if ``record`` had "flows"; raises InputError otherwise',
     asked_record("flows"),
     (*_MESSAGE_COLUMNS, Column("ideal_ps", "int64", "ps", "RoCE: time alone on an idle network; other transports: 0")),
+    notes=(
+        "`ideal_ps` counts headers and `time_rounding`, on the fastest of the shortest paths. It is a bound "
+        "where packets take different ways, and beyond 64 ways with unlike lines: all equal ways together "
+        "carry them, each step at its fastest line."
+    ),
 )
 PARTS = (
     Column("turn_ps", "int64", "ps", "waiting behind earlier messages of its queue pair or connection"),
@@ -152,6 +159,7 @@ ACCOUNTS = RecordedTable(
     'where the time of each message went, if ``record`` had "accounts"; raises InputError otherwise',
     asked_record("accounts"),
     (*_MESSAGE_COLUMNS, *PARTS),
+    notes="The deciding packet is the one whose arrival completed the message.",
 )
 ACCOUNT_HOPS = RecordedTable(
     "account_hops",
@@ -221,12 +229,14 @@ QUEUE_PAIRS = RecordedTable(
     "what the network file asked to observe of RoCE queue pairs",
     _asked_observe("queue_pairs"),
     (*_PAIR_COLUMNS, Column("queue_pair", "int16", "", "number among the queue pairs of these two NPUs, from 0")),
+    notes="With a queue pair for each message all queue pairs of two NPUs stand under the names of these two.",
 )
 QUEUES = RecordedTable(
     "queues",
     "lengths of the queues that the network file asked to observe",
     _asked_observe("queues"),
     _port_columns(Column("queue_bytes", "int64", "B", "bytes that waited then, in all priorities")),
+    notes="A row holds until the next row of its port. A port without a queue at any sampling instant has no row.",
 )
 PAUSES = RecordedTable(
     "pauses",
@@ -242,6 +252,10 @@ UTILISATION = RecordedTable(
     _asked_observe("utilisation"),
     _port_columns(
         Column("wire_bytes", "int64", "B", "put on the line in the interval that ends then, preamble and gap counted")
+    ),
+    notes=(
+        "A frame counts to the interval in which its first bit is sent. The utilisation is the bytes times 8, "
+        "over rate and interval."
     ),
 )
 OPERATIONS = RecordedTable(
@@ -264,6 +278,12 @@ OPERATIONS = RecordedTable(
         Column("start_ps", "int64", "ps", "when it began"),
         Column("end_ps", "int64", "ps", "when the program went on"),
     ),
+    notes=(
+        "Computing, waiting and steps of an NPU follow each other without a gap from 0 to its finish. A graph "
+        "has no program that waits for one thing: while its device does not compute, an NPU waits for "
+        "whatever node ends next, and the row names the collective under way that began first. `work` is what "
+        "hosts and memory do beside all others."
+    ),
 )
 PHASES = RecordedTable(
     "phases",
@@ -279,6 +299,7 @@ PHASES = RecordedTable(
         Column("start_ps", "int64", "ps", "when it got a slot"),
         Column("end_ps", "int64", "ps", "when the NPU had finished it"),
     ),
+    notes=("The phase 1 of a message between two NPUs is its invitation."),
 )
 CHANNELS = RecordedTable(
     "channels",

@@ -1,11 +1,11 @@
-"""Plans a model's training on a network: bounds on all choices, then the survivors played, the least bound first."""
+"""Plans a model's training on a network: bounds on all choices, the survivors as flows, and the best on packets."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.training_plan import TrainingPlan
@@ -16,10 +16,12 @@ from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
-from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.packets import OnPackets, sized_for_packets
+from astra_ns3.planning.request import AXIS, BACKEND, FLOWS, PACKETS, USUAL_PACKETS, PlanRequest
 from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.studies.axes import Label
 from astra_ns3.studies.figures.data import DONE
-from astra_ns3.studies.playing import play_tasks
+from astra_ns3.studies.playing import More, nothing_more, play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
 from astra_ns3.studies.run_study import measured_today
@@ -38,7 +40,8 @@ STORE = "plan"
 class Plan:
     """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
 
-    ``own``: the choice that the model's file has, if it is one.
+    ``own``: the choice that the model's file has, if it is one. ``packets``: the best on packets, in the order of their
+    times as flows.
     """
 
     request: PlanRequest
@@ -47,6 +50,7 @@ class Plan:
     bound_seconds: float
     study: StudyResult
     own: Choice | None = None
+    packets: tuple[OnPackets, ...] = ()
 
     def workload(self, choice: Choice) -> ModelWorkload:
         """Return the model, cut as a choice says."""
@@ -102,8 +106,10 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
     capacity = capacity_bytes(space)
     own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
     search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds, own)
-    played = _Player(request, store, search).play(progress)
-    return Plan(request, space, search.found(), bound_seconds, played, own)
+    player = _Player(request, store, search)
+    player.play(progress)
+    packets = player.play_on_packets(search.found(), space, progress)
+    return Plan(request, space, search.found(), bound_seconds, player.study(), own, packets)
 
 
 def capacity_bytes(space: Space) -> int | None:
@@ -144,18 +150,37 @@ class _Player:
     def __init__(self, request: PlanRequest, store: Store, search: Search) -> None:
         self._request, self._store, self._search = request, store, search
         self._choices: dict[str, Choice] = {}
+        self._sized: dict[Choice, Mapping[str, Json]] = {}
+        self._outcomes: dict[str, PointOutcome] = {}
 
-    def play(self, progress: StudyProgressSink | None) -> StudyResult:
+    def play(self, progress: StudyProgressSink | None) -> None:
         """Play until the search asks for no more; raises InputError if no choice fits."""
-        outcomes = play_tasks(
-            self._tasks(self._search.begin()),
-            store=self._store,
-            jobs=self._request.jobs,
-            progress=progress,
-            more=self._more,
-        )
-        outcomes = measured_today(outcomes, self._store, write=True)
-        return StudyResult(self._request.expansion(self._choices.values()), outcomes, self._request.folder)
+        self._play(self._tasks(self._search.begin()), progress, self._more)
+
+    def play_on_packets(self, found: Found, space: Space, progress: StudyProgressSink | None) -> tuple[OnPackets, ...]:
+        """Play the best on packets, and as flows what is smaller than the model; return how each did."""
+        request = self._request
+        most = USUAL_PACKETS if request.packets is None else request.packets
+        best = found.ranked[: most if request.has_packets else 0]
+        asked = [sized_for_packets(request, space, choice) for choice in best]
+        self._sized = {each.choice: each.sized.changes for each in asked if each.sized is not None}
+        if not self._sized:
+            return tuple(asked)
+        expansion = request.expansion([], self._sized)
+        self._play(expansion.tasks(os.fspath(self._store.folder)), progress, nothing_more)
+        ended = {
+            (point.labels[AXIS], point.labels[BACKEND]): self._outcomes[point.address] for point in expansion.points
+        }
+        return tuple(each if each.sized is None else _with_times(each, ended) for each in asked)
+
+    def study(self) -> StudyResult:
+        """Return all that was played."""
+        expansion = self._request.expansion(self._choices.values(), self._sized)
+        return StudyResult(expansion, self._outcomes, self._request.folder)
+
+    def _play(self, tasks: Sequence[PointTask], progress: StudyProgressSink | None, more: More) -> None:
+        outcomes = play_tasks(tasks, store=self._store, jobs=self._request.jobs, progress=progress, more=more)
+        self._outcomes |= measured_today(outcomes, self._store, write=True)
 
     def _more(self, outcome: PointOutcome) -> list[PointTask]:
         return self._tasks(self._search.ended(self._choices[outcome.address], _played(outcome)))
@@ -171,6 +196,17 @@ class _Player:
 
 
 def _played(outcome: PointOutcome) -> Played:
+    return Played(_time_ps(outcome), outcome.cost.get("cpu_seconds", 0.0))
+
+
+def _with_times(asked: OnPackets, ended: Mapping[tuple[Label, Label], PointOutcome]) -> OnPackets:
+    """Return the plan with what its runs took, or with why one failed."""
+    flows, packets = (ended[asked.choice.name, backend] for backend in (FLOWS, PACKETS))
+    failed = next((each for each in (packets, flows) if each.status != DONE), None)
+    why = "" if failed is None else f"{asked.on}: failed: {failed.message or 'not complete'}"
+    return replace(asked, why=why, time_ps=_time_ps(packets), flows_ps=_time_ps(flows))
+
+
+def _time_ps(outcome: PointOutcome) -> int | None:
     finish_us = outcome.measures.get("finish_us") if outcome.status == DONE else None
-    time_ps = None if finish_us is None else round(finish_us * PS_PER_US)
-    return Played(time_ps, outcome.cost.get("cpu_seconds", 0.0))
+    return None if finish_us is None else round(finish_us * PS_PER_US)

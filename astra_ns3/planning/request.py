@@ -24,8 +24,14 @@ from astra_ns3.workload.models.workload import ModelWorkload
 Given = str | os.PathLike[str]
 USUAL_CPU_SECONDS = 480.0
 """CPU time that playing may take."""
+USUAL_PACKETS, USUAL_PACKET_SECONDS = 3, 20.0
+"""How many of the best are played on packets, and the CPU time that each run may be forecast to take."""
+FLOWS, PACKETS = "flow", "ns3"
+AXIS, BACKEND = "plan", "backend"
+"""The axes of the study that plays plans."""
 _RESULTS = Path("results")
-_PART, _AXIS = "plans", "plan"
+PART, PACKETS_PART = "plans", "packets"
+"""The parts of the study that plays plans: as flows, and the best on packets beside flows."""
 _BASE = "as the file has it"
 _SCALES = ("scale", "comm_scale", "compute_scale")
 
@@ -38,6 +44,8 @@ class PlanRequest:
     ``changes``: options of a run and keys of its files, as a study's base has them. ``samples``: of an iteration, None:
     as the model's file has them. ``held``: keys of the model's file that aren't chosen, and their values.
     ``cpu_seconds``: of all choices that are played, None: no limit. ``jobs``: at once, None: one for each core.
+    ``packets``: how many of the best are played on packets as well, None: 3, of varied plans 0. ``packet_seconds``: CPU
+    time that such a run may be forecast to take, None: no limit.
     """
 
     model: Given
@@ -49,6 +57,8 @@ class PlanRequest:
     held: Mapping[str, Json] = field(default_factory=dict)
     cpu_seconds: float | None = USUAL_CPU_SECONDS
     jobs: int | None = None
+    packets: int | None = None
+    packet_seconds: float | None = USUAL_PACKET_SECONDS
 
     @cached_property
     def folder(self) -> Path:
@@ -86,16 +96,27 @@ class PlanRequest:
         assert not isinstance(network, (str, os.PathLike))
         return network.npus
 
-    def expansion(self, choices: Iterable[Choice]) -> Expansion:
-        """Return a study that plays some choices."""
-        keys = {each.name: {f"workload.{key}": value for key, value in each.keys.items()} for each in choices}
-        return self._expand(keys)
+    @property
+    def has_packets(self) -> bool:
+        """Return whether the network can be played on packets."""
+        return not isinstance(self._network, AnalyticalNetwork)
 
-    def _expand(self, plans: Mapping[str, JsonObject]) -> Expansion:
+    def expansion(
+        self, choices: Iterable[Choice], on_packets: Mapping[Choice, Mapping[str, Json]] | None = None
+    ) -> Expansion:
+        """Return a study that plays some choices, and some with further changes on packets and as flows."""
+        sized = {each.name: {**_of_model(each.keys), **more} for each, more in (on_packets or {}).items()}
+        return self._expand({each.name: _of_model(each.keys) for each in choices}, sized)
+
+    def _expand(self, plans: Mapping[str, JsonObject], sized: Mapping[str, JsonObject] | None = None) -> Expansion:
+        parts: dict[str, Json] = {PART: {"axes": {AXIS: dict(plans)}}} if plans else {}
+        if sized:
+            axes: dict[str, Json] = {AXIS: dict(sized), BACKEND: [FLOWS, PACKETS]}
+            parts[PACKETS_PART] = {"title": "The best on packets, and as flows", "axes": axes}
         data: dict[str, Json] = {
             "title": f"Plans of {Path(self.model).stem} on {Path(self.network).stem}",
             "base": {**self._files(), **self._of_samples(), **self.changes},
-            "parts": {_PART: {"axes": {_AXIS: dict(plans)}}},
+            "parts": parts,
         }
         document = Document("plan", data)
         return expand(Study(validated(StudyConfig, document), document, Path.cwd()))
@@ -116,4 +137,9 @@ class PlanRequest:
 
     @cached_property
     def _backend(self) -> str:
-        return "analytical-queues" if isinstance(self._network, AnalyticalNetwork) else "flow"
+        return FLOWS if self.has_packets else "analytical-queues"
+
+
+def _of_model(keys: Mapping[str, Json]) -> dict[str, Json]:
+    """Return keys of the model as a study names them."""
+    return {f"workload.{key}": value for key, value in keys.items()}

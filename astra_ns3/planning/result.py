@@ -8,7 +8,9 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import dataclass
 from astra_ns3.planning.degrees import Choice
+from astra_ns3.planning.packets import expected_ps, order_of
 from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.request import AXIS, PART
 from astra_ns3.report.exposed_text import exposed_times
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.units import PS_PER_US
@@ -23,7 +25,8 @@ _MEASURES = (
     "exposed_us",
     "of_floor",
 )
-COLUMNS = ("plan", "time_us", "bound_us", *_MEASURES, "cpu_seconds", "address")
+_ON_PACKETS = ("packets_us", "packets_over_flows", "packets_on")
+COLUMNS = ("plan", "time_us", "bound_us", *_MEASURES, *_ON_PACKETS, "cpu_seconds", "address")
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Loss:
 
 def ranked_rows(plan: Plan) -> list[Row]:
     """Return a row for each choice that was played to its end, the fastest first."""
-    rows = {row["plan"]: row for row in plan.study.rows}
+    rows = {row[AXIS]: row for row in plan.study.rows if row["part"] == PART}
     return [_row(plan, choice, rows[choice.name]) for choice in plan.found.ranked]
 
 
@@ -47,9 +50,27 @@ def _row(plan: Plan, choice: Choice, row: Row) -> Row:
         "time_us": row["finish_us"],
         "bound_us": found.bound_of[choice].time_ps / PS_PER_US,
         **{name: row[name] for name in _MEASURES},
+        **_on_packets(plan, choice),
         "cpu_seconds": found.played[choice].cpu_seconds,
         "address": row["address"],
     }
+
+
+def _on_packets(plan: Plan, choice: Choice) -> Row:
+    """Return what packets are expected to take, that over what flows take, and on what it was played."""
+    played = next((each for each in plan.packets if each.choice is choice), None)
+    if played is None:
+        return dict.fromkeys(_ON_PACKETS)
+    time_ps = expected_ps(played, plan.found.played[choice].time_ps or 0)
+    share = None if played.share is None else round(played.share, 6)
+    return dict(zip(_ON_PACKETS, (None if time_ps is None else time_ps / PS_PER_US, share, played.on), strict=True))
+
+
+def order_on_packets(plan: Plan) -> list[int]:
+    """Return the places among all runs, from 1 on, of what packets have played, the fastest on packets first."""
+    ranked = plan.found.ranked
+    times = {choice: plan.found.played[choice].time_ps or 0 for choice in ranked}
+    return [ranked.index(choice) + 1 for choice in order_of(plan.packets, times)]
 
 
 def frontier(rows: Sequence[Row]) -> list[Row]:
@@ -63,7 +84,8 @@ def frontier(rows: Sequence[Row]) -> list[Row]:
 
 def run_of(plan: Plan, choice: Choice) -> Result:
     """Return the run of a choice that was played."""
-    number = next(index for index, row in enumerate(plan.study.rows) if row["plan"] == choice.name)
+    rows = enumerate(plan.study.rows)
+    number = next(index for index, row in rows if row["part"] == PART and row[AXIS] == choice.name)
     return plan.study.result(number)
 
 
@@ -103,6 +125,7 @@ def document(plan: Plan) -> JsonObject:
         "bound_cpu_seconds": round(plan.bound_seconds, 3),
         "played_cpu_seconds": round(found.cpu_seconds, 3),
         "best": None if found.best is None else found.best.name,
+        "order_on_packets": order_on_packets(plan),
         "second_loses": [{"what": each.what, "more_ps": each.more_ps} for each in losses(plan)],
         "rows": [{name: row[name] for name in COLUMNS} for row in ranked_rows(plan)],
     }

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.frontier import frontier_figure
+from astra_ns3.planning.page import PLAN, Shown, Told, save_page, sections
 from astra_ns3.planning.plan import Plan
-from astra_ns3.planning.result import COLUMNS, ranked_rows
+from astra_ns3.planning.result import COLUMNS, losses, ranked_rows
+from astra_ns3.planning.text import head_of, table_of
 from astra_ns3.report.figures import with_matplotlib
+from astra_ns3.studies.figures.data import Row
+from astra_ns3.studies.keys import as_text
 from astra_ns3.studies.run_study import put, write_study
+from astra_ns3.units import format_time
 from astra_ns3.workload.models.changes import write_model
 
 TABLE, BEST, PICTURE = "plan.csv", "best.yaml", "frontier"
@@ -19,9 +25,7 @@ _ENDINGS = (".png", ".svg")
 
 def save_plan(plan: Plan) -> None:
     """Write all files; raises ResultsNotSaved or InputError."""
-    folder = plan.request.folder
-    write_study(plan.study, command_of(plan))
-    rows = ranked_rows(plan)
+    folder, rows = plan.request.folder, ranked_rows(plan)
     put(folder / TABLE, Table(TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
     if plan.found.best is not None:
         write_model(plan.workload(plan.found.best), folder / BEST)
@@ -29,6 +33,22 @@ def save_plan(plan: Plan) -> None:
         drawing = with_matplotlib.drawn(frontier_figure(plan, rows), _WIDTH_INCHES, plan.study.expansion.study.title)
         for ending in _ENDINGS:
             with_matplotlib.write(drawing, folder / f"{PICTURE}{ending}")
+    told = told_of(plan, rows)
+    save_page(folder, PLAN, told)
+    write_study(plan.study, told.command, sections(told, folder / f"{PICTURE}.svg"))
+
+
+def told_of(plan: Plan, rows: Sequence[Row]) -> Told:
+    """Return what the page of a plan tells."""
+    title = plan.study.expansion.study.title
+    tables = []
+    if lost := losses(plan):
+        head = ["NPU 0 of the second best", "longer than the best"]
+        lines = [[each.what, f"{'-' if each.more_ps < 0 else ''}{format_time(abs(each.more_ps))}"] for each in lost]
+        tables.append(Shown("Why the best is the best", head, lines))
+    if rows:
+        tables.append(Shown("Plans that were played", *table_of(rows)))
+    return Told(title, head_of(plan), "Time against memory", tables, command_of(plan))
 
 
 def command_of(plan: Plan) -> str:
@@ -36,4 +56,7 @@ def command_of(plan: Plan) -> str:
     request = plan.request
     words = ["astra-ns3", "plan", str(request.model), "-n", str(request.network)]
     words += [] if request.system is None else ["-s", str(request.system)]
+    words += [] if request.samples is None else ["--samples", str(request.samples)]
+    for option, values in (("--hold", request.held), ("--set", request.changes)):
+        words += [word for key, value in values.items() for word in (option, f"{key}={as_text(value)}")]
     return shlex.join([*words, "-o", str(request.folder)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.planning.plan import Plan
-from astra_ns3.planning.result import losses, ranked_rows
-from astra_ns3.report.alignment import aligned, clock, number_text, percent, table
+from astra_ns3.planning.result import losses, order_on_packets, ranked_rows
+from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
@@ -16,8 +16,15 @@ _MOST_LOSSES = 4
 
 def plan_text(plan: Plan) -> str:
     """Return all of it."""
-    found, rows = plan.found, ranked_rows(plan)
-    space = plan.space
+    rows = ranked_rows(plan)
+    files = [("files", f"{plan.request.folder}: best.yaml, plan.csv, frontier.png, index.html")]
+    parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), aligned(files)]
+    return "\n\n".join(parts)
+
+
+def head_of(plan: Plan) -> list[tuple[str, str]]:
+    """Return what is said above the table, each line with its first word."""
+    found, space = plan.found, plan.space
     head = [
         ("model", f"{space.workload.name} on {space.npus:,} NPUs, {space.samples:,} samples an iteration"),
         ("plans", _counts(plan)),
@@ -25,11 +32,10 @@ def plan_text(plan: Plan) -> str:
     ]
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
-        head += [("second", _second(plan))] if rows[1:] else []
+        head += [("second", _second(plan))] if found.ranked[1:] else []
         head += _own(plan)
-    files = [("files", f"{plan.request.folder}: best.yaml, plan.csv, frontier.png, index.html")]
-    parts = [aligned(head), *([_table(rows)] if rows else []), aligned(files)]
-    return "\n\n".join(parts)
+        head += [("packets", packets_text(plan))] if plan.packets else []
+    return head
 
 
 def _counts(plan: Plan) -> str:
@@ -72,10 +78,27 @@ def _second(plan: Plan) -> str:
     return f"{second.name}: {percent(time_ps - best_ps, best_ps)} slower{why}"
 
 
-def _table(rows: Sequence[Row]) -> str:
+def packets_text(plan: Plan) -> str:
+    """Say whether packets change the order of the best."""
+    order = order_on_packets(plan)
+    left = len(plan.packets) - len(order)
+    words = f"; {left} of the best {len(plan.packets)} not played" if left else ""
+    if not order:
+        return f"none of the best {counted(len(plan.packets), 'plan was', 'plans were')} played".replace(" 1 ", " ")
+    if len(order) == 1:
+        return f"the best of them is the only one that was played{words}"
+    if order == sorted(order):
+        return f"the best {len(order)} keep their order{words}"
+    return f"the order of the best changes to {', '.join(map(str, order))}{words}"
+
+
+def table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Return the heading and the lines of the table of some rows."""
     done = "tokens_per_second" if rows[0]["tokens_per_second"] is not None else "samples_per_second"
-    lines = [["", "time", "bound", done.replace("_", " "), "MFU", "memory", "exposed", "of floor", "plan"]]
-    for number, row in enumerate(rows[:_MOST_ROWS], start=1):
+    on = ["on packets", "played there"] if any(row["packets_on"] for row in rows) else []
+    head = ["", "time", "bound", done.replace("_", " "), "MFU", "memory", "exposed", "of floor", *on, "plan"]
+    lines = []
+    for number, row in enumerate(rows, start=1):
         times = (format_time(round(row[name] * PS_PER_US)) for name in ("time_us", "bound_us"))
         utilisation, floor = row["model_flop_utilisation_percent"], row["of_floor"]
         lines.append(
@@ -87,8 +110,21 @@ def _table(rows: Sequence[Row]) -> str:
                 "-" if row["npu_memory_bytes"] is None else format_bytes(row["npu_memory_bytes"]),
                 percent(round(row["exposed_us"]), round(row["exposed_us"] + row["compute_us"])),
                 "-" if floor is None else f"{floor:.2f}",
+                *(_packets(row) if on else ()),
                 row["plan"],
             ]
         )
+    return head, lines
+
+
+def _table(rows: Sequence[Row]) -> str:
+    head, lines = table_of(rows[:_MOST_ROWS])
     more = f"\n  and {len(rows) - _MOST_ROWS} more in plan.csv" if len(rows) > _MOST_ROWS else ""
-    return f"{table(lines, indent='  ')}{more}"
+    return f"{table([head, *lines], indent='  ')}{more}"
+
+
+def _packets(row: Row) -> list[str]:
+    """Return what packets are expected to take, and on what they were played."""
+    time_us = row["packets_us"]
+    time = "-" if time_us is None else format_time(round(time_us * PS_PER_US))
+    return [time, row["packets_on"] or "-"]

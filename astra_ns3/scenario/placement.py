@@ -76,7 +76,7 @@ def is_outside(graph: Graph, node: int) -> bool:
 
 
 def _packed(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
-    """NPUs of servers in order."""
+    """Server by server."""
     return (npu for npu in places.npus if npu in free)
 
 
@@ -88,18 +88,18 @@ def _spread(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
 
 
 def _random(_places: Places, free: Collection[int], draw: Random) -> Iterable[int]:
-    """NPUs as they are drawn."""
+    """NPUs drawn one by one; ranks in that order."""
     return _shuffled(sorted(free), draw)
 
 
 def _fragmented(places: Places, free: Collection[int], draw: Random) -> Iterable[int]:
-    """All that is free of servers as they are drawn."""
+    """Whole servers that are drawn, as a scheduler finds them free here and there; ranks ascend."""
     drawn = _shuffled(range(len(places.servers)), draw)
     return (npu for server in drawn for npu in places.servers[server] if npu in free)
 
 
 def _rack(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
-    """NPUs of racks that nobody has a part of."""
+    """Racks that nobody has a part of; the last may be filled in part. Refused where no two servers share a switch."""
     refuse(
         len(places.racks) == len(places.servers) > 1,
         "place: rack means nothing here, for no two servers share a switch; expected packed, spread, random or "
@@ -110,7 +110,7 @@ def _rack(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
 
 
 def _rail(places: Places, free: Collection[int], _: Random) -> Iterable[int]:
-    """The first NPU of every server, then the second of every."""
+    """The first NPU of every server, then the second of every. Refused where each server has one NPU."""
     refuse(
         max(map(len, places.servers)) == 1,
         "place: rail means nothing here, for each server has one NPU; expected packed, spread, random, fragmented or "

@@ -6,7 +6,7 @@ those of the run, and the tenant's time, which begins at its start, to simulated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +152,18 @@ class TenantNetwork(NetworkBackend):
         if self._stopped_ps is not None:
             return self._stopped_ps
         return max(self._network.now_ps() - self.start_ps, 0)
+
+    def shared(self, key: Hashable) -> dict[int, int]:
+        """Return numbers that all tenants share under a key."""
+        return self._network.shared(key)
+
+    def npu_of(self, rank: int) -> int:
+        """Return the network's number of a rank."""
+        return self._network.npu_of(self._npus[rank])
+
+    def run_ps(self) -> int:
+        """Return the simulated time, whenever the tenant has started."""
+        return self._network.run_ps()
 
     @property
     def delivers_whole(self) -> bool:

@@ -18,6 +18,7 @@ from astra_ns3.studies.rows_text import best_lines, measure_heading, measure_tex
 
 # The page loads nothing, whatever is written in it.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+NOTHING = Markup()
 _STYLE = "figure svg { width: 100%; height: auto; background: #fff; }"
 
 
@@ -30,13 +31,22 @@ class Picture:
     svg: str
 
 
-def page(result: StudyResult, pictures: Sequence[Picture], command: str) -> str:
-    """One HTML file that loads nothing. ``command``: what plays the study again."""
+def page(result: StudyResult, pictures: Sequence[Picture], command: str, first: Markup = NOTHING) -> str:
+    """One HTML file that loads nothing. ``command``: plays the study again; ``first``: sections before all others."""
     sections = [
         _part(result, part, [each for each in pictures if each.part == part.name]) for part in result.expansion.parts
     ]
-    again = tag("section", tag("h2", "The same again"), tag("pre", command))
-    content = joined([_header(result), _failures(result), _warned(result), *sections, again])
+    parts = [_header(result), first, _failures(result), _warned(result), *sections, the_same_again(command)]
+    return page_of(f"{result.expansion.study.title}: astra-ns3 study", joined(parts))
+
+
+def the_same_again(command: str) -> Markup:
+    """Return the section with the command that makes a page again."""
+    return tag("section", tag("h2", "The same again"), tag("pre", command))
+
+
+def page_of(title: str, content: Markup) -> str:
+    """Return an HTML file around its content, which loads nothing."""
     style = files("astra_ns3.report.page").joinpath("page.css").read_text(encoding="utf-8")
     known = versions()
     lines = [
@@ -46,7 +56,7 @@ def page(result: StudyResult, pictures: Sequence[Picture], command: str) -> str:
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
-        f"<title>{escaped(result.expansion.study.title)}: astra-ns3 study</title>",
+        f"<title>{escaped(title)}</title>",
         f"<style>\n{style}{_STYLE}\n</style>",
         "</head>",
         "<body>",
@@ -57,6 +67,11 @@ def page(result: StudyResult, pictures: Sequence[Picture], command: str) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def drawing(svg: str, name: str) -> Markup:
+    """Return a picture in a page, from the text of its SVG file."""
+    return tag("figure", Markup(svg[svg.index("<svg") :]), id=name)
 
 
 def _header(result: StudyResult) -> Markup:
@@ -89,9 +104,7 @@ def _warned(result: StudyResult) -> Markup:
 
 
 def _part(result: StudyResult, part: Part, pictures: Sequence[Picture]) -> Markup:
-    figures = [
-        tag("figure", Markup(each.svg[each.svg.index("<svg") :]), id=f"{part.name}-{each.name}") for each in pictures
-    ]
+    figures = [drawing(each.svg, f"{part.name}-{each.name}") for each in pictures]
     best = [tag("p", line) for line in best_lines(result.best.values(), part)]
     numbers = tag("details", tag("summary", "The numbers"), *_tables(result, part))
     return tag("section", tag("h2", part.title), *figures, *best, numbers)

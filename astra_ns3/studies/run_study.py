@@ -16,12 +16,13 @@ from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.scenario_result import result_in
 from astra_ns3.experiments.tables import inert
 from astra_ns3.report.figures import with_matplotlib
+from astra_ns3.report.page.markup import Markup
 from astra_ns3.studies.checking import check_points
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.figures.kinds import written
 from astra_ns3.studies.file import USUAL_PRESET, figure_file, read_study
 from astra_ns3.studies.measures import measures_digest, measures_of
-from astra_ns3.studies.page import Picture, page
+from astra_ns3.studies.page import NOTHING, Picture, page
 from astra_ns3.studies.playing import play_tasks
 from astra_ns3.studies.progress import StudyProgressSink
 from astra_ns3.studies.result import StudyResult
@@ -203,8 +204,11 @@ def _today(outcome: PointOutcome, store: Store, *, write: bool) -> PointOutcome:
     return found
 
 
-def write_study(result: StudyResult, command: str) -> None:
-    """Write all of it; ``command``: what plays the study again. Raises ResultsNotSaved."""
+def write_study(result: StudyResult, command: str, first: Markup = NOTHING) -> None:
+    """Write all of it; ``command``: what plays the study again; ``first``: sections before all others of its page.
+
+    Raises ResultsNotSaved.
+    """
     folder = result.folder
     try:
         (folder / FIGURES).mkdir(parents=True, exist_ok=True)
@@ -215,7 +219,7 @@ def write_study(result: StudyResult, command: str) -> None:
             result.frame.to_parquet(partial, index=False)
         if text := result.expansion.study.text:
             put(folder / STUDY_FILE, text)
-        put(folder / PAGE, page(result, _figures(result), command))
+        put(folder / PAGE, page(result, _figures(result), command, first))
     except OSError as error:
         raise ResultsNotSaved(f"{folder}: cannot be written: {error.strerror or error}") from error
     except InputError as error:

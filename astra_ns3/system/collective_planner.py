@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from astra_ns3.collectives.in_network import ONE_TREE
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
@@ -74,6 +75,8 @@ class CollectivePlanner:
         self._grid.check_dimensions(request.dimensions)
         if request.counts is not None:
             return self._uneven(request)
+        if request.pool is not None:
+            return self._pooled(request, request.pool)
         if self._nccl is not None:
             return self._nccl.chunks(request.kind, request.bytes, self._planner.wide_dimensions(request.dimensions))
         flat = self._planner.flat_dimensions(request.kind, request.dimensions)
@@ -92,6 +95,18 @@ class CollectivePlanner:
             chunks.append(self._assign(request.kind, self._phases(request.kind, route.bytes, route)))
             left -= route.bytes
         return chunks
+
+    def _pooled(self, request: CollectiveRequest, pool: tuple[int, int]) -> list[Chunk]:
+        """Return the chunks of an all-reduce by way of storage hosts: one tree each, over all dimensions at once.
+
+        Each has whole units, where the data are a multiple of them.
+        """
+        dimensions, most = self._planner.wide_dimensions(request.dimensions), max(pool)
+        unit = most if request.bytes % most == 0 else 1
+        sizes = chunk_sizes(request.bytes // unit, self._config.preferred_dataset_splits)
+        _check_chunks(request, len(sizes))
+        phases = (Phase(dimensions, request.kind, ONE_TREE, unit * size, unit * size, pool=pool) for size in sizes)
+        return [self._assign(request.kind, (phase,)) for phase in phases]
 
     def _uneven(self, request: CollectiveRequest) -> list[Chunk]:
         """The chunks of an all-to-all with counts, which are the same each time that these are issued."""

@@ -8,7 +8,6 @@ dimensions in order.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import Compatibility
@@ -23,12 +22,12 @@ RoutePolicyMaker = Callable[[Grid, Compatibility], RoutePolicy]
 
 
 def ascending(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
-    """From the lowest dimension up; all-gathers from the highest down."""
+    """From the lowest dimension up; all-gathers down."""
     return lambda chunk: Route(plain_order(chunk), chunk.bytes)
 
 
 def round_robin(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
-    """Return the dimensions ascending, but each chunk starts at the next dimension of the grid."""
+    """Ascending, but each chunk begins at the next dimension."""
     turn = 0
 
     def route(chunk: ChunkToRoute) -> Route:
@@ -44,7 +43,10 @@ def round_robin(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
 
 
 def themis(grid: Grid, compatibility: Compatibility, *, flexible: bool = False) -> RoutePolicy:
-    """Themis: the least loaded dimension first, so that all are busy at once."""
+    """The least loaded dimension first; where loads hardly differ, ascending.
+
+    A ``localBWAware`` all-reduce becomes reduce-scatters over all dimensions and all-gathers back.
+    """
     greedy = OfflineGreedy(grid, flexible=flexible, gathers_upwards=compatibility.greedy_gathers_upwards)
 
     def route(chunk: ChunkToRoute) -> Route:
@@ -55,14 +57,19 @@ def themis(grid: Grid, compatibility: Compatibility, *, flexible: bool = False) 
     return route
 
 
+def themis_flex(grid: Grid, compatibility: Compatibility) -> RoutePolicy:
+    """As ``themis``, with chunk sizes that even out the loads."""
+    return themis(grid, compatibility, flexible=True)
+
+
 INTER_DIMENSION: Mapping[str, RoutePolicyMaker] = {
     "ascending": ascending,
     "baseline": ascending,
     "roundRobin": round_robin,
     "themis": themis,
     "offlineGreedy": themis,
-    "themisFlex": partial(themis, flexible=True),
-    "offlineGreedyFlex": partial(themis, flexible=True),
+    "themisFlex": themis_flex,
+    "offlineGreedyFlex": themis_flex,
 }
 
 

@@ -21,14 +21,14 @@ _HALVES = frozenset((CollectiveKind.REDUCE_SCATTER, CollectiveKind.ALL_GATHER))
 
 
 def by_priority(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task) -> int:
-    """FIFO: the higher priority first, equals in order of arrival."""
+    """The higher priority first, equals in order of arrival."""
     if not waiting or waiting[-1].priority >= newcomer.priority:
         return len(waiting)
     return bisect_right(waiting, -newcomer.priority, key=lambda task: -task.priority)
 
 
 def alternating(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task) -> int:
-    """RG: reduce-scatters and all-gathers take turns, behind those of a higher priority."""
+    """Reduce-scatters and all-gathers take turns, behind those of a higher priority."""
     if newcomer.kind not in _HALVES:
         return _behind_equals(waiting, newcomer)
     begin, last = 0, None
@@ -42,7 +42,7 @@ def alternating(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task
 
 
 def smallest_first(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task) -> int:
-    """SCF: the one with less data first, of equals the newer; but one with a single phase to follow goes last."""
+    """Less data first; among equals the newer first. A chunk with one phase to follow goes last."""
     if newcomer.kind not in _HALVES:
         return _behind_equals(waiting, newcomer)
     if newcomer.phases_left == 1:
@@ -54,7 +54,7 @@ def smallest_first(running: Sequence[Task], waiting: Sequence[Task], newcomer: T
 
 
 def fewest_phases_first(running: Sequence[Task], waiting: Sequence[Task], newcomer: Task) -> int:
-    """lessRemainingPhaseFirst: the one with fewer phases to follow first, of equals the newer."""
+    """Fewer phases to follow first; among equals the newer first."""
     if newcomer.kind not in _HALVES:
         return _behind_equals(waiting, newcomer)
     for index, task in enumerate(waiting):

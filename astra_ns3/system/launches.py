@@ -89,7 +89,7 @@ class LaunchTable:
         self._of_channel = cache(partial(register_channels, network, grid, config.servers))
         self._schedules = schedules
         self._network = network
-        self._trees = config.reduction_trees
+        self._trees, self._storage = config.reduction_trees, config.storage_hosts
         self._players: dict[tuple[int, ...], int] = {}
         self.launch = cache(self._launch)
 
@@ -123,7 +123,7 @@ class LaunchTable:
         numbers = per_npu(self._grid.communicator, self._grid.npus, 0)
         groups = per_npu(self._grid.communicator, self._grid.npus, 0)
         schedule_of_npu: dict[int, tuple[Schedule, int]] = {}
-        for schedule, players in in_network_plays(phase, self._grid, self._trees):
+        for schedule, players in in_network_plays(phase, self._grid, self._trees, self._storage):
             if players not in self._players:
                 self._players[players] = self._network.register_group(players)
             for rank, npu in enumerate(players[: schedule.ranks - schedule.helpers]):

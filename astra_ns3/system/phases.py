@@ -32,8 +32,8 @@ class Phase:
 
     Each rank brings ``bytes`` and has ``left_bytes`` afterwards. ``kind`` is what really runs there. ``schedule``: what
     is played instead of the algorithm's. An all-to-all with counts has one, of whose blocks ``bytes`` are a multiple;
-    so has a ``channel`` of a collective library. ``queue``: its number in its dimension; ``turn``: which of the
-    schedules that chunks alternate between.
+    so has a ``channel`` of a collective library. ``pool``: see :class:`CollectiveRequest`. ``queue``: its
+    number in its dimension; ``turn``: which of the schedules that chunks alternate between.
     """
 
     dimensions: tuple[int, ...]
@@ -43,6 +43,7 @@ class Phase:
     left_bytes: int
     schedule: Schedule | None = None
     channel: Channel | None = None
+    pool: tuple[int, int] | None = None
     queue: int = 0
     turn: int = 0
     anticlockwise: bool = False

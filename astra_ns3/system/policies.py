@@ -28,7 +28,7 @@ def fifo(counter: int, request: CollectiveRequest) -> tuple[int, int]:
 
 
 def explicit(counter: int, request: CollectiveRequest) -> tuple[int, int]:
-    """Behind those that have a priority of their own, in order of arrival (ASTRA-sim 2)."""
+    """In order of arrival, behind those to which the workload gives a priority (``comm_priority`` of graphs)."""
     return 0, counter
 
 

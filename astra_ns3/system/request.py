@@ -22,8 +22,9 @@ class CollectiveRequest:
     them. The k-th request of a communicator is the same on all members, but for its label; with a ``key``, the k-th of
     that key. ``counts``: of an all-to-all that isn't even, the bytes that each place of its group has for each, a row
     per sender; ``bytes`` is then what the one has, its own share included, who has most. ``relay``: where counts go by
-    way of a place of each node. ``group``: what waiting for it is told under, see :func:`group_words`. A program that
-    yields a request issues it.
+    way of a place of each node. ``pool``: of an all-reduce by way of the group's storage host, how many units of the
+    data go there and how many come back; the larger number makes ``bytes``. ``group``: what waiting for it is told
+    under, see :func:`group_words`. A program that yields a request issues it.
     """
 
     kind: CollectiveKind
@@ -35,6 +36,7 @@ class CollectiveRequest:
     key: Hashable = None
     counts: Parts | None = None
     relay: Relay | None = None
+    pool: tuple[int, int] | None = None
     group: str = ""
 
 

@@ -38,19 +38,20 @@ def without_reducers(graph: Graph) -> Graph:
     return replace(without_hosts(graph, len(graph.reducers), REDUCTION), reducers=()) if graph.reducers else graph
 
 
-def reducer_groups(graph: Graph) -> list[int]:
-    """Return how many groups each reducer may serve."""
+def rooms(graph: Graph) -> list[int]:
+    """Return how many players each reducer has, one for each group that it may serve, and then each storage host.
+
+    A storage host has one player for all accesses, and one for each group of a tree that hangs from it.
+    """
     configs = [graph.switch_configs[switch].reduction for switch in graph.reducers]
-    return [config.groups for config in configs if config is not None]
+    groups = [config.groups for config in configs if config is not None]
+    return [*groups, *[1 + max(groups, default=0)] * len(graph.storage)]
 
 
-def reducer_players(graph: Graph) -> list[int]:
-    """Return the host of each player that is a part of a reducer: one for each group that it may serve, in turn."""
-    return [
-        graph.player_host[len(graph.npu_host) + reducer]
-        for reducer, groups in enumerate(reducer_groups(graph))
-        for _ in range(groups)
-    ]
+def helper_players(graph: Graph) -> list[int]:
+    """Return the host of each player of a reducer or a storage host: all of one, then those of the next."""
+    hosts = graph.player_host[len(graph.npu_host) :]
+    return [host for host, players in zip(hosts, rooms(graph), strict=True) for _ in range(players)]
 
 
 def _line(graph: Graph, switch: int, host: int, node: int) -> Link:

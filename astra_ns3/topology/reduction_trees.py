@@ -34,11 +34,11 @@ class GraphTrees:
         self._graph = graph
         self._npus = npus
         self._first_root = first_root
-        self._known: dict[tuple[tuple[int, ...], int, str], Trees] = {}
+        self._known: dict[tuple[tuple[int, ...], int, str, int | None], Trees] = {}
 
-    def joining(self, ranks: Sequence[int], group: int, *, algorithm: str) -> Trees:
+    def joining(self, ranks: Sequence[int], group: int, *, algorithm: str, pool: int | None = None) -> Trees:
         """Return the trees of a group; see :class:`~astra_ns3.config.core.reduction.ReductionTrees`."""
-        key = tuple(ranks), group if algorithm == ONE_TREE else 0, algorithm
+        key = tuple(ranks), group if algorithm == ONE_TREE else 0, algorithm, pool
         if key not in self._known:
             self._known[key] = self._found(*key)
         return self._known[key]
@@ -57,9 +57,11 @@ class GraphTrees:
         """From each switch to each group of hosts."""
         return distances_to_groups(self._graph, self._groups)
 
-    def _found(self, ranks: tuple[int, ...], group: int, algorithm: str) -> Trees:
+    def _found(self, ranks: tuple[int, ...], group: int, algorithm: str, pool: int | None) -> Trees:
         refuse(not self._graph.reducers, "no switch of the network reduces; give one 'reduction'", algorithm)
         hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
+        if pool is not None:
+            hosts.append(self._graph.storage[pool - len(self._graph.npu_host) - len(self._graph.reducers)])
         roots = self._roots(hosts, algorithm)
         if algorithm == ONE_TREE:
             roots = [roots[(self._first_root + group) % len(roots)]]

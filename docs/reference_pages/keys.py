@@ -16,6 +16,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.core.model import ConfigModel
 from astra_ns3.config.model.file import KINDS as MODELS
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.plan_file import PlanConfig
 from astra_ns3.config.prices import PricesConfig
 from astra_ns3.config.scenario.file import ScenarioConfig
 from astra_ns3.config.system import SystemConfig
@@ -45,6 +46,7 @@ FILES: Mapping[str, File] = {
     "scenario": File("Keys of a scenario's file", (ScenarioConfig,), "scenario"),
     "study": File("Keys of a study's file", (StudyConfig,), "studies"),
     "slowdown": File("Keys of a file of slowdowns", (ComputeSlowdown,), "compute"),
+    "plan": File("Keys of a file of a plan", (PlanConfig,), "plan"),
     "prices": File("Keys of a file of prices", (PricesConfig,), "budget"),
 }
 """By the beginning of the page's name."""
@@ -171,20 +173,35 @@ def row_of(model: Model, name: str, field: FieldInfo) -> tuple[str, str, str, st
     words = words_of(model).get(name, "")
     if not words and kind_of(model) and name == "kind":
         words = f"The word that chooses this group: {code(kind_of(model))}."
-    number = _of_papers(model).get(key)
-    if number is not None:
-        words = f"{words} With `parameters: paper`: {_in_words(name, field, number)}."
+    words = " ".join(filter(None, (words, _told_of_sets(model, name, field))))
     default = "absent" if field.is_required() and "Absent:" in words else _default(name, field, schema)
     return code(key), _type(name, schema, whole), default, cell(words)
 
 
+_EXAMPLE = Line(rate_bps=10**11, round_trip_ps=5 * 10**6, payload_bytes=1000)
+"""The line for which the words of ``parameters`` say that numbers are told."""
+
+
 @cache
-def _of_papers(model: Model) -> Mapping[str, float]:
-    """Return the numbers that a congestion control has in its paper, by the key; nothing for other groups."""
+def _of_sets(model: Model) -> Mapping[str, Mapping[str, float]]:
+    """Return the numbers of a congestion control by set and key, on one line; nothing for other groups."""
     if not issubclass(model, RoceControl) or "parameters" not in model.model_fields or not kind_of(model):
         return {}
-    control = model.model_validate({"kind": kind_of(model), "parameters": "paper"})
-    return in_force(control, Line(rate_bps=10**11, round_trip_ps=5 * 10**6, payload_bytes=1000)).numbers
+    sets = get_args(model.model_fields["parameters"].annotation)
+    controls = {name: model.model_validate({"kind": kind_of(model), "parameters": name}) for name in sets}
+    return {name: in_force(control, _EXAMPLE).numbers for name, control in controls.items()}
+
+
+def _told_of_sets(model: Model, name: str, field: FieldInfo) -> str:
+    """Return the number that each set has for a key, sets with the same number together; empty for other keys."""
+    names: dict[str, list[str]] = {}
+    for of_set, numbers in _of_sets(model).items():
+        number = numbers.get(field.alias or name)
+        if number is not None:
+            names.setdefault(_in_words(name, field, number), []).append(code(of_set))
+    if len(names) == 1:
+        return f"All sets: {next(iter(names))}."
+    return "; ".join(f"{' and '.join(words)}: {number}" for number, words in names.items()) + "." * bool(names)
 
 
 def _in_words(name: str, field: FieldInfo, number: float) -> str:

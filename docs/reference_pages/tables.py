@@ -52,7 +52,8 @@ def _recorded() -> Iterator[str]:
 
 def _words(each: RecordedTable) -> str:
     words = cell(each.words.partition(", if `")[0].partition("; raises")[0])
-    return f"{words[0].upper()}{words[1:]}. Written with {cell(each.asked)}."
+    notes = f" {cell(each.notes)}" if each.notes else ""
+    return f"{words[0].upper()}{words[1:]}. Written with {cell(each.asked)}.{notes}"
 
 
 def _quantities(each: RecordedTable) -> str:

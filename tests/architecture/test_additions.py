@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import importlib
 import json
 import os
 import re
@@ -10,11 +11,13 @@ import shlex
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from architecture.additions import coming, in_computing, in_cpp, in_python
 from architecture.additions.recipe import Recipe
+from support.command import Command
 
 pytestmark = pytest.mark.xdist_group("additions")  # they share a compiled package
 
@@ -92,14 +95,28 @@ def test_an_addition_takes_the_files_that_the_table_names_and_no_other(
     touched = [*recipe.files, *recipe.lines]
     assert [path for path in touched if not named(where, path)] == []
     changed_tree(recipe, compiled_package, repository, tmp_path)
-    # An editable install puts a finder of its own before the path.
-    head = "import sys\nsys.meta_path = [f for f in sys.meta_path if 'Redirect' not in type(f).__name__]\n"
-    here = f"{head}sys.path.insert(0, {str(tmp_path)!r})\nimport astra_ns3\n"
-    here += f"assert astra_ns3.__file__.startswith({str(tmp_path)!r})\n"
-    done = subprocess.run(
-        [sys.executable, "-c", here + recipe.check], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = Command((), folder=tmp_path, program=partial(play_check, recipe.check, tmp_path)).finish()
     assert done.returncode == 0, done.stderr
+
+
+def play_check(check: str, folder: Path) -> None:
+    """Run the script in a process that was forked from this one, on the package in ``folder``."""
+    # An editable install puts a finder of its own before the path.
+    sys.meta_path = [finder for finder in sys.meta_path if "Redirect" not in type(finder).__name__]
+    sys.path.insert(0, str(folder))
+    for name in [name for name in sys.modules if name.split(".")[0] in ("astra_ns3", "support")]:
+        del sys.modules[name]
+    package = importlib.import_module("astra_ns3")
+    assert str(package.__file__).startswith(str(folder))
+    exec(compile(check, "<check>", "exec"), {"__name__": "__main__", "astra_ns3": package, "sys": sys})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [recipe for recipe in RECIPES if recipe.compiled], ids=lambda recipe: recipe.row)
+def test_an_addition_to_the_native_half_compiles(
+    recipe: Recipe, compiled_package: Path, repository: Path, tmp_path: Path
+) -> None:
+    changed_tree(recipe, compiled_package, repository, tmp_path)
     for source in recipe.compiled:
         compile_only(source, repository, tmp_path)
 

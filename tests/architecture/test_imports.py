@@ -34,6 +34,7 @@ FLOORS = {
     "config.scenario": 4,
     "config.model": 4,
     "config.compute_slowdown": 3,
+    "config.plan_file": 3,
     "config.prices": 3,
     "config.nccl": 3,
     "config.system": 4,

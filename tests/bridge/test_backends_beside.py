@@ -35,6 +35,7 @@ def test_a_case_is_played_on_both_backends_and_the_row_tells_the_error() -> None
     assert row["ratio"] == pytest.approx(row["CPU packets"] / row["CPU flow"])
 
 
+@pytest.mark.slow
 def test_the_case_may_be_scaled_and_its_keys_set() -> None:
     asked = ["--backends", "analytical,flow", *words(), "--json"]
     changes = ["--scale", "0.01", "--set", "system.endpoint-delay=5000"]
@@ -47,12 +48,14 @@ def test_the_case_may_be_scaled_and_its_keys_set() -> None:
         CliRunner().invoke(compare_command, ["a", "b", *changes], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_a_backend_without_packets_tells_nothing_of_losses() -> None:
     command = ["--backends", "flow,analytical", *words(n=INPUTS / "network" / "roce-lossy.yaml")]
     ran = CliRunner().invoke(compare_command, command, catch_exceptions=False)
     assert ran.stdout.rstrip().endswith("| - |")
 
 
+@pytest.mark.slow
 def test_merged_channels_are_refused_with_the_key_that_parts_them(tmp_path: Path) -> None:
     system, network = tmp_path / "system.yaml", tmp_path / "network.yaml"
     system.write_text("collectives: nccl\nnccl: {NCCL_ALGO: Ring}\n")

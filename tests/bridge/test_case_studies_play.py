@@ -14,7 +14,9 @@ STUDIES = Path(__file__).resolve().parents[2] / "inputs" / "studies"
 @pytest.mark.parametrize(
     ("name", "only", "published_us"),
     [
-        ("dlrm", ["part=concurrency", "system=flat-100g", "chunks=32", "parallel=64"], None),
+        pytest.param(
+            "dlrm", ["part=concurrency", "system=flat-100g", "chunks=32", "parallel=64"], None, marks=pytest.mark.slow
+        ),
         ("themis", ["part=published", "policy=Themis, SCF of 2023"], 13635.871),
     ],
 )

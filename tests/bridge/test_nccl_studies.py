@@ -61,6 +61,7 @@ def test_a_study_varies_the_algorithm(folder: Path) -> None:
     assert found["Tree"][1] < found["Ring"][1]
 
 
+@pytest.mark.slow
 def test_a_study_varies_the_version(folder: Path) -> None:
     """NCCL has PAT, for one GPU a server, since 2.23."""
     wants(folder, "ALLGATHER")

@@ -10,6 +10,7 @@ from nbclient import NotebookClient
 
 
 @pytest.mark.xdist_group("notebook")
+@pytest.mark.slow
 def test_the_first_look_runs_from_its_first_cell_to_its_last(repository: Path) -> None:
     pytest.importorskip("matplotlib")
     text = (repository / "docs" / "first-look.ipynb").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ LEAST_RING_US = 2 * 2**18 * 31 / 32 * 8 / 400e9 * 1e6
 @pytest.mark.parametrize(
     ("name", "only", "least_us"),
     [
-        ("roce", ("part=sizes", "comm_scale=2", "control=none"), LEAST_A2A_US),
+        pytest.param("roce", ("part=sizes", "comm_scale=2", "control=none"), LEAST_A2A_US, marks=pytest.mark.slow),
         ("transport", ("part=size", "comm_scale=0.25", "pattern=ring"), LEAST_RING_US),
     ],
 )

@@ -119,6 +119,7 @@ def keys(tmp_path: Path) -> dict[str, tuple[str, str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_scheduler_with_tls_plays_for_who_has_the_key_and_for_nobody_else(
     tmp_path: Path, keys: dict[str, tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

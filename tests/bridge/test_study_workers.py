@@ -51,6 +51,7 @@ def wait_until_gone(mark: str) -> None:
     wait_until(lambda: not processes_of(mark), "the end of all processes of a study")
 
 
+@pytest.mark.slow
 def test_results_depend_neither_on_the_order_nor_on_the_number_of_workers(tmp_path: Path) -> None:
     alone, together = Store(tmp_path / "alone"), Store(tmp_path / "together")
     played(points(alone, 5), alone, jobs=1)
@@ -140,7 +141,7 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path: Path) -> None:
     assert sum(begun(store).values()) <= 7
 
 
-@pytest.mark.parametrize("whole_group", [True, False], ids=["from a terminal", "to the client"])
+@pytest.mark.parametrize("whole_group", some_slow([True, False], [True]), ids=["from a terminal", "to the client"])
 def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: bool) -> None:
     store = Store(tmp_path / "store")
     mark = uuid.uuid4().hex
@@ -156,6 +157,7 @@ def test_ctrl_c_ends_a_study_and_all_its_processes(tmp_path: Path, whole_group: 
 
 
 @pytest.mark.parametrize("interrupted", some_slow([False, True], [True]), ids=["played to its end", "interrupted"])
+@pytest.mark.slow
 def test_a_study_leaves_no_process_on_workers_that_live_on(tmp_path: Path, interrupted: bool) -> None:
     store = Store(tmp_path / "store")
     cluster, client = uuid.uuid4().hex, uuid.uuid4().hex
@@ -194,6 +196,7 @@ def test_processes_that_a_batch_system_asks_to_end_cost_no_point(tmp_path: Path)
     assert [outcome.status for outcome in played(tasks, store, jobs=1).values()] == ["done"] * 6
 
 
+@pytest.mark.slow
 def test_a_point_whose_code_changes_meanwhile_is_told_as_failed_and_not_stored(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     source = harmful_file(tmp_path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import NEEDS_HEADERS
+from support.lengths import some_slow
 from support.tutorial import PAGES, blocks_of, played, says
 
 pytestmark = NEEDS_HEADERS
@@ -13,7 +14,11 @@ MOST_LINES = 120
 """But for the files that a page has its reader write."""
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.stem))
+QUICK = [page for page in PAGES if page.stem[0] in "12457"]
+"""Studies take longer."""
+
+
+@pytest.mark.parametrize("page", some_slow(PAGES, QUICK), ids=lambda page: str(page.stem))
 def test_a_page_does_and_prints_what_it_says(page: Path, tmp_path: Path) -> None:
     steps = list(played(page, tmp_path))
     assert steps

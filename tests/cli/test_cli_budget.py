@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from support.command import PROGRAM
+from support.command import Finished, run_command
 
 TIMEOUT_SECONDS = 300
 SWITCH = {"buffer": "32MiB", "pfc": {}}
@@ -36,20 +35,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command in a fresh interpreter."""
-    return subprocess.run(
-        [*PROGRAM, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+def command(folder: Path, *words: str) -> Finished:
+    """A command as a user calls it."""
+    return run_command(
+        *words,
+        folder=folder,
         timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
     )
 
 
-def budget(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def budget(folder: Path, *words: str) -> Finished:
     return command(folder, "budget", "prices.yaml", "-n", "network.yaml", "-o", "out", *words)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from support.command import PROGRAM
+from support.command import Finished, run_command
 
 TIMEOUT_SECONDS = 300
 MODEL = {
@@ -38,18 +37,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command in a fresh interpreter."""
-    command = [*PROGRAM, "plan", "model.yaml", "-n", "network.yaml", "-o", "out", "--jobs", "1", *words]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
+def plan(folder: Path, *words: str) -> Finished:
+    """The command as a user calls it."""
+    command = ("plan", "model.yaml", "-n", "network.yaml", "-o", "out", "--jobs", "1", *words)
+    return run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
 
 
 def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(folder: Path) -> None:
@@ -67,28 +58,132 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(fol
     assert times == sorted(times)
     assert all(float(row["bound_us"]) <= time for row, time in zip(rows, times, strict=True))
     assert rows[0]["plan"] == found["best"]
-    assert {"index.html", "study.csv", "frontier.png", "frontier.svg"} <= {
+    assert {"index.html", "plan.json", "study.csv", "frontier.png", "frontier.svg"} <= {
         each.name for each in (folder / "out").iterdir()
     }
-    run = [
-        *PROGRAM,
-        "run",
-        "-w",
-        "out/best.yaml",
-        "-n",
-        "network.yaml",
-        "-s",
-        "system.yaml",
-        "--backend",
-        "flow",
-        "--json",
-    ]
+    run = ["run", "-w", "out/best.yaml", "-n", "network.yaml", "-s", "system.yaml", "--backend", "flow", "--json"]
     rings = {f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "reduce-scatter", "all-gather")}
     usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-to-all-implementation": ["direct"]}
     (folder / "system.yaml").write_text(yaml.safe_dump({**usual, **rings}), encoding="utf-8")
-    best = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS)
+    best = run_command(*run, folder=folder, timeout=TIMEOUT_SECONDS)
     assert best.returncode == 0, best.stderr
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(times[0], abs=1e-6)
+
+
+def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(folder: Path) -> None:
+    done = plan(folder, "--packets", "2", "--hold", "parallel.zero=0", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    with (folder / "out" / "study.csv").open(encoding="utf-8", newline="") as file:
+        runs = [row for row in csv.DictReader(file) if row["part"] == "packets"]
+    assert {(row["plan"], row["backend"]) for row in runs} == {
+        (row["plan"], backend) for row in rows[:2] for backend in ("flow", "ns3")
+    }
+    for row in rows[:2]:
+        flows, packets = (
+            next(float(run["finish_us"]) for run in runs if (run["plan"], run["backend"]) == (row["plan"], backend))
+            for backend in ("flow", "ns3")
+        )
+        assert row["packets_on"] == "whole model"
+        assert (row["time_us"], row["packets_us"]) == (flows, packets)
+        assert row["packets_over_flows"] == pytest.approx(packets / flows, abs=1e-6)
+    system = {f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "reduce-scatter", "all-gather")}
+    usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-to-all-implementation": ["direct"]}
+    (folder / "system.yaml").write_text(yaml.safe_dump({**usual, **system}), encoding="utf-8")
+    alone = ("run", "-w", "out/best.yaml", "-n", "network.yaml", "-s", "system.yaml", "--backend", "ns3", "--json")
+    best = run_command(*alone, folder=folder, timeout=TIMEOUT_SECONDS)
+    assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(rows[0]["packets_us"], abs=1e-6)
+    assert {row["packets_on"] for row in rows[2:]} <= {None}
+    journals = {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()}
+    again = plan(folder, "--packets", "2", "--hold", "parallel.zero=0")
+    assert {each: each.read_text(encoding="utf-8") for each in (folder / "out" / "journal").iterdir()} == journals
+    assert "keep their order" in again.stdout or "the order of the best changes to 2, 1" in again.stdout
+
+
+def test_a_report_of_a_plan_has_its_picture_its_table_and_why_the_best_is_the_best(folder: Path) -> None:
+    plan(folder, "--hold", "parallel.zero=0", "--packets", "0")
+    done = run_command("report", "out", "-o", "plan.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == 0, done.stderr
+    page = (folder / "plan.html").read_text(encoding="utf-8")
+    with (folder / "out" / "plan.csv").open(encoding="utf-8", newline="") as file:
+        names = [row["plan"] for row in csv.DictReader(file)]
+    assert len(names) > 1
+    assert all(f"<td>{name}</td>" in page for name in names)
+    assert "<svg" in page
+    assert "Why the best is the best" in page
+    assert "astra-ns3 plan model.yaml -n network.yaml --hold parallel.zero=0 -o out" in page
+    assert "Why the best is the best" in (folder / "out" / "index.html").read_text(encoding="utf-8")
+    again = run_command("report", "out", "-o", "plan.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert again.returncode == 2
+    several = run_command("report", "out", "out", "-o", "two.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert several.returncode == 2
+    assert "out: holds plans, whose report is of one folder" in several.stderr
+    (folder / "out" / "plan.json").write_text("{", encoding="utf-8")
+    broken = run_command("report", "out", "-o", "three.html", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert broken.returncode == 2
+    assert "plan.json: can't be read" in broken.stderr
+
+
+def test_packets_are_left_out_where_no_model_is_cheap_enough(folder: Path) -> None:
+    words = ("--packets", "1", "--packets-cpu-time", "1us", "--cpu-time", "1ns")
+    done = plan(folder, *words)
+    assert done.returncode == 0, done.stderr
+    assert "not played: forecast " in done.stdout
+    assert not (folder / "out" / "packets").exists()
+    with (folder / "out" / "study.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["part"] for row in csv.DictReader(file)} == {"plans"}
+
+
+def test_a_file_of_a_plan_is_the_command_with_its_options(folder: Path) -> None:
+    (folder / "files").mkdir()
+    document = {
+        "model": "../model.yaml",
+        "network": "../network.yaml",
+        "samples": 4,
+        "hold": {"training.recompute": "none"},
+        "set": {"workload.model.layers": 4},
+        "play": {"cpu_time": "1ns", "packets": 0},
+    }
+    (folder / "files" / "mine.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    words = ("--samples", "4", "--hold", "training.recompute=none", "--set", "workload.model.layers=4")
+    by_words = plan(folder, *words, "--cpu-time", "1ns", "--packets", "0", "--json")
+    by_file = run_command(
+        "plan", "files/mine.yaml", "--json", "--quiet", "--jobs", "1", folder=folder, timeout=TIMEOUT_SECONDS
+    )
+    assert by_file.returncode == 0, by_file.stderr
+    one, other = json.loads(by_words.stdout), json.loads(by_file.stdout)
+    assert other.pop("output") == "results/mine"
+    seconds = ("bound_cpu_seconds", "played_cpu_seconds", "output")
+    for found in (one, other):
+        for row in found["rows"]:
+            row.pop("cpu_seconds")
+    assert {k: v for k, v in one.items() if k not in seconds} == {k: v for k, v in other.items() if k not in seconds}
+    assert one["samples_per_iteration"] == 4
+    assert (folder / "results" / "mine" / "plan.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({"model": "model.yaml", "network": "network.yaml", "sample": 4}, "sample"),
+        ({"model": "model.yaml", "network": "network.yaml", "play": {"bounds_only": True}}, "--bounds-only goes with"),
+        ({"model": "model.yaml", "network": "network.yaml", "vary": {"nothing": [1, 2]}}, "nothing"),
+        ({"model": "nowhere.yaml", "network": "network.yaml"}, "nowhere.yaml"),
+    ],
+)
+def test_a_bad_file_of_a_plan_is_one_line(folder: Path, document: dict[str, object], expected: str) -> None:
+    (folder / "mine.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    done = run_command("plan", "mine.yaml", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == 2, done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert expected in done.stderr
+    assert not (folder / "results").exists()
+
+
+def test_a_model_without_a_network_is_one_line(folder: Path) -> None:
+    done = run_command("plan", "model.yaml", folder=folder, timeout=TIMEOUT_SECONDS)
+    assert done.returncode == 2
+    assert "no network is named" in done.stderr
 
 
 def test_a_second_plan_plays_nothing_again_and_says_why_the_best_is_the_best(folder: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
-from support.command import PROGRAM
+from support.command import Finished, run_command
 
 TIMEOUT_SECONDS = 300
 MODEL = {
@@ -39,16 +38,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def plan(folder: Path, *words: str, out: str = "out") -> subprocess.CompletedProcess[str]:
-    """The command in a fresh interpreter."""
-    return subprocess.run(
-        [*PROGRAM, "plan", "model.yaml", "-n", "network.yaml", "-o", out, "--jobs", "1", "--quiet", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
+def plan(folder: Path, *words: str, out: str = "out") -> Finished:
+    """The command as a user calls it."""
+    return run_command(
+        "plan",
+        "model.yaml",
+        "-n",
+        "network.yaml",
+        "-o",
+        out,
+        "--jobs",
+        "1",
+        "--quiet",
+        *words,
+        folder=folder,
         timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
     )
 
 
@@ -64,7 +68,9 @@ def test_each_value_has_the_plan_that_it_has_alone(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = table(folder)
     assert [row[RATE] for row in rows] == ["20Gbps", "400Gbps"]
-    assert {"vary.png", "vary.svg", "plan-1", "plan-2"} <= {each.name for each in (folder / "out").iterdir()}
+    assert {"vary.png", "vary.svg", "plan-rate-20Gbps", "plan-rate-400Gbps"} <= {
+        each.name for each in (folder / "out").iterdir()
+    }
     for row in rows:
         alone = plan(folder, *words, "--set", f"{RATE}={row[RATE]}", "--json", out=f"alone-{row[RATE]}")
         best = json.loads(alone.stdout)["rows"][0]
@@ -96,9 +102,21 @@ def test_bounds_alone_play_nothing_and_say_what_does_not_fit(folder: Path) -> No
             assert row["time_us"] == ""
             assert int(row["npu_memory_bytes"]) <= 10**9
     assert float(rows[1]["bound_us"]) >= float(rows[4]["bound_us"]) > 0
-    assert {each.name for each in (folder / "out").iterdir()} == {"vary.csv", "vary.png", "vary.svg"}
+    assert {each.name for each in (folder / "out").iterdir()} == {
+        "vary.csv",
+        "vary.json",
+        "vary.png",
+        "vary.svg",
+        "index.html",
+    }
     text = plan(folder, *keys, "--bounds-only").stdout
     assert "nothing: times are least bounds" in text
+    page = run_command("report", "out", "-o", "page.html", folder=folder)
+    assert page.returncode == 0, page.stderr
+    html = (folder / "page.html").read_text(encoding="utf-8")
+    assert html == (folder / "out" / "index.html").read_text(encoding="utf-8")
+    assert html.count("20Gbps") >= 3
+    assert "<svg" in html
 
 
 @pytest.mark.parametrize(
@@ -107,6 +125,8 @@ def test_bounds_alone_play_nothing_and_say_what_does_not_fit(folder: Path) -> No
         (("--vary", "rate"), "--vary is 'rate', expected KEY=VALUE,VALUE"),
         (("--vary", "network.topology.link.rate="), "found '', expected values with commas"),
         (("--vary", "nonsense=1,2"), "--vary nonsense: is no option of a run"),
+        (("--vary", "backend=flow,ns3", "--bounds-only"), "--vary backend: changes no bound"),
+        (("--vary", "passes=1,2", "--bounds-only"), "--vary passes: changes no bound"),
         (("--vary", f"{RATE}=1Gbps,1Gbps"), "a value stands twice"),
         (("--vary", f"{RATE}=1Gbps", "--vary", f"{RATE}=2Gbps"), "the key is given twice"),
         (("--vary", "a=1", "--vary", "b=1", "--vary", "c=1"), "--vary a: "),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.command import PROGRAM
+from support.command import Finished, run_command
 from support.small_run import NETWORK, SYSTEM, WORKLOAD
 
 import astra_ns3
@@ -38,19 +38,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def study(folder: Path, document: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
-    """The command in a fresh interpreter, with the study as a file."""
+def study(folder: Path, document: dict[str, Any], *words: str) -> Finished:
+    """The command as a user calls it, with the study as a file."""
     (folder / "study.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
-    command = [*PROGRAM, "study", "study.yaml", "-o", "out", "--jobs", "1", *words]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT_SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
+    command = ("study", "study.yaml", "-o", "out", "--jobs", "1", *words)
+    return run_command(*command, folder=folder, timeout=TIMEOUT_SECONDS)
 
 
 def table(folder: Path) -> list[dict[str, str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from plotly.offline import get_plotlyjs
 from support.browser import NAMES, WIDTH, browser, opened
+from support.lengths import some_slow
 from support.recorded_run import US, recorded_run
 from support.small_run import small_system
 from support.studies import expanded, outcome_of, study_of
@@ -32,7 +33,7 @@ MARKS = ".trace, .bars .point, .heatmaplayer image, .scatterlayer .js-line, .col
 PHONE_WIDTH = 390
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", some_slow([False, True], [False]), ids=["light", "dark"])
 def test_every_figure_is_drawn_and_the_browser_has_nothing_to_say(tmp_path: Path, dark: bool) -> None:
     runs = [recorded_run(tmp_path / "one"), recorded_run(tmp_path / "two", latency_ps=3 * US)]
     file = tmp_path / "report.html"
@@ -97,6 +98,7 @@ OUT_OF_THEIR_PANEL = """[...document.querySelectorAll('.panel')].flatMap(panel =
 })"""
 
 
+@pytest.mark.slow
 def test_titles_of_axes_beside_long_names_stay_in_a_narrow_figure(tmp_path: Path) -> None:
     layer = "mlp_moelayer"
     result = astra_ns3.run(
@@ -139,6 +141,7 @@ def test_the_page_of_a_study_fits_a_narrow_screen(tmp_path: Path) -> None:
         assert len(page.evaluate(SCROLLING)) == 1
 
 
+@pytest.mark.slow
 def test_a_log_axis_says_its_values_in_full(tmp_path: Path) -> None:
     def labels(highest: float) -> list[str]:
         panel = Panel(Axis("time", "us", log=True), Axis("share"), [Curve([0.15, highest], [0, 1])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,51 @@ def test_runs_with_failures_end_as_the_bookkeeper_says(tmp_path: Path, mode: str
     assert resumed
 
 
+@pytest.mark.parametrize("mode", ["synchronous", "behind"])
+@pytest.mark.parametrize("tenths", [5, 15, 23])
+def test_checkpoints_after_a_time_come_as_the_bookkeeper_says(tmp_path: Path, mode: str, tenths: int) -> None:
+    measured = book(tmp_path, 1, mode)
+    training = replace(measured, interval=measured.iteration * tenths // 10)
+    write(tmp_path, {"checkpoint": {"every": f"{training.interval}ps", "mode": mode}})
+    assert alone_ps_of(tmp_path) == training.end([])[0]
+    resumed = 0
+    for seed in range(3):
+        fails_ps = list(islice(drawn(seed, training.end([])[0] / 3), 6))
+        result = failing(tmp_path, fails_ps)
+        (job,) = result.metadata["jobs"]
+        assert (result.finish_ps, job["restarts"], job["resumed_passes"]) == training.end(fails_ps)
+        resumed += job["resumed_passes"]
+    assert resumed
+
+
+def alone_ps_of(folder: Path) -> int:
+    """Return how long the job of a folder takes that never fails."""
+    return int(failing(folder, [10**15]).finish_ps)
+
+
+def test_parts_on_storage_hosts_are_copied_there_and_only_the_rest_moves(tmp_path: Path) -> None:
+    moved: dict[tuple[str, ...], int] = {}
+    for away in ((), ("optimizer",), ("weights",), ("optimizer", "weights")):
+        write(tmp_path, {"checkpoint": {"every": 1}, "offload": {part: {} for part in away}})
+        files: dict[str, Any] = {name: tmp_path / f"{name}.yaml" for name in ("system", "network")}
+        run = astra_ns3.run(workload=tmp_path / "model.yaml", **files, passes=1, isolated=False)
+        rows = run.collectives[run.collectives["layer"] == "checkpoint"]
+        moved[away] = int(rows["bytes"].sum())
+        parameters = run.metadata["workload"]["parameters"]
+    # Both copies store a half; where nothing is left, each sends a signal of one byte.
+    assert moved == {
+        (): 14 * parameters,
+        ("optimizer",): 2 * parameters,
+        ("weights",): 12 * parameters,
+        ("optimizer", "weights"): 2,
+    }
+    write(tmp_path, {"checkpoint": {"every": 1}, "offload": {"optimizer": {}}})
+    tries = failing(tmp_path, [alone_ps_of(tmp_path) * 2 // 3]).tenants
+    restarted = list(tries.values())[-1].collectives
+    loaded = restarted[(restarted["layer"] == "checkpoint") & (restarted["part"] == "load")]
+    assert int(loaded["bytes"].sum()) == 2 * 2 * parameters  # whole weights on each
+
+
 def test_a_job_that_fails_once_more_than_it_may_is_told_by_its_device(tmp_path: Path) -> None:
     write(tmp_path, {"checkpoint": {"every": 1}})
     with pytest.raises(BackendError, match=r"^job 'a': a device died \(at 300 us\)") as raised:
@@ -127,6 +173,23 @@ def test_a_failure_at_no_time_is_refused_in_a_line(tmp_path: Path) -> None:
     write(tmp_path, {"checkpoint": {"every": 1}})
     with pytest.raises(InputError, match=r"key 'jobs.0.restart.fails.0': found '0ps', expected") as raised:
         failing(tmp_path, [0])
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("every", "words"),
+    [
+        ("0s", "key 'checkpoint.every': found '0s', expected a time above 0"),
+        ("10 parsecs", "unit"),
+        (-1, "key 'checkpoint.every': found -1"),
+        (1.5, "key 'checkpoint.every': found 1.5"),
+    ],
+)
+def test_a_checkpoint_after_no_time_is_refused_in_a_line(tmp_path: Path, every: object, words: str) -> None:
+    write(tmp_path, {"checkpoint": {"every": every}})
+    with pytest.raises(InputError) as raised:
+        failing(tmp_path, [1])
+    assert words in str(raised.value)
     assert "\n" not in str(raised.value)
 
 

@@ -17,7 +17,9 @@ from random import Random
 class Training:
     """``passes`` iterations with a checkpoint after each ``every``; all times in one unit.
 
-    ``behind``: stores go on beside the next iterations, and a checkpoint waits for the one before it.
+    ``behind``: stores go on beside the next iterations, and a checkpoint waits for the one before it. ``interval``:
+    instead of ``every``, a checkpoint comes after the first iteration that ends so long after the one before it began;
+    behind, after the first for which the one before it is stored besides.
     """
 
     passes: int
@@ -27,6 +29,7 @@ class Training:
     load: int
     after: int
     behind: bool = False
+    interval: int = 0
 
     def end(self, failures: Iterable[int]) -> tuple[int, int, int]:
         """Return when it ends, how often it began again, and how many passes the last try had from a checkpoint."""
@@ -45,13 +48,16 @@ class Training:
     def _try(self, begin: int, kept: int, failure: int | None) -> tuple[int, list[tuple[int, int]]]:
         """Return when a try ends, or some time behind its failure; and when each of its checkpoints is whole."""
         time, whole, stored = begin + (self.load if kept else 0), 0, []
+        last = begin
         for number in range(kept + 1, self.passes + 1):
             if failure is not None and time > failure:
                 break
             time += self.iteration
-            if number % self.every:
+            if number % self.every and not self.interval:
                 continue
-            time = max(time, whole)
+            if self.interval and (time - last < self.interval or (self.behind and whole >= time)):
+                continue
+            time = last = max(time, whole)
             whole = time + self.store
             stored.append((number, whole))
             if not self.behind:

@@ -25,12 +25,21 @@ class Level:
         return wire_bytes * 8000 // self.gbps
 
 
-def all_reduce_ps(levels: Sequence[Level], frames: int, frame_bytes: int, acknowledgement_bytes: int) -> int:
-    """Return when the last member has the sum of a piece of so many frames, members first among the levels."""
+def all_reduce_ps(
+    levels: Sequence[Level],
+    frames: int,
+    frame_bytes: int,
+    acknowledgement_bytes: int,
+    back_frames: int | None = None,
+) -> int:
+    """Return when the last member has the sum of a piece of so many frames, members first among the levels.
+
+    ``back_frames``: of what comes back instead, if a storage host is above the last level's line.
+    """
     way_ps = 0
     for level in levels:
-        one_way_ps = frames * level.line_ps(frame_bytes) + level.delay_ps + level.latency_ps // 2
-        way_ps += 2 * one_way_ps  # up and down
+        both = frames + (frames if back_frames is None else back_frames)
+        way_ps += both * level.line_ps(frame_bytes) + 2 * (level.delay_ps + level.latency_ps // 2)  # up and down
     for lower in levels[:-1]:  # a sum leaves the reducer by its line, on to the switch above
         way_ps += 2 * (lower.latency_ps // 2)
     # Of all acknowledgements the root's alone is in front of a sum: those of lower levels were sent long before.

@@ -96,13 +96,13 @@ def _random_case(seed: int) -> Case:
     job = _job(draw, config, packets * packet_bytes)
     record: tuple[str, ...] = ("flows",) if draw.chance(0.2) else ()
     simulation, look = draw.randint(1, 1000), draw.chance(0.25)
-    record += ("accounts",) if draw.chance(0.3) else ()
+    record = _with_timeline(seed, job, record + (("accounts",) if draw.chance(0.3) else ()))
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
     _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
-    _storing(Draw(f"stores {seed}"), parts, network, files, job)
-    return Case(f"seed {seed}", network, job, files, simulation, _with_timeline(seed, job, record), look=look)
+    _storing(Draw(f"stores {seed}"), parts, network, files, job, explained="timeline" in record)
+    return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 
 
 def _with_timeline(seed: int, job: Drawn, record: tuple[str, ...]) -> tuple[str, ...]:
@@ -129,14 +129,17 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
     draw_reduction(draw, parts.places)
     _, graph = _built(network, files)
-    more = max(_kept(graph, number) - before for number, before in kept.items())
+    more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] * (2 if "credits" in place else 1) + more
     draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
 
 
-def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
-    """Now and then have storage hosts, and a model that stores there."""
+def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn, *, explained: bool) -> None:
+    """Now and then have storage hosts, and a model that stores there.
+
+    ``explained``: an oracle follows the chain through the run, which knows of no remote memory.
+    """
     stores = str(job.get("text", "")).startswith(MODEL)
     if not draw.chance(STORING_MODELS if stores else STORING) or "transports" in network:
         return
@@ -145,12 +148,16 @@ def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], jo
     _, graph = _built(network, files)
     kept = {number: _kept(graph, number) for number in range(graph.switches)}
     draw_storage(draw, network["topology"], graph)
-    _, graph = _built(network, files)
+    of_roce = network.get("transport", {}).get("kind") == "roce"
+    if stores and of_roce and draw.chance(0.5) and not any("reduction" in place for place in parts.places):
+        draw_reduction(draw, parts.places)
+    config, graph = _built(network, files)
     more = max((_kept(graph, number) - before for number, before in kept.items()), default=0)
     for place in parts.places:
         place["buffer"] = place["buffer"] + more
     if stores and not job.get("written"):  # no graph of ours can say it
-        job["text"] = draw_beyond(draw, job["text"])
+        pools = of_roce and bool(graph.reducers) and network["topology"]["storage"]["per"] != "node"
+        job["text"] = draw_beyond(draw, job["text"], job["system"], config.npus, reduces=pools, remote=not explained)
 
 
 def _kept(graph: Graph, switch: int) -> int:

@@ -7,8 +7,11 @@ fresh interpreter. Tests of start-up, of what is loaded, and of streams that are
 from __future__ import annotations
 
 import faulthandler
+import gc
+import importlib
 import logging
 import os
+import pkgutil
 import select
 import signal
 import sys
@@ -25,6 +28,8 @@ from typing import IO, NoReturn
 import pytest
 
 import astra_ns3
+from astra_ns3 import cli
+from astra_ns3.experiments.isolated.warming import warm_up
 from support.small_run import small_network, small_system, small_workload
 from support.usual_signals import usual_signals
 
@@ -134,7 +139,9 @@ def run_program(text: str, *, folder: Path) -> Finished:
 
 @cache
 def load_once() -> None:
-    """Load what a run loads, by a run here."""
+    """Load what a run loads, by a run, and ns-3, by warming it up: a run of a command is forked from here."""
+    warm_up(hooks=False, controls=())
+    gc.unfreeze()  # this process goes on with other tests
     with tempfile.TemporaryDirectory() as folder:
         astra_ns3.run(
             workload=small_workload(),
@@ -143,7 +150,12 @@ def load_once() -> None:
             output=Path(folder) / "out",
             record=["flows"],
         ).flows.to_string()
-    from astra_ns3.cli import entry, main  # noqa: F401
+    for module in pkgutil.iter_modules(cli.__path__):  # each command loads its own rooms when it is called
+        importlib.import_module(f"{cli.__name__}.{module.name}")
+    for name in ("astra_ns3.planning.plan", "astra_ns3.planning.budget.budget", "astra_ns3.studies.run_study"):
+        importlib.import_module(name)
+    for name in ("matplotlib.pyplot", "scipy.optimize"):
+        importlib.import_module(name)
 
 
 @cache

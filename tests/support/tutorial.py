@@ -24,12 +24,12 @@ PAGES = sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md"))
 ANY_LINES = "..."
 STUDY_TIMEOUT_SECONDS = 600
 """A study takes a quarter of a minute; on a machine with other work many times that."""
-VARYING_LINES = ("wall time", "peak memory", "files ", "estimated")
+VARYING_LINES = ("wall time", "peak memory", "files ", "estimated", "CPU time")
 """Beginnings of lines that differ from machine to machine; the test looks at their first words only."""
 _BLOCK = re.compile(
     r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
-_OWN_PROCESS = ("astra-ns3 study",)
+_OWN_PROCESS = ("astra-ns3 study", "astra-ns3 plan")
 """Commands that start processes of their own: not from a fork of this one."""
 
 

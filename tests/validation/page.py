@@ -1,4 +1,4 @@
-"""The table behind docs/validation.md, a file with all rows, and the two short tables that the page has of it."""
+"""The table behind docs/validation.md, a file with all rows, and the short table that the page has of it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def read() -> dict[str, dict[str, str]]:
 
 
 def write(rows: Mapping[str, Cells]) -> None:
-    """Write the file, in the order of the groups, and the page's two tables of it."""
+    """Write the file, in the order of the groups, and the page's table of it."""
     with FILE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, TITLES, lineterminator="\n")
         writer.writeheader()
@@ -70,9 +70,8 @@ def write(rows: Mapping[str, Cells]) -> None:
 
 
 def tables(rows: Mapping[str, Cells]) -> str:
-    """Return what the page shows: a line for each group, and each row with a large error."""
-    lines = [*_lines(("Compared", "Rows", "Equal", "Largest error"), _summary(rows)), ""]
-    lines += _lines(("Row", "Case", "Theirs", "Ours", "Error", "Reason"), _off(rows))
+    """Return what the page shows: how many rows there are, and each row with a large error."""
+    lines = [_summary(rows), "", *_lines(("Case", "Error", "Reason"), _off(rows))]
     return "".join(f"{each}\n" for each in lines)
 
 
@@ -85,17 +84,19 @@ def replaced(text: str, lines: str) -> str:
     return before + begin + lines + end + after
 
 
-def _summary(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
-    for group in GROUPS:
-        errors = [rows[row.key]["Error"] for row in group.rows]
-        largest = max((error.partition(",")[0] for error in errors), key=_percent)
-        yield group.title, str(len(errors)), str(errors.count(EQUAL)), largest if _percent(largest) else ""
+def _summary(rows: Mapping[str, Cells]) -> str:
+    errors = [rows[row.key]["Error"] for group in GROUPS for row in group.rows]
+    off = sum(_percent(error) > LARGE_PERCENT for error in errors)
+    return (
+        f"The file has {len(errors)} rows in {len(GROUPS)} groups. {errors.count(EQUAL)} are equal, "
+        f"and {off} are off by more than {LARGE_PERCENT:g}%:"
+    )
 
 
 def _off(rows: Mapping[str, Cells]) -> Iterator[Sequence[str]]:
     for key in ROWS:
         if _percent(rows[key]["Error"]) > LARGE_PERCENT:
-            yield f"`{key}`", *(rows[key][title] for title in ("Case", "Theirs", "Ours", "Error", "Reason"))
+            yield f"{rows[key]['Case']} (`{key}`)", rows[key]["Error"], rows[key]["Reason"]
 
 
 def _percent(error: str) -> float:

@@ -1,7 +1,7 @@
 """Rules of another simulator that we follow on request only: one named option each, and the presets that set them.
 
-By default none is on. "semantics" below is the description of ASTRA-sim 1.0 that the options come from; what each
-changes is listed in docs/astra-sim-compatibility.md. Traits of a network in another simulator (header sizes, when a
+By default none is on. "semantics" below is the description of ASTRA-sim 1.0 that the options come from. The reference
+shows the words of each option. Traits of a network in another simulator (header sizes, when a
 message is complete, ...) is no option here but keys of the network file, which an importer sets.
 """
 
@@ -20,24 +20,29 @@ class Compatibility:
 
     phase_barrier: bool = False
     """A chunk leaves a phase only when all NPUs of the system, not only its group, have finished it. Then all go on
-    in that instant, in the order in which they finished (semantics 4). Ours: each NPU goes on by itself."""
+    in that instant, in the order in which they finished (semantics 4). Ours: each NPU goes on by itself, for a barrier
+    hides stragglers."""
 
     step_tick_ns: int = 0
     """The cost of each move of the training loop's state machine on top of compute (semantics 6). Ours: nothing."""
 
     exposed_until_first_end: bool = False
     """After the last pass, only the wait until the first of layer 0's weight-gradient collectives ends is booked as
-    its exposed time, and the rest as the tail (semantics 10). Ours: the wait for all of them."""
+    its exposed time, and the rest as the tail (semantics 10). Ours: the wait for all of them. This changes a cell of
+    EndToEnd.csv, and no finish time."""
 
     truncate_chunks: bool = False
-    """Chunks are floor(bytes / splits), and what is left over makes one more (semantics 5). Ours: even chunks."""
+    """Chunks are floor(bytes / splits), and what is left over makes one more (semantics 5). Ours: min(splits, bytes)
+    chunks, alike to one byte."""
 
     truncate_messages: bool = False
-    """Messages and the data that a phase leaves are floor(bytes / ranks) (semantics 4). Ours: no byte is lost."""
+    """Messages and the data that a phase leaves are floor(bytes / ranks) (semantics 4). Ours: message sizes
+    add up to the data."""
 
     tree_for_every_collective: bool = False
     """doubleBinaryTree runs its all-reduce, with messages of full size, also where a reduce-scatter, an all-gather or
-    an all-to-all is asked for, and leaves the data as long as they were (semantics 4)."""
+    an all-to-all is asked for, and leaves the data as long as they were (semantics 4). Ours: an error that names
+    algorithms which can do it."""
 
     all_reduce_uses_own_algorithms: bool = False
     """The reduce-scatter and all-gather phases of an all-reduce use the algorithms of all-reduce-implementation
@@ -49,14 +54,16 @@ class Compatibility:
 
     greedy_gathers_upwards: bool = False
     """Where the loads hardly differ, Themis runs an all-gather on dimensions 0, 1, 2, ... and books its loads on the
-    dimensions counted from the other end (semantics 5). Ours: from the highest dimension down."""
+    dimensions counted from the other end (semantics 5). Ours: from the highest dimension down, booked where they
+    arise."""
 
     charge_highest_dimension: bool = False
     """On the analytical network a message pays for the highest dimension in which its ends differ, and no other
-    (semantics 3). Ours: for each of them."""
+    (semantics 3). Ours: for each dimension that it crosses. They differ for flat algorithms only."""
 
     truncate_delays: bool = False
-    """On the analytical network a message's delay is cut to whole nanoseconds after each addend (semantics 3)."""
+    """On the analytical network a message's delay is cut to whole nanoseconds after each addend (semantics 3).
+    Ours: picoseconds, rounded once."""
 
     simai_workloads: bool = False
     """A text workload's transformer is played as SimAI plays it: without broadcasts, pipeline and checkpoints, and no
@@ -82,7 +89,7 @@ class Compatibility:
 
     direct_reduces_twice_in_groups: bool = False
     """A direct all-reduce of fewer than all NPUs, but more than two, reduces what it gathers, too (ASTRA-sim 2). Ours:
-    what it scatters."""
+    only what it scatters."""
 
     every_npu_orders_its_chunks: bool = False
     """Each NPU starts the chunks of a queue in the order in which they come to it (ASTRA-sim 2), which may deadlock.
@@ -90,7 +97,7 @@ class Compatibility:
 
     collectives_by_number_alone: bool = False
     """Members of a group that come to different collectives with the same number play them with each other. Only
-    the sizes of messages are compared (ASTRA-sim 2). Ours: an error."""
+    the sizes of messages are compared (ASTRA-sim 2). Ours: an error that names both."""
 
     messages_by_arrival: bool = False
     """A message costs its network time alone, is matched by its size, too, and ends at its arrival for both ends, for
@@ -99,7 +106,7 @@ class Compatibility:
 
     ends_in_order_of_begins: bool = False
     """Work of a graph that ends in one instant is heard of in the order in which it began, be it a computation or a
-    message on its way (ASTRA-sim 2). Ours: computations first."""
+    message on its way (ASTRA-sim 2). It decides a fifth of a pipeline's time. Ours: computations first."""
 
     late_receives_end_last: bool = False
     """A receive whose message is there already ends in that instant, but behind all that goes on (ASTRA-sim 2 on its
@@ -107,8 +114,9 @@ class Compatibility:
 
     nodes_of_graphs_by_number: bool = False
     """The ready node with the lowest number goes first, and one node at a time of an NPU communicates,
-    accesses memory or is of no known type. Receives need no place (ASTRA-sim 2). Ours: by priority first, memory has
-    a place of its own, and communication none."""
+    accesses memory or is of no known type. Receives need no place. Collectives are matched by number, and begin on each
+    NPU when it has come to them (ASTRA-sim 2). Ours: by priority first, memory has a place of its own, and
+    communication none; with one node at a time valid graphs deadlock."""
 
     untimed_nodes_are_overlooked: bool = False
     """A node that becomes ready by the end of one that takes no time is looked at when another ends (ASTRA-sim 2, which
@@ -118,10 +126,12 @@ class Compatibility:
     """The time of a node of a graph without a duration (ASTRA-sim 2: 1 ns). Ours: nothing."""
 
     whole_roofline_ns: bool = False
-    """The roofline gives whole nanoseconds, rounded down (ASTRA-sim 2). Ours: picoseconds."""
+    """The roofline gives whole nanoseconds, rounded down. Without operations or bytes it is an error, with 0 bytes
+    nothing at all (ASTRA-sim 2). Ours: picoseconds."""
 
     broadcasts_take_their_duration: bool = False
-    """A broadcast in a graph isn't simulated, but takes the time that the trace gives (ASTRA-sim 2). Ours: it is."""
+    """A broadcast in a graph isn't simulated, but takes the time that the trace gives (ASTRA-sim 2). Ours:
+    it is, where the system's all-reduce algorithm has one."""
 
     empty_collectives_are_played: bool = False
     """Collectives of a graph of 0 bytes are played, all-gathers apart (ASTRA-sim 2). Ours: they are done at once."""

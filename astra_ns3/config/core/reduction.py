@@ -34,11 +34,12 @@ class Trees:
 class ReductionTrees(Protocol):
     """The trees of a network, for the ranks of a workload."""
 
-    def joining(self, ranks: Sequence[int], group: int, *, algorithm: str) -> Trees:
+    def joining(self, ranks: Sequence[int], group: int, *, algorithm: str, pool: int | None = None) -> Trees:
         """Return the trees of a group of ranks; ``group``: its number among those that play beside it.
 
-        Raises InputError if the network has none, or none that fits the algorithm.
+        ``pool``: the number of a storage host, which is one more member, the last (None: there is none). Raises
+        InputError if the network has none, or none that fits the algorithm.
         """
 
     def players(self, ranks: Sequence[int], trees: Trees) -> tuple[int, ...]:
-        """Return the number of each player: ranks, and behind the network's last NPU its reducers."""
+        """Return the number of each player: ranks, perhaps a pool, and behind the network's last NPU its reducers."""

@@ -37,7 +37,8 @@ Latency = Annotated[float, Ge(0), Le(1e12)]
 class AnalyticalDimension(ConfigModel):
     """One dimension: how its NPUs are joined and what a message costs there; times in nanoseconds.
 
-    ``bytes_per_ns`` is what one message gets; the memory's part is left out while ``memory_scale`` is 0.
+    ``bytes_per_ns`` is what one message gets. ``nic_latency_ns`` is passed twice, ``router_latency_ns`` once on a
+    switch. The memory's part is left out while ``memory_scale`` is 0.
     """
 
     topology: TopologyName

@@ -53,11 +53,24 @@ class ModelBase(ConfigModel):
         away = [name for name in type(self.offload).model_fields if getattr(self.offload, name) is not None]
         for key, given in (("offload", bool(away)), ("checkpoint", self.checkpoint is not None)):
             refuse_key(given and self.parallel.servers > 0, key, "stands beside parallel.servers; expected one of both")
-        if self.offload.weights is not None and self.parallel.zero:
-            raise key_error(
-                ("offload", "weights"),
-                f"stands beside parallel.zero {self.parallel.zero}; expected zero: 0, as each NPU loads whole weights",
-            )
+
+    @model_validator(mode="after")
+    @checked
+    def _pool_has_whole_weights(self) -> None:
+        if self.reduces_on_the_way is None:
+            return
+        path = ("offload", "optimizer", "reduce")
+        if self.parallel.zero:
+            words = f"found in-network beside parallel.zero {self.parallel.zero}; expected zero: 0, as the storage host"
+            raise key_error(path, f"{words} has the states of all weights")
+        if self.offload.weights is not None:
+            raise key_error(path, "found in-network beside offload.weights; expected weights on the device")
+
+    @property
+    def reduces_on_the_way(self) -> str | None:
+        """The key that asks for gradients to be reduced on the way to storage hosts; None: nothing does."""
+        optimizer = self.offload.optimizer
+        return None if optimizer is None or optimizer.reduce == "npus" else "offload.optimizer.reduce"
 
     @property
     def uses_storage(self) -> str | None:

@@ -12,7 +12,7 @@ Numbers are those that vendors publish for one package, as it is sold:
 * TPUv4, TPUv5p: Google, Cloud TPU documentation, "TPU v4" and "TPU v5p", 2024; of a chip, without a vector peak.
 
 Each loss of programs on a device is one measured value. A device that nobody measured has the value of its family,
-as docs/compute.md marks:
+as the reference says:
 
 * launch_overhead: A100: a profile of 1,010 kernels in one stream, each 1.81 us of every 3.41 us (the repository
   ayush-os/nsight-systems-deep-dive, README.md, commit 0e3f06f, second profile; the difference is our arithmetic).

@@ -59,7 +59,7 @@ class Parallel(ConfigModel):
     prefetch: Number = 1
     """With ``zero: 3``: for how many layers weights are gathered ahead."""
     keep_gathered: OnOff = False
-    """With ``zero: 3``: weights stay from the forward to the backward pass."""
+    """With ``zero: 3``: weights stay while a micro-batch is between its forward and its backward pass."""
     servers: Number = 0
     """The last NPUs keep the weights and add up gradients, as parameter servers; for data parallelism alone."""
     asynchronous: OnOff = False

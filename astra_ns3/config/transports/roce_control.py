@@ -153,27 +153,30 @@ class Dcqcn(_FromSet):
     needs_ecn: ClassVar[bool] = True
     needs_cnps: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc", "nvidia"] = "scaled"
-    """The set of numbers that the other keys have where they are absent."""
+    """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
+    us and packets of 1,000 bytes."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase."""
+    """Step of additive increase. `scaled`: B x `increase_timer` / 2.75 ms, so that 250 steps regain half of the
+    line."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
-    """Step of hyper increase."""
+    """Step of hyper increase. `scaled`: five times `rate_ai`, the ratio of the authors' 200 and 40 Mb/s."""
     g: Fraction | None = None
     """Gain of alpha's average."""
     alpha_timer_ps: PositiveTimePs | None = Field(alias="alpha_timer", default=None)
-    """Without a CNP for so long, alpha falls."""
+    """Without a CNP for so long, alpha falls. `scaled`: 1.1 `cnp_interval`, as the paper's 55 beside 50 us."""
     decrease_timer_ps: TimePs | None = Field(alias="decrease_timer", default=None)
     """The rate is cut at the beats of this clock if a CNP came in between; 0: at each CNP."""
     increase_timer_ps: PositiveTimePs | None = Field(alias="increase_timer", default=None)
-    """Time between increases of the rate."""
+    """Time between increases of the rate. `scaled`: as `alpha_timer`."""
     byte_counter_bytes: Bytes | None = Field(alias="byte_counter", default=None)
-    """Bytes sent that count as one increase event; 0: no byte counter."""
+    """Bytes sent that count as one increase event; 0: no byte counter. `scaled`: 10 MB x B / 40 Gb/s x `increase_timer`
+    / 55 us, the paper's ratio of counter and timer."""
     fast_recovery_times: Count | None = None
     """Steps of fast recovery before additive increase."""
     clamp_target_rate: OnOff | None = None
     """Whether each cut lowers the target rate too, also during fast recovery."""
     rate_on_first_cnp: Fraction | None = None
-    """The first CNP sets the rate to this share of the line's."""
+    """The first CNP sets the rate to this share of the line's. `paper`: the authors' configuration."""
 
 
 class Timely(_FromSet):
@@ -181,29 +184,33 @@ class Timely(_FromSet):
 
     kind: Literal["timely"] = "timely"
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
-    """The set of numbers that the other keys have where they are absent."""
+    """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
+    us and packets of 1,000 bytes."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase."""
+    """Step of additive increase. `scaled`: B / 250, about four of the paper's steps each round trip."""
     rate_hai_bps: RateBps | None = Field(alias="rate_hai", default=None)
-    """Step of hyper increase."""
+    """Step of hyper increase. `scaled`: B / 50."""
     ewma: Fraction | None = None
-    """Weight of the newest difference of round trips."""
+    """Weight of the newest difference of round trips. `paper`: the authors' configuration."""
     beta: Fraction | None = None
     """Factor of a decrease."""
     t_low_ps: PositiveTimePs | None = Field(alias="t_low", default=None)
-    """Round trip below which the rate always rises."""
+    """Round trip below which the rate always rises. `scaled`: 2.5 `minimum_rtt`."""
     t_high_ps: PositiveTimePs | None = Field(alias="t_high", default=None)
-    """Round trip above which the rate always falls."""
+    """Round trip above which the rate always falls. `scaled`: 25 `minimum_rtt`."""
     minimum_rtt_ps: TimePs | None = Field(alias="minimum_rtt", default=None)
-    """The gradient is divided by this; 0: by the path's own."""
+    """The gradient is divided by this; 0: by the path's own. `scaled`: T, at least 20 us. `paper`: the authors'
+    configuration."""
     hai_after: Count | None = None
     """Increases in a row after which the rate grows by ``rate_hai``."""
     hai_below_t_low: OnOff | None = None
     """Whether increases below ``t_low`` count among them."""
     segment_bytes: Bytes | None = Field(alias="segment", default=None)
-    """Bytes between two updates; 0: one update a round trip."""
+    """Bytes between two updates; 0: one update a round trip. Use 0 beyond 10 Gb/s: with 16 KB a fast line reacts many
+    times to one cause."""
     max_decrease: Fraction | None = None
-    """The largest share of the rate that one update takes away; 1: all of it."""
+    """The largest share of the rate that one update takes away; 1: all of it. `scaled`: Swift's. With the paper's rule
+    a gradient above 1.25 leaves nothing."""
 
     def reads_round_trip(self, numbers: Mapping[str, float]) -> bool:
         """Unless ``minimum_rtt`` stands in for it."""
@@ -226,13 +233,15 @@ class Dctcp(_FromSet):
     needs_ecn: ClassVar[bool] = True
     lasting: ClassVar[frozenset[str]] = frozenset({"window"})
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
-    """The set of numbers that the other keys have where they are absent."""
+    """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
+    us and packets of 1,000 bytes."""
     window: OnOff | None = None
     """Whether it moves the window, as RFC 8257 does, or the rate."""
     g: Fraction | None = None
     """Gain of alpha's average."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of increase where the rate is moved."""
+    """Step of increase where the rate is moved. `scaled`: payload / T, a packet more each round trip, as in the
+    paper."""
     minimum_window_bytes: Bytes | None = Field(alias="minimum_window", default=None)
     """The least window; 0: two packets."""
 
@@ -259,13 +268,15 @@ class _Utilisation(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     window_scales: ClassVar[bool] = True
     parameters: Literal["scaled", "paper", "hpcc"] = "scaled"
-    """The set of numbers that the other keys have where they are absent."""
+    """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
+    us and packets of 1,000 bytes."""
     rate_ai_bps: RateBps | None = Field(alias="rate_ai", default=None)
-    """Step of additive increase."""
+    """Step of additive increase. `scaled`: (1 - eta) B / 50, the paper's rule for 50 flows."""
     eta: Fraction | None = None
     """The utilisation that is aimed at."""
     max_stage: Number | None = None
-    """Additive steps before a multiplicative one."""
+    """Additive steps before a multiplicative one. `hpcc-pint` has none in `scaled`: they take long if a queue pair
+    sends less than a packet in each round trip."""
     fast_react: OnOff | None = None
     """Whether acknowledgements between two updates of the reference rate change the rate too."""
 
@@ -312,11 +323,13 @@ class Swift(_FromSet):
     default_window: ClassVar[Window] = "bdp"
     flow_start_cost: ClassVar[float] = 0.3
     parameters: Literal["scaled", "paper"] = "scaled"
-    """The set of numbers that the other keys have where they are absent."""
+    """The set of numbers for keys that are absent. Keys tell theirs for a line of B = 100 Gb/s, a round trip of T = 5
+    us and packets of 1,000 bytes."""
     base_target_ps: PositiveTimePs | None = Field(alias="base_target", default=None)
-    """The target delay without hops."""
+    """The target delay without hops. `scaled`: 1.5 T, so half a round trip of room for queues; the paper's set is our
+    choice."""
     per_hop_ps: TimePs | None = Field(alias="per_hop", default=None)
-    """Target delay added for each hop."""
+    """Target delay added for each hop. `scaled`: 1/25 of `base_target`, the paper's ratio."""
     ai: Annotated[float, Gt(0)] | None = None
     """Packets that the window grows by each round trip."""
     beta: Fraction | None = None
@@ -324,7 +337,7 @@ class Swift(_FromSet):
     max_mdf: Fraction | None = None
     """The largest decrease at once."""
     fs_range_ps: TimePs | None = Field(alias="fs_range", default=None)
-    """Range of the target's flow scaling."""
+    """Range of the target's flow scaling. `scaled`: four times `base_target`, the paper's ratio."""
     fs_min_cwnd: Annotated[float, Gt(0)] | None = None
     """Window, in packets, at which flow scaling is largest."""
     fs_max_cwnd: Annotated[float, Gt(0)] | None = None

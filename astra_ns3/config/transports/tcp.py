@@ -66,36 +66,40 @@ class TcpTransport(TransportKeys):
     congestion_control: Annotated[
         str, BeforeValidator(_congestion_control), WithJsonSchema({"enum": list(CONGESTION_CONTROLS)})
     ] = "NewReno"
-    """ns-3's algorithm; upper and lower case are alike."""
+    """ns-3's algorithm; upper and lower case are alike. The default is the plainest one; ns-3's is Cubic."""
     window_bytes: Annotated[PositiveBytes, Le(LARGEST_WINDOW_BYTES)] = Field(alias="window", default=500_000)
-    """Send and receive buffer of each connection."""
+    """Send and receive buffer of each connection. It and the congestion window alone limit what is in flight. The
+    default is the case study's 0.5 MB; ns-3 has 131072."""
     mtu_bytes: Annotated[PositiveBytes, Ge(SMALLEST_MTU_BYTES), Le(LARGEST_MTU_BYTES)] = Field(
         alias="mtu", default=1500
     )
     """Bytes of the largest IP packet."""
     segment_bytes: PositiveBytes | None = Field(alias="segment", default=None)
-    """Data bytes of a full segment; absent: what the MTU leaves after the headers."""
+    """Data bytes of a full segment. Absent: the MTU less 40 bytes of headers, or 52 with timestamps; ns-3 has 536."""
     initial_window_segments: Count = 10
     """The congestion window at the start, in segments (RFC 6928)."""
     min_rto_ps: PositiveTimePs = Field(alias="min_rto", default=10 * PS_PER_MS)
-    """The least retransmission timeout."""
+    """The least retransmission timeout. The default is above the time that the case study's longest queue takes; ns-3
+    has 1s."""
     clock_granularity_ps: PositiveTimePs = Field(alias="clock_granularity", default=10 * PS_PER_US)
-    """The clock's step, which is a floor under the retransmission timeout too (RFC 6298, 2.3)."""
+    """The clock's step, which is a floor under the retransmission timeout too (RFC 6298, 2.3); ns-3 has 1ms."""
     delayed_ack_count: Count = 2
     """Segments for each acknowledgement (RFC 5681, 4.2)."""
     delayed_ack_timeout_ps: PositiveTimePs = Field(alias="delayed_ack_timeout", default=40 * PS_PER_US)
-    """How long an acknowledgement may wait."""
+    """How long an acknowledgement may wait. The default is some idle round trips, far below `min_rto`; ns-3 has
+    200ms."""
     ecn: OnOff | None = None
     """Whether ECN is used. Absent: on for DCTCP, else off."""
     sack: OnOff = True
     """Whether selective acknowledgements are used (RFC 2018)."""
     timestamps: OnOff = False
-    """Whether segments carry timestamps, which tick in milliseconds and take 12 bytes of each packet."""
+    """Whether segments carry timestamps, which tick in milliseconds and take 12 bytes of each packet; ns-3 has them
+    on."""
     completion: Literal["arrival", "acknowledged"] = "arrival"
     """When a message counts as arrived: its last byte read by the receiver, or acknowledged to the sender."""
     connect_timeout_ps: PositiveTimePs = Field(alias="connect_timeout", default=5 * PS_PER_MS)
-    """The first wait of the handshake."""
+    """The first wait of the handshake; ns-3 has 3s."""
     connect_retries: Count = 6
     """Handshakes tried before giving up."""
     data_retries: Count = 15
-    """Retransmissions of a segment before giving up."""
+    """Retransmissions of a segment before giving up: 15 as in Linux; ns-3 has 6."""

@@ -65,7 +65,11 @@ _PARTS_OF_MEMORY = {
 CSV_TABLES: Mapping[str, CsvTable] = {
     END_TO_END: CsvTable(
         "end_to_end",
-        "A row per layer, of the reported NPU, summed over passes. The columns are ASTRA-sim's.",
+        "A row per layer, of the reported NPU, summed over passes. The columns are ASTRA-sim's. `total exposed comm` "
+        "is not the sum of the exposed columns: only layer 0's weight gradient has a part of the wait after the last "
+        "pass. With a model they do add up: sending of gradients and of weights and the update stand with the weight "
+        "gradient, and the row `pipeline` has messages of activations under `fwd`, of their gradients under `ig`. "
+        "Other parts of a loop of your own, and messages between stages of a SimAI workload, have no column.",
         (
             *_LAYER,
             *(
@@ -134,7 +138,9 @@ CSV_TABLES: Mapping[str, CsvTable] = {
     ),
     COLLECTIVES: CsvTable(
         "collectives",
-        "A row per collective, and per message of a training loop between two NPUs, in the order of first issues.",
+        "A row per collective, and per message of a training loop between two NPUs, in the order of first issues. A "
+        "message is one chunk, of algorithm direct. It starts when it can leave, and ends when its receiver has it: "
+        "a wait until the receiver asks for it is in its duration.",
         (
             CsvColumn("collective", "", "number in the order of the first issues, the same on every NPU"),
             CsvColumn("layer", "", "layer, as the training loop calls it"),
@@ -204,7 +210,10 @@ CSV_TABLES: Mapping[str, CsvTable] = {
     ),
     GOODPUT: CsvTable(
         "goodput",
-        "With a list of flows: a row per interval, at most some 500, that ends where flows start or are delivered.",
+        "With a list of flows: a row per interval, at most some 500, that ends where flows start or are delivered. "
+        "Data behind a lost or late packet count when the gap is filled, so with selective repeat or TCP a short "
+        "interval may be above what the lines carry. Backends without packets know a flow only when it has ended: "
+        "each flow counts at its mean rate.",
         (
             CsvColumn("from_us", "us", "begin of the interval"),
             CsvColumn("to_us", "us", "end of the interval"),

@@ -9,6 +9,7 @@ from astra_ns3.config.core.compatibility import OURS, Compatibility, preset
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.graph_workload import GraphWorkload
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.jobs.flows import FlowsJob, StreamJob
@@ -76,10 +77,7 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
 
     ``options``: Options, or a run's request, which says what to record, too.
     """
-    loads = isinstance(workload, ModelWorkload) and workload.file.uses_remote_memory is not None
-    names: tuple[str, ...] = ("remote_memory",) if isinstance(workload, (Workload, ModelWorkload)) and not loads else ()
-    if isinstance(workload, FlowList):
-        names = ("remote_memory", "compute_slowdown", *_OF_SCHEDULING)
+    names = ("compute_slowdown", *_OF_SCHEDULING) if isinstance(workload, FlowList) else ()
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name, None) is not None]
     record = set(getattr(options, "record", ()))
     if not record >= _EVERYTHING:
@@ -90,6 +88,24 @@ def without_effect(workload: AnyWorkload, options: object) -> list[str]:
         return []
     what = next((words for kind, words in _KIND.items() if isinstance(workload, kind)), "a training loop")
     return [f"{workload.source}: is {what}; without effect on it: {', '.join(given)}"]
+
+
+def unused_remote_memory(workload: AnyWorkload, system: SystemConfig) -> list[str]:
+    """Return a warning that names the keys of a remote memory that a workload never accesses.
+
+    ASTRA-sim's text form has compute times, collectives and their sizes for each layer, and no column for an access;
+    Chakra's converter from text makes no memory nodes either.
+    """
+    remote = system.remote_memory
+    if remote is None or not remote.there or isinstance(workload, GraphWorkload):
+        return []
+    why = "its format has no loads and stores"
+    if isinstance(workload, ModelWorkload):
+        if workload.file.uses_remote_memory is not None:
+            return []
+        why = "no part of 'offload' is to: remote"
+    keys = ", ".join(key for key, value in remote.document().items() if value is not None)
+    return [f"{workload.source}: never accesses remote memory, for {why}; without effect on it: {keys}"]
 
 
 def _compat_is_void(workload: AnyWorkload, options: object) -> bool:

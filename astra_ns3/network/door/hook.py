@@ -12,7 +12,7 @@ from astra_ns3.network.door.library import Native
 from astra_ns3.network.door.session import Session
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_port
-from astra_ns3.topology.reducers import reducer_players
+from astra_ns3.topology.reducers import helper_players
 
 
 class HookContext:
@@ -68,11 +68,11 @@ class HookContext:
 
     @cached_property
     def applications(self) -> list[Native]:
-        """``ns3::CollectiveApplication`` of every NPU, then of the parts of switches that reduce, a group each."""
+        """``ns3::CollectiveApplication`` of every NPU, then of parts of switches that reduce and of storage hosts."""
         kind = self.ns.CollectiveApplication
         found: list[Native] = []
         first: dict[int, int] = {}
-        for host in (*self.graph.npu_host, *reducer_players(self.graph), *self.graph.storage):
+        for host in (*self.graph.npu_host, *helper_players(self.graph)):
             index = first.get(host, 0)
             first[host] = index + 1
             found.append(self.ns.DynamicCast[kind](self.nodes[host].GetApplication(index)))

@@ -1,6 +1,7 @@
-"""The players of the native half behind the last NPU: parts of reducers, and storage hosts.
+"""The players of the native half behind the last NPU: parts of reducers and of storage hosts.
 
-Each group has a player of its own in every reducer of its trees. A storage host is one player for all.
+Each group has a player of its own in every reducer of its trees, and in the storage host that its tree hangs from. A
+storage host's first player does all accesses.
 """
 
 from __future__ import annotations
@@ -14,46 +15,46 @@ import numpy.typing as npt
 
 from astra_ns3.errors import BackendError
 from astra_ns3.topology.graph import Graph
-from astra_ns3.topology.reducers import reducer_groups
+from astra_ns3.topology.reducers import rooms
 
+_ENDS_OF_ACCESS = 2
+"""An NPU and a storage host; a group with a reducer has more members."""
 _NPU = re.compile(r"NPU (\d+)")
 Numbers = npt.NDArray[np.int64]
 
 
 class ReducerPlayers:
-    """Gives groups their players. Behind the last NPU, outside numbers are those of reducers, inside of players.
-
-    Storage hosts are the last, outside as inside.
-    """
+    """Gives groups their players. Behind the last NPU, outside numbers are those of reducers and then of storage hosts,
+    inside numbers those of their players."""
 
     def __init__(self, graph: Graph) -> None:
         self._npus = len(graph.npu_host)
         self._switches = graph.reducers
-        self._room = reducer_groups(graph)
+        self._room = rooms(graph)
         self._first = [0, *accumulate(self._room)]
-        self._taken = [0] * len(self._room)
+        self._taken = [*[0] * len(graph.reducers), *[1] * len(graph.storage)]
         names = np.repeat(np.arange(len(self._room)), self._room)
-        stores = len(self._room) + np.arange(len(graph.storage))
-        self._beyond = len(self._room) + len(graph.storage)
-        numbers = [np.arange(self._npus), self._npus + names, self._npus + stores]
+        numbers = [np.arange(self._npus), self._npus + names]
         self._named: Numbers = np.concatenate(numbers).astype(np.int64)
 
     def players(self, members: Sequence[int]) -> Sequence[int]:
         """Return the players of a new group; raises BackendError if a reducer has no more."""
-        if not self._beyond or max(members, default=0) < self._npus:
+        if not self._room or max(members, default=0) < self._npus:
             return members
+        if len(members) == _ENDS_OF_ACCESS:
+            return [members[0], self._npus + self._first[members[1] - self._npus]]
         return [member if member < self._npus else self._player(member - self._npus) for member in members]
 
-    def _player(self, reducer: int) -> int:
-        if reducer >= len(self._room):  # a storage host
-            return self._npus + self._first[-1] + reducer - len(self._room)
-        if self._taken[reducer] == self._room[reducer]:
+    def _player(self, helper: int) -> int:
+        if self._taken[helper] == self._room[helper]:
+            what = f"switch {self._switches[helper]}" if helper < len(self._switches) else self._words_of(helper)
+            room = self._room[helper] - (helper >= len(self._switches))
             raise BackendError(
-                f"switch {self._switches[reducer]} has room for {self._room[reducer]} of the groups of a run, and this "
-                "run has more; raise 'groups' of its 'reduction'"
+                f"{what} has room for {room} of the groups of a run, and this run has more; raise 'groups' of the "
+                "switches' 'reduction'"
             )
-        self._taken[reducer] += 1
-        return self._npus + self._first[reducer] + self._taken[reducer] - 1
+        self._taken[helper] += 1
+        return self._npus + self._first[helper] + self._taken[helper] - 1
 
     def name(self, player: int) -> int:
         """Return the outside number of one player."""
@@ -61,16 +62,19 @@ class ReducerPlayers:
 
     def in_words(self, text: str) -> str:
         """Return a message of the native half with switches where it names parts of them."""
-        return _NPU.sub(lambda found: self._words(int(found[1])), text) if self._beyond else text
+        return _NPU.sub(lambda found: self._words(int(found[1])), text) if self._room else text
 
     def _words(self, player: int) -> str:
-        if player < self._npus:
-            return f"NPU {player}"
-        number = self.name(player) - self._npus
-        if number >= len(self._room):
-            return f"storage host {number - len(self._room)}"
-        return f"the reducer of switch {self._switches[number]}"
+        return f"NPU {player}" if player < self._npus else self._words_of(self.name(player) - self._npus)
+
+    def _words_of(self, helper: int) -> str:
+        reducers = len(self._switches)
+        return (
+            f"storage host {helper - reducers}"
+            if helper >= reducers
+            else f"the reducer of switch {self._switches[helper]}"
+        )
 
     def named(self, players: Numbers) -> Numbers:
         """Return the outside numbers of players; what is below 0 stays."""
-        return np.where(players < 0, players, self._named[players]) if self._beyond else players
+        return np.where(players < 0, players, self._named[players]) if self._room else players

@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -101,6 +101,7 @@ class SessionBackend:
         self._listener: NetworkListener | None = None
         self._timers: dict[int, Callable[[int], None]] = {}
         self._tokens = itertools.count()
+        self._shared: dict[Hashable, dict[int, int]] = {}
         self._callback_seconds = 0.0
         self._raised: BaseException | None = None
         self._interrupted = False
@@ -217,6 +218,18 @@ class SessionBackend:
     def now_ps(self) -> int:
         """The simulated time."""
         return int(self._session.GetNowPs())
+
+    def run_ps(self) -> int:
+        """The same: nobody has a time of its own here."""
+        return self.now_ps()
+
+    def npu_of(self, rank: int) -> int:
+        """The same: nobody has ranks of its own here."""
+        return rank
+
+    def shared(self, key: Hashable) -> dict[int, int]:
+        """Return numbers that all who play share under a key."""
+        return self._shared.setdefault(key, {})
 
     def run(self, listener: NetworkListener, limits: Limits) -> None:
         """Play events until :meth:`stop` or until none is left.

@@ -17,7 +17,7 @@ from astra_ns3.network.plan import NetworkPlan
 from astra_ns3.topology.changes import Epoch, Severed
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.lanes import Orders
-from astra_ns3.topology.reducers import reducer_players
+from astra_ns3.topology.reducers import helper_players
 from astra_ns3.topology.route_differences import epoch_difference
 from astra_ns3.topology.routes import RouteTables, pinned_choices
 from astra_ns3.transport.credits import next_lanes
@@ -61,8 +61,8 @@ def describe_fabric(description: Description, plan: NetworkPlan, graph: Graph, s
         "hosts": graph.hosts,
         "nicBufferBytes": graph.nic_buffer_bytes or 0,
         "timeRoundingPs": plan.time_rounding_ps,
-        "hostOfNpu": _numbers([*graph.npu_host, *reducer_players(graph), *graph.storage]),
-        "reducers": len(reducer_players(graph)) + len(graph.storage),
+        "hostOfNpu": _numbers([*graph.npu_host, *helper_players(graph)]),
+        "reducers": len(helper_players(graph)),
         "switches": _switches(description, graph, transports),
         "links": _links(description, graph, largest_wire_bytes(transports), credit_orders(plan)),
         "nodeNames": _numbers(graph.node_ids or range(graph.nodes)),

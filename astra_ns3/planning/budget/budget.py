@@ -14,6 +14,7 @@ from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.run import execute
 from astra_ns3.experiments.servers.session import served
 from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.planning.budget.law import Law, fitted
 from astra_ns3.planning.budget.request import BudgetRequest
 from astra_ns3.planning.budget.spending import Rates, Spending, spending_of
 from astra_ns3.planning.budget.splitting import (
@@ -21,6 +22,7 @@ from astra_ns3.planning.budget.splitting import (
     Point,
     TimeIsUp,
     least_at,
+    least_of_law,
     point_of,
     require_optimiser,
     shares_of,
@@ -35,6 +37,10 @@ STORE = "budget"
 _AT_THE_LEAST = 1.02
 # In logarithms of money.
 _AT_THE_MOST = 0.01
+# Steps of a logarithm of a share, and parts of the money, from which a law is fitted first.
+_AROUND, _LESS = 0.7, (0.3, 0.1)
+# So many laws are fitted at most, until a logarithm of a share moves by less.
+_MOST_LAWS, _SETTLED = 8, 5e-3
 Heard = Callable[[int, "Split"], None]
 """Hears how many splits were played, and the last one."""
 
@@ -95,14 +101,14 @@ def find_budget(request: BudgetRequest, heard: Heard | None = None) -> Budget:
     weights, topology = request.weight_of_each, request.network_config.topology
     spending = spending_of(request.prices_file, topology, build_graph(topology))
     require_optimiser()
-    runs = _Runs(request.runs, weights, spending, request.wall_seconds, heard)
+    runs = Runs(request.runs, weights, spending, request.wall_seconds, heard)
     equal = runs.of(spending.rates(spending.prices, spending.money))
     runs.limited = True
-    complete = _search(runs, spending, equal)
+    complete = search(runs, spending, equal)
     fastest = min(runs.played, key=lambda each: each.seconds)
     per_cost = None
     if runs.computes or spending.fixed:
-        complete &= _search_per_cost(runs, spending, fastest)
+        complete &= search_per_cost(runs, spending, fastest)
         per_cost = max(runs.played, key=lambda each: each.per_cost)
     fastest = min(runs.played, key=lambda each: each.seconds)
     return Budget(request, spending, equal, fastest, per_cost, tuple(runs.played), complete, runs.seconds)
@@ -113,42 +119,78 @@ def with_rates(network: NetworkConfig, rates: Rates) -> NetworkConfig:
     return network.model_copy(update={"topology": network.topology.with_line_rates(rates)})
 
 
-def _search(runs: _Runs, spending: Spending, equal: Split) -> bool:
-    """Play splits of all the money, from the better of equal rates and equal money on; whether time sufficed."""
+def search(runs: Runs, spending: Spending, equal: Split) -> bool:
+    """Play splits of all the money, from equal rates and equal money on; whether time sufficed."""
+
+    def rates(point: Point) -> Rates:
+        return spending.rates(shares_of(point), spending.money)
+
     try:
         even = runs.of(spending.rates([1.0] * len(spending.prices), spending.money))
+        begin = np.array(point_of(_money(spending, min((equal, even), key=lambda each: each.seconds).rates)))
+        for step in _AROUND * np.eye(len(begin)):
+            runs.of(rates(begin + step))
+        _follow_law(runs, spending, rates, lambda law, split: law.seconds(_money(spending, split)), begin)
     except TimeIsUp:
         return False
-    begin = point_of(_money(spending, min((equal, even), key=lambda each: each.seconds)))
-    least_at(begin, lambda point: runs.of(spending.rates(shares_of(point), spending.money)).seconds)
+    best = min(runs.played, key=lambda each: each.seconds)
+    least_at(point_of(_money(spending, best.rates)), lambda point: runs.of(rates(point)).seconds, NEARBY)
     return not runs.is_up
 
 
-def _search_per_cost(runs: _Runs, spending: Spending, fastest: Split) -> bool:
+def search_per_cost(runs: Runs, spending: Spending, fastest: Split) -> bool:
     """Play splits of less money as well, from the fastest on; whether time sufficed."""
     least, most = log(sum(spending.least)), log(spending.money)
-    shares = point_of(_money(spending, fastest))
+
+    def rates(point: Point) -> Rates:
+        return spending.rates(shares_of(point[1:]), exp(min(max(float(point[0]), least), most)))
 
     def asked(point: Point) -> float:
-        money = exp(min(max(float(point[0]), least), most))
-        return 1 / runs.of(spending.rates(shares_of(point[1:]), money)).per_cost
+        return 1 / runs.of(rates(point)).per_cost
 
-    if runs.is_up:
+    shares = point_of(_money(spending, fastest.rates))
+    try:
+        for less in _LESS:
+            runs.of(rates(np.array([max(least, most + log(less)), *shares])))
+        begin = np.array([(least + most) / 2, *shares])
+        _follow_law(
+            runs, spending, rates, lambda law, split: law.seconds(_money(spending, split)) * spending.cost(split), begin
+        )
+    except TimeIsUp:
         return False
-    # First the money alone. Where all of it is best, so is the fastest split.
-    least_at([max(least, most - 1)], lambda point: asked(np.array([*point, *shares])))
     best = max(runs.played, key=lambda each: each.per_cost)
     money = best.cost - spending.fixed
     if log(money) < most - _AT_THE_MOST and not runs.is_up:
-        least_at([log(money), *point_of(_money(spending, best))], asked, NEARBY)
+        least_at([log(money), *point_of(_money(spending, best.rates))], asked, NEARBY)
     return not runs.is_up
 
 
-def _money(spending: Spending, split: Split) -> list[float]:
-    return [rate * price for rate, price in zip(split.rates, spending.prices, strict=True)]
+def _follow_law(
+    runs: Runs,
+    spending: Spending,
+    rates: Callable[[Point], Rates],
+    asked: Callable[[Law, Rates], float],
+    begin: Point,
+) -> None:
+    """Play where a law, fitted to all that was played, says that it is best, until that is where it was before.
+
+    ``asked``: what is to be least, by the law. Raises TimeIsUp.
+    """
+    found = begin
+    for _ in range(_MOST_LAWS):
+        known = runs.played
+        law = fitted([_money(spending, each.rates) for each in known], [each.seconds for each in known])
+        before, found = found, least_of_law(found, lambda point, law=law: asked(law, rates(point)))  # type: ignore[misc]
+        runs.of(rates(found))
+        if np.abs(found - before).max(initial=0.0) < _SETTLED:
+            return
 
 
-class _Runs:
+def _money(spending: Spending, rates: Rates) -> list[float]:
+    return [rate * price for rate, price in zip(rates, spending.prices, strict=True)]
+
+
+class Runs:
     """The splits that were played, each once."""
 
     def __init__(

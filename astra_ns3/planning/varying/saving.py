@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from astra_ns3.errors import ResultsNotSaved
 from astra_ns3.experiments.tables import Table
+from astra_ns3.planning.page import VARIED, Shown, Told, save_page, told_page
 from astra_ns3.planning.saving import save_plan
 from astra_ns3.planning.varying.picture import varied_figure
 from astra_ns3.planning.varying.result import COLUMNS, Cell, rows_of
+from astra_ns3.planning.varying.text import head_of, table_of
 from astra_ns3.planning.varying.varying import Varied
 from astra_ns3.report.figures import with_matplotlib
-from astra_ns3.studies.run_study import put
+from astra_ns3.studies.run_study import PAGE, put
 
 TABLE, PICTURE = "vary.csv", "vary"
-FILES = (TABLE, f"{PICTURE}.png")
 _ENDINGS = (".png", ".svg")
 _WIDTH_INCHES = 7.0
 
@@ -34,6 +37,11 @@ def save_varied(varied: Varied) -> None:
         drawing = with_matplotlib.drawn(varied_figure(varied), _WIDTH_INCHES, "")
         for ending in _ENDINGS:
             with_matplotlib.write(drawing, folder / f"{PICTURE}{ending}")
+    model, network = (Path(each).stem for each in (varied.request.model, varied.request.network))
+    title = f"Plans of {model} on clusters like {network}"
+    head, lines = table_of(varied)
+    save_page(folder, VARIED, Told(title, head_of(varied), "Best times and plans", (Shown("", head, lines),)))
+    put(folder / PAGE, told_page(folder) or "")
 
 
 def _text(cell: Cell) -> str | int | None:

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from astra_ns3.planning.varying.saving import FILES
 from astra_ns3.planning.varying.varying import Varied, VariedPoint
 from astra_ns3.report.alignment import aligned, percent, table
 from astra_ns3.units import format_bytes, format_time
 
 _MILLION = 10**6
+FILES = ("vary.csv", "vary.png", "index.html")
 
 
 def varied_text(varied: Varied) -> str:
     """Return all of it."""
+    head, lines = table_of(varied)
+    files = [("files", f"{varied.request.folder}: {', '.join(FILES)}")]
+    return "\n\n".join([aligned(head_of(varied)), table([head, *lines], indent="  "), aligned(files)])
+
+
+def head_of(varied: Varied) -> list[tuple[str, str]]:
+    """Return what is said above the table, each line with its first word."""
     head = [("model", str(varied.request.model)), ("network", str(varied.request.network))]
     head += [] if varied.played else [("played", "nothing: times are least bounds, which runs may exceed")]
     samples = {point.samples for point in varied.points if point.samples}
     if len(samples) > 1:
         counts = ", ".join(f"{each:,}" for each in sorted(samples))
         head.append(("samples", f"differ: {counts} an iteration; --samples gives all the same"))
+    return head
+
+
+def table_of(varied: Varied) -> tuple[list[str], list[list[str]]]:
+    """Return the heading and the lines of the table."""
     names = [key.name for key in varied.keys]
-    lines = [[*names, "time" if varied.played else "bound", "memory", "may be faster by", "plan"]]
-    lines += [[*point.labels, *_cells(point)] for point in varied.points]
-    files = [("files", f"{varied.request.folder}: {', '.join(FILES)}")]
-    return "\n\n".join([aligned(head), table(lines, indent="  "), aligned(files)])
+    head = [*names, "time" if varied.played else "bound", "memory", "may be faster by", "plan"]
+    return head, [[*point.labels, *_cells(point)] for point in varied.points]
 
 
 def _cells(point: VariedPoint) -> list[str]:

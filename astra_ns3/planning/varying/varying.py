@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 
@@ -17,12 +19,16 @@ from astra_ns3.planning.plan import Bounded, Plan, capacity_bytes, make_plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Search
 from astra_ns3.studies.columns import short_key
-from astra_ns3.studies.keys import as_text, is_key, why_no_key
+from astra_ns3.studies.keys import as_text, is_key, option_named, why_no_key
 from astra_ns3.studies.progress import StudyProgressSink
 
 MOST_AXES = 2
 _MOST_POINTS = 400
 _OPTION = "--vary"
+# Options that change nothing in a bound.
+_WITHOUT_BOUNDS = ("backend", "passes", "report_npu", "run_name", "record", "cores", "on_built", "congestion_control")
+_FOLDER, _MOST_LETTERS = "plan", 80
+_NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True)
@@ -95,11 +101,7 @@ class Varied:
 
 def varied_keys(texts: Iterable[str]) -> tuple[VariedKey, ...]:
     """Return the keys of words ``KEY=VALUE,VALUE``; raises InputError for words of another form."""
-    found = tuple(map(_varied_key, texts))
-    names = [each.key for each in found]
-    refuse(len(found) > MOST_AXES, f"{_OPTION} is given {len(found)} times, expected at most {MOST_AXES}")
-    refuse(len(set(names)) < len(names), f"{_OPTION} {names[0] if names else ''}: the key is given twice")
-    return found
+    return tuple(map(_varied_key, texts))
 
 
 def _varied_key(text: str) -> VariedKey:
@@ -109,15 +111,29 @@ def _varied_key(text: str) -> VariedKey:
         raise wrong(
             f"{_OPTION} is '{text}', expected KEY=VALUE,VALUE, such as network.topology.link.rate=100Gbps,200Gbps"
         )
-    if not is_key(key):
-        raise wrong(f"{_OPTION} {key}: {why_no_key(key)}")
     document = parse_yaml(f"{json.dumps(key)}: [{values}]", f"{_OPTION} {key}").data
     found = document.get(key) if isinstance(document, dict) else None
-    if not isinstance(found, list) or not found or None in found:
-        raise wrong(f"{_OPTION} {key}: found '{values}', expected values with commas between them")
-    labels = list(map(as_text, found))
-    refuse(len(set(labels)) < len(labels), f"{_OPTION} {key}: a value stands twice in '{values}'")
-    return VariedKey(key, tuple(found))
+    return varied_key(key, found if isinstance(found, list) else [], f"{_OPTION} {key}")
+
+
+def varied_key(key: str, values: Sequence[Json], where: str) -> VariedKey:
+    """Return a key with its values; raises InputError for what can't be one."""
+    if not is_key(key):
+        raise wrong(why_no_key(key), where)
+    labels = list(map(as_text, values))
+    refuse(not labels or None in values, f"found '{','.join(labels)}', expected values with commas between them", where)
+    refuse(len(set(labels)) < len(labels), f"a value stands twice in '{','.join(labels)}'", where)
+    return VariedKey(key, tuple(values))
+
+
+def _check(keys: Sequence[VariedKey], *, play: bool) -> None:
+    """Raise InputError for keys that can't stand beside each other, or that bounds don't depend on."""
+    names = [each.key for each in keys]
+    refuse(len(names) > MOST_AXES, f"{_OPTION} is given {len(names)} times, expected at most {MOST_AXES}")
+    refuse(len(set(names)) < len(names), f"{_OPTION} {names[0] if names else ''}: the key is given twice")
+    idle = [name for name in names if option_named(name) in _WITHOUT_BOUNDS]
+    if idle and not play:
+        raise wrong(f"{_OPTION} {idle[0]}: changes no bound, so --bounds-only has nothing to tell of it")
 
 
 def vary(
@@ -134,6 +150,7 @@ def vary(
     """
     refuse(holds_run(request.folder), "the folder holds a run; name another one", request.folder)
     refuse(request.folder.is_file(), "is a file, expected a folder", request.folder)
+    _check(keys, play=play)
     points = list(_points(request, keys))
     refuse(len(points) > _MOST_POINTS, f"{_OPTION} makes {len(points):,} points, expected at most {_MOST_POINTS}")
     for point in points:
@@ -145,12 +162,27 @@ def vary(
 
 
 def _points(request: PlanRequest, keys: Sequence[VariedKey]) -> Iterable[VariedPoint]:
-    """Yield the points without plans."""
+    """Yield the points without plans. A folder is called after its values, so other values of a later call add some."""
     pairs = [tuple(zip(each.values, each.labels, strict=True)) for each in keys]
     for number, chosen in enumerate(product(*pairs), start=1):
         values = {each.key: value for each, (value, _) in zip(keys, chosen, strict=True)}
-        own = replace(request, changes={**request.changes, **values}, output=request.folder / f"plan-{number}")
-        yield VariedPoint(tuple(label for _, label in chosen), own)
+        labels = tuple(label for _, label in chosen)
+        own = replace(
+            request,
+            changes={**request.changes, **values},
+            output=request.folder / _folder(keys, labels, number),
+            packets=request.packets or 0,
+        )
+        yield VariedPoint(labels, own)
+
+
+def _folder(keys: Sequence[VariedKey], labels: Sequence[str], number: int) -> str:
+    """Return the name of a plan's folder; with a number where words are no name for a folder."""
+    words = [word for key, label in zip(keys, labels, strict=True) for word in (key.name, label)]
+    name = "-".join([_FOLDER, *words])
+    if _NAME.fullmatch(name) and len(name) <= _MOST_LETTERS:
+        return name
+    return f"{_FOLDER}-{hashlib.sha256(repr((keys, labels)).encode()).hexdigest()[:8]}-{number}"
 
 
 def _planned(

@@ -13,7 +13,7 @@ from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.relay import Relay
 from astra_ns3.playing.dry_run.deadlock import message_pairs
-from astra_ns3.playing.programs.operations import Access, Compute, Load, Operation, Receive, Send, Waiting
+from astra_ns3.playing.programs.operations import Access, Compute, Load, Operation, Receive, Send, Store, Waiting
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.system.communicator import Communicator
@@ -29,12 +29,19 @@ class RequestKind(NamedTuple):
     communicator: Communicator | None
     counts: Parts | None = None
     relay: Relay | None = None
+    pool: tuple[int, int] | None = None
 
 
 def request_kind(request: CollectiveRequest) -> RequestKind:
     """Equal for requests that are planned alike."""
     return RequestKind(
-        request.kind, request.bytes, request.dimensions, request.communicator, request.counts, request.relay
+        request.kind,
+        request.bytes,
+        request.dimensions,
+        request.communicator,
+        request.counts,
+        request.relay,
+        request.pool,
     )
 
 
@@ -128,10 +135,13 @@ class PlannedAccesses(NamedTuple):
 
 
 def counted_accesses(programs: RolePrograms) -> list[PlannedAccesses]:
-    """The accesses of the roles to memory beyond the device, and how often each is done."""
+    """The accesses of the roles to memory beyond the device, and how often each is done.
+
+    Checkpoints after a time are left out: nobody knows how many there will be.
+    """
     counts: Counter[PlannedAccesses] = Counter()
     for role, operation, times in _counted(programs):
-        if isinstance(operation, Access):
+        if isinstance(operation, Access) and not (isinstance(operation, Store) and operation.interval_ps):
             loads = isinstance(operation, Load)
             counts[PlannedAccesses(role.ranks, operation.bytes, loads, operation.remote, 0)] += times
     return [key._replace(times=count) for key, count in counts.items()]

@@ -85,7 +85,7 @@ class GraphDriver(SystemDriver):
         self._on_heartbeat = on_heartbeat
         self._reported = report_npu
         self._durations = Durations(system, compatibility)
-        self._memory = MemoryAccesses(system, compatibility)
+        self._memory = MemoryAccesses(system, compatibility, network)
         self._requests = Requests(workload.groups, npus, len(sizes), compatibility)
         self._replays = system.replay_only
         self._roofline = system.roofline_enabled and not system.replay_only

@@ -5,16 +5,22 @@ from __future__ import annotations
 from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.graph_workload import GraphNode
 from astra_ns3.config.system import SystemConfig
+from astra_ns3.network.api import NetworkBackend
 from astra_ns3.system.remote_memory import RemoteAccesses
 from astra_ns3.units import PS_PER_NS
 
 
 class MemoryAccesses:
-    """The memory accesses of all NPUs of a system. A node's own duration counts where it gives one."""
+    """The memory accesses of all NPUs of a system. A node's own duration counts where it gives one.
 
-    def __init__(self, system: SystemConfig, compatibility: Compatibility) -> None:
+    ``network``: see :class:`RemoteAccesses`.
+    """
+
+    def __init__(
+        self, system: SystemConfig, compatibility: Compatibility, network: NetworkBackend | None = None
+    ) -> None:
         remote = system.remote_memory
-        self._remote = RemoteAccesses(remote) if remote is not None and remote.there else None
+        self._remote = RemoteAccesses(remote, network) if remote is not None and remote.there else None
         self._own_bytes_per_ns = system.local_mem_bw
         self._least_ps = compatibility.least_duration_ns * PS_PER_NS
 

@@ -63,7 +63,11 @@ def micro(steps: Steps, role: Role) -> Program:
 
 
 def data_parallel(steps: Steps, role: Role) -> Program:
-    """Backwards each layer computes its weight gradient, issues that collective, and computes its input gradient."""
+    """Forward: compute, layer after layer.
+
+    Backward, from the last layer: compute the weight gradient, issue that collective, compute the input gradient (not
+    for layer 0).
+    """
     for number in steps.passes:
         for layer in steps.forwards:
             yield from steps.forward_compute(number, layer)
@@ -79,14 +83,18 @@ def data_parallel(steps: Steps, role: Role) -> Program:
 
 
 def distributed_inference(steps: Steps, role: Role) -> Program:
-    """Forward passes only; every layer waits for its collective."""
+    """Forward passes only, as those of ``MODEL``."""
     for number in steps.passes:
         yield from steps.blocking_forwards(number, steps.forwards)
     yield from steps.drain()
 
 
 def model_parallel(steps: Steps, role: Role) -> Program:
-    """Activations and their gradients are exchanged, but for layer 0's gradient that nobody needs; weights aren't."""
+    """Forward: compute, issue the collective, wait for it.
+
+    Backward: compute the input gradient, issue that collective (not for layer 0), compute the weight gradient, wait for
+    the input-gradient collective.
+    """
     for number in steps.passes:
         yield from steps.blocking_forwards(number, steps.forwards)
         for layer in steps.backwards:
@@ -95,7 +103,7 @@ def model_parallel(steps: Steps, role: Role) -> Program:
 
 
 def hybrid(steps: Steps, role: Role) -> Program:
-    """As :func:`model_parallel` over some dimensions, and gradients of weights over others."""
+    """As ``MODEL``, and after the weight gradient is computed that collective is issued."""
     for number in steps.passes:
         yield from steps.blocking_forwards(number, steps.forwards)
         for layer in steps.backwards:
@@ -104,10 +112,10 @@ def hybrid(steps: Steps, role: Role) -> Program:
 
 
 def hybrid_transformer(steps: Steps, role: Role) -> Program:
-    """As :func:`hybrid`, and layer 0's input gradient is exchanged too.
+    """As ``HYBRID_DATA_MODEL``, and layer 0's input-gradient collective is issued too.
 
-    Before the backward pass of an initiating layer, the forward passes from its checkpoint up to the layer below it
-    are done again, with their collectives.
+    Before the backward pass of a layer in ``checkpoint_initiates``, the forward passes from the nearest checkpoint at
+    or below it up to the layer before it are done again, with their collectives.
     """
     checkpoints, initiates = steps.workload.checkpoints, steps.workload.checkpoint_initiates
     for number in steps.passes:
@@ -122,16 +130,17 @@ def hybrid_transformer(steps: Steps, role: Role) -> Program:
 
 
 def hybrid_dlrm(steps: Steps, role: Role) -> Program:
-    """Data parallel, and layer 0 (the embedding tables) exchanges by all-to-all, before everything else.
+    """As ``DATA``, and layer 0, the embedding, exchanges by all-to-all, before everything else.
 
-    Forward, the last bottom layer waits for layer 0's all-to-all; backwards, the layer after the last bottom layer
-    issues layer 0's input-gradient collective, for which layer 0 waits.
+    Forward, after the last bottom layer's compute the NPU waits for layer 0's all-to-all. Backward, after the input
+    gradient of the layer behind that, layer 0's input-gradient collective is issued, and layer 0 waits for it. Its
+    input gradient takes no compute.
     """
     return _dlrm(steps, waits_for_input_gradient=True)
 
 
 def hybrid_dlrm_enhanced(steps: Steps, role: Role) -> Program:
-    """As :func:`hybrid_dlrm`, but nothing waits for layer 0's input-gradient collective before the end of the run."""
+    """As ``HYBRID_DLRM``, but nothing waits for layer 0's input-gradient collective before the end of the run."""
     return _dlrm(steps, waits_for_input_gradient=False)
 
 

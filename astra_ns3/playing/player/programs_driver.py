@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from astra_ns3.config.compute_slowdown import ComputeSlowdown
@@ -17,12 +16,13 @@ from astra_ns3.playing.drivers.system_driver import SystemDriver
 from astra_ns3.playing.dry_run.counting import counted_requests, request_kind
 from astra_ns3.playing.dry_run.deadlock import check_programs, peer_of
 from astra_ns3.playing.player.account import Account
+from astra_ns3.playing.player.checkpoints import Checkpoints
 from astra_ns3.playing.player.cohort import Cohort, Member
 from astra_ns3.playing.player.cohort_player import CohortPlayer
 from astra_ns3.playing.player.passes import PassCounter
 from astra_ns3.playing.player.program_stall import describe_stall
 from astra_ns3.playing.player.tape import Tape
-from astra_ns3.playing.programs.operations import CHECKPOINT, STORE, Access, Load, Posting, Send
+from astra_ns3.playing.programs.operations import CHECKPOINT, STORE, Access, Load, Posting, Send, Store
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.slowdown.computations import slowed_by
@@ -108,8 +108,7 @@ class ProgramsDriver(SystemDriver):
         )
         self._left = len(self._npus)
         self._started = False
-        self._checkpointed = 0
-        self._stored = Counter[int]()  # of each checkpoint, NPUs whose part is stored
+        self._checkpoints = Checkpoints(len(self._npus))
 
     def _may_play_together(self) -> bool:
         """Return whether NPUs that do the same may be played as one."""
@@ -150,16 +149,17 @@ class ProgramsDriver(SystemDriver):
         """Put every NPU's start on the network's list of events; once."""
         if not self._started:
             self._started = True
+            self._checkpoints.begin(self._network.now_ps())
             self._cohorts.start()
 
     @property
     def checkpointed(self) -> int:
         """How many passes the last checkpoint has that is stored as a whole."""
-        return self._checkpointed
+        return self._checkpoints.passes
 
     def resume(self, passes: int) -> None:
         """Begin after so many passes, which a checkpoint has."""
-        self._checkpointed = passes
+        self._checkpoints.passes = passes
         self._programs = self._programs.resumed(passes)
         self._npus[:] = self._cohorts_of(self._programs, fine=self._fine)
 
@@ -227,6 +227,8 @@ class ProgramsDriver(SystemDriver):
             return self._system.issue(npu, operation)
         if isinstance(operation, Access):
             request = operation.request(npu)
+            if isinstance(operation, Store) and not self._checkpoints.is_due(operation, self._network.now_ps()):
+                return Handle(npu, -1, request, self._network.now_ps(), done=True)
             if operation.remote:
                 return self._system.storage.access_remotely(request, self._cohorts.handle_done_later)
             return self._system.storage.access(request, loads=isinstance(operation, Load))
@@ -249,9 +251,7 @@ class ProgramsDriver(SystemDriver):
     def _handle_done(self, handle: Handle, time_ps: int) -> None:
         label = handle.request.label
         if label.layer == CHECKPOINT and label.part == STORE:
-            self._stored[label.iteration] += 1
-            if self._stored[label.iteration] == len(self._npus):
-                self._checkpointed = label.iteration + 1
+            self._checkpoints.stored(label.iteration, time_ps)
         self._cohorts.handle_done(handle, time_ps)
 
     def _post_all(self, npus: Sequence[int], turns: Sequence[int], operation: Posting) -> list[Handle]:

@@ -88,7 +88,14 @@ class Access:
 
 @dataclass(frozen=True)
 class Store(Access):
-    """See :class:`Access`."""
+    """See :class:`Access`. ``interval_ps``: of a checkpoint that is due so long after the one before it began.
+
+    The NPU that comes to it first decides for all: if it isn't due, it is done at once. With ``behind`` it isn't due,
+    either, until all have stored the one before it.
+    """
+
+    interval_ps: int = 0
+    behind: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,8 @@ def sent_bytes(request: CollectiveRequest, members: int) -> int:
         return int(handed_over(request.counts, request.relay)[0].max())
     if request.counts is not None:
         return max(sum(row) - row[place] for place, row in enumerate(request.counts))
+    if request.pool is not None:
+        return request.bytes * request.pool[0] // max(request.pool)
     factors = {CollectiveKind.ALL_REDUCE: 2, CollectiveKind.ALL_GATHER: members}
     return request.bytes * factors.get(request.kind, 1) * (members - 1) // members
 

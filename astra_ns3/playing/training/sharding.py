@@ -125,3 +125,21 @@ class Shards:
     def _gather(self, group: Group, parameters: int) -> Exchange | None:
         bytes = self._sent_bytes(self.shard(group, parameters) * self._elements.weight)
         return self.maker.sent(Exchange(CollectiveKind.ALL_GATHER, group, bytes, waited=False, content="weights"))
+
+
+class PooledShards(Shards):
+    """Weights that NPUs have whole, and that storage hosts update: gradients go there, and weights come back.
+
+    Switches add up gradients on the way. Source: W. Won et al., "ASTRA-sim2.0", ISPASS 2023, whose abstract has
+    collectives in the network and disaggregated memory together. Model's limit: an update takes no time.
+    """
+
+    def update(self, blocks: Sequence[Block]) -> Operation:
+        """Nothing is left for NPUs."""
+        return Operation("update", OperationKind.OPTIMIZER)
+
+    def _bucket(self, group: Group, block: int, parameters: int) -> Bucket | None:
+        units = self._elements.gradient, self._elements.weight
+        bytes = self._sent_bytes(parameters * max(units))
+        reduce = Exchange(CollectiveKind.ALL_REDUCE, group, bytes, waited=False, content="pool", pool=units)
+        return Bucket(block, parameters, self.maker.sent(reduce), None)

@@ -78,7 +78,10 @@ class StageRun:
         self._next_weights = _WEIGHTS_PRIORITY
         activations = script.offload.activations
         self._leaving = None if activations is None else Leaving(activations)
+        weights, gathers = script.offload.weights, script.sharding.gathers_updated
+        self._gathered = Leaving(weights) if weights is not None and gathers else None  # of weights that others updated
         self._checkpoint: list[Handle] = []
+        self._shards: Stream | None = None
 
     def program(self, passes: int, first: int = 0) -> Program:
         """So many iterations; ``first``: how many of them a checkpoint has."""
@@ -86,6 +89,7 @@ class StageRun:
             yield Wait((yield from post(Load(self._script.restored_bytes, Label(first, CHECKPOINT, LOAD)))))
         for number in range(first, passes):
             self._asked = self._used = 0
+            self._shards = self._shards_of(number)
             for planned in self._script.order:
                 yield from self._work(number, planned)
             yield from self._finish(number)
@@ -149,8 +153,17 @@ class StageRun:
                 yield from self._reduce(number, block, batch)
 
     def _weights_of(self, number: int, blocks: Sequence[BlockScript], batch: int | None) -> Stream | None:
-        """Return the weights of blocks that are used in this order; None if they are on the device."""
-        return self._stream(self._script.offload.weights, "weights", number, blocks, batch)
+        """Return the weights of blocks that are used in this order; None if they are on the device, or gathered."""
+        beyond = None if self._script.loads_shards else self._script.offload.weights
+        return self._stream(beyond, "weights", number, blocks, batch)
+
+    def _shards_of(self, number: int) -> Stream | None:
+        """Return shards of weights in the order in which they are gathered; None if they are on the device."""
+        beyond = self._script.offload.weights
+        if beyond is None or not self._script.loads_shards:
+            return None
+        uses = self._script.uses
+        return Stream(beyond, [(Label(number, use.layer, LOAD, use.micro_batch), use.shard_bytes) for use in uses])
 
     def _activations_of(self, number: int, blocks: Sequence[BlockScript], batch: int | None) -> Stream | None:
         """Return the activations of blocks that are used in this order; None if they are on the device."""
@@ -190,13 +203,15 @@ class StageRun:
 
     def _gather(self, number: int, block: BlockScript) -> Program:
         """Have a block's weights, and ask for those of blocks to come."""
-        if not block.gathers:
+        if not block.gathers and self._shards is None:
             return
         uses = self._script.uses
         self._used += 1
         while self._asked < min(self._used + self._script.sharding.prefetch, len(uses)):
             use = uses[self._asked]
             self._asked += 1
+            if self._shards is not None:
+                yield from self._shards.come()
             handles = []
             for gather in use.gathers:
                 label = Label(number, use.layer, WEIGHTS, use.micro_batch)
@@ -212,7 +227,7 @@ class StageRun:
     def _reduce(self, number: int, block: BlockScript, batch: int) -> Program:
         """Send the gradients of full buckets, at once or after the last micro-batch."""
         for bucket in block.buckets:
-            if self._script.sharding.overlap:
+            if self._script.reduces_early:
                 yield from self._hand_in(Label(number, block.layer, GRADIENT, batch), bucket)
             else:
                 self._late.append((block.layer, bucket))
@@ -220,21 +235,24 @@ class StageRun:
     def _hand_in(self, label: Label, bucket: Bucket) -> Program:
         """Send the gradients of a bucket."""
         assert bucket.reduce is not None
-        self._reducing.append((yield from post(self._request(bucket.reduce, label))))
+        handle = yield from post(self._request(bucket.reduce, label))
+        if bucket.reduce.pool is None:
+            self._reducing.append(handle)
+        elif isinstance(label.layer, int):  # the new weights come back
+            self._weights.setdefault(label.layer, []).append(handle)
 
     def _finish(self, number: int) -> Program:
         """After the last micro-batch: gradients, the update, and weights for others."""
         script = self._script
+        if script.offload.pooled:
+            yield from self._add_up(number)
         for layer, bucket in self._late:
             yield from self._hand_in(Label(number, layer, GRADIENT), bucket)
         self._late.clear()
         yield from wait(self._sent)
         yield from wait(self._reducing)
-        if script.summed is not None:
-            yield Wait((yield from post(self._request(script.summed, Label(number, SUMMED, GRADIENT), _NOW))))
-        if script.tied is not None:
-            tied = replace(script.tied, label=Label(number, TIED, GRADIENT), policy=_NOW)
-            yield Wait((yield from post(tied)))
+        if not script.offload.pooled:
+            yield from self._add_up(number)
         if script.offload.updates:
             yield from self._update(number)
         elif script.update is not None:
@@ -242,19 +260,36 @@ class StageRun:
         for chunk in script.chunks:
             for block in chunk:
                 yield from self._hand_out(number, block)
+                if self._gathered is not None:
+                    yield from wait(self._weights.pop(block.layer, []))
+                    yield from self._gathered.make_room()
+                    yield from self._gathered.go((Label(number, block.layer, WEIGHTS), block.moved.weights))
+        if self._gathered is not None:
+            yield from self._gathered.finish()
         yield from self._keep(number)
+
+    def _add_up(self, number: int) -> Program:
+        """Add up gradients that tensor groups, or the first and the last stage, have parts of."""
+        script = self._script
+        if script.summed is not None:
+            yield Wait((yield from post(self._request(script.summed, Label(number, SUMMED, GRADIENT), _NOW))))
+        if script.tied is not None:
+            tied = replace(script.tied, label=Label(number, TIED, GRADIENT), policy=_NOW)
+            yield Wait((yield from post(tied)))
 
     def _update(self, number: int) -> Program:
         """Update block by block, with what lies beyond the device."""
         offload, blocks = self._script.offload, [block for block, _ in self._script.updates]
-        given = ((offload.weights, "weights"), (offload.optimizer, "optimizer"))
-        streams = [stream for away, part in given if (stream := self._stream(away, part, number, blocks)) is not None]
+        given = ((offload.weights, "updated"), (offload.optimizer, "optimizer"))
+        found = {part: self._stream(away, part, number, blocks) for away, part in given}
+        streams = [stream for stream in found.values() if stream is not None]
         for _, update in self._script.updates:
             for stream in streams:
                 yield from stream.come()
             yield update.operation(Label(number, OPTIMIZER, UPDATE))
             for stream in streams:
-                yield from stream.go()
+                if stream is not found["updated"] or self._gathered is None:
+                    yield from stream.go()
         for stream in streams:
             yield from stream.finish()
 
@@ -263,8 +298,15 @@ class StageRun:
         checkpoint = self._script.checkpoint
         if checkpoint is None or (number + 1) % checkpoint.every:
             return
-        yield from wait(self._checkpoint)
-        stored = Store(self._script.checkpoint_bytes, Label(number, CHECKPOINT, STORE))
+        if not checkpoint.interval_ps:  # else one that isn't stored puts off the next
+            yield from wait(self._checkpoint)
+        if self._script.offload.pooled:  # the storage hosts keep what they have updated
+            for handles in self._weights.values():
+                yield from wait(handles)
+        label = Label(number, CHECKPOINT, STORE)
+        stored = Store(
+            self._script.checkpoint_bytes, label, interval_ps=checkpoint.interval_ps, behind=checkpoint.behind
+        )
         self._checkpoint.append((yield from post(stored)))
         if not checkpoint.behind:
             yield from wait(self._checkpoint)

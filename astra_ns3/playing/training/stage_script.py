@@ -22,11 +22,15 @@ from astra_ns3.workload.training.schedules import Position, Work, WorkKind, orde
 
 
 class Moved(NamedTuple):
-    """Bytes of a block that an NPU stores and loads, where they lie beyond the device."""
+    """Bytes of a block that an NPU stores and loads, where they lie beyond the device.
+
+    ``weights``: for a pass, with ZeRO's stage 3 of its shard; ``updated``: those that it updates.
+    """
 
     activations: int
     weights: int
     optimizer: int
+    updated: int
 
 
 @dataclass(frozen=True)
@@ -55,11 +59,12 @@ class PlannedWork:
 
 @dataclass(frozen=True)
 class Use:
-    """Weights of a layer that are needed for a micro-batch, and what brings them."""
+    """Weights of a layer that are needed for a micro-batch, what brings those of others, and bytes of the own shard."""
 
     layer: int
     micro_batch: int
     gathers: tuple[Exchange, ...]
+    shard_bytes: int
 
 
 class StageScript:
@@ -119,9 +124,8 @@ class StageScript:
 
     @cached_property
     def restored_bytes(self) -> int:
-        """Bytes that an NPU loads of a checkpoint: all weights and states that it has."""
-        kept = ModelStates(self._plan).kept(self._blocks)
-        return self._plan.sent_bytes(max(1, kept.weights + kept.optimizer))
+        """Bytes that an NPU loads of a checkpoint."""
+        return self._plan.sent_bytes(max(1, ModelStates(self._plan).restored_bytes(self._blocks)))
 
     @property
     def _blocks(self) -> list[Block]:
@@ -136,6 +140,18 @@ class StageScript:
         parameters = sum(block.summed_parameters for chunk in self._plan.stage(self.stage) for block in chunk)
         bytes = self._shards.summed_bytes(parameters)
         return self.maker.sent(Exchange(CollectiveKind.ALL_REDUCE, Group.TENSOR, bytes))
+
+    @property
+    def loads_shards(self) -> bool:
+        """Whether shards of weights are loaded before they are gathered."""
+        return self.offload.weights is not None and self.sharding.shards_weights
+
+    @property
+    def reduces_early(self) -> bool:
+        """Whether gradients go while the backward pass goes on. A storage host updates with what it gets, so all that
+        others add to gradients comes before."""
+        added = self.offload.pooled and (self.summed is not None or self.tied is not None)
+        return self.sharding.overlap and not added
 
     @cached_property
     def order(self) -> tuple[PlannedWork, ...]:
@@ -153,13 +169,17 @@ class StageScript:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """Uses of weights that have to be gathered, in an iteration, in order."""
+        """Uses of weights that have to be gathered, or loaded in shards, in an iteration, in order."""
         found = []
         for planned in self.order:
             kind, chunk, batch = planned.work
             blocks = self.chunks[chunk] if kind is WorkKind.FORWARD else self.chunks[chunk][::-1]
             if planned.gathers:
-                found += [Use(block.layer, batch, block.gathers) for block in blocks if block.gathers]
+                found += [
+                    Use(block.layer, batch, block.gathers, block.moved.weights)
+                    for block in blocks
+                    if block.gathers or self.loads_shards
+                ]
         return tuple(found)
 
     def _chunk(self, blocks: tuple[Block, ...], begin: int) -> tuple[BlockScript, ...]:
@@ -181,7 +201,10 @@ class StageScript:
     def _moved(self, block: Block) -> Moved:
         states, sent = ModelStates(self._plan), self._plan.sent_bytes
         return Moved(
-            sent(block.activation_bytes), sent(states.weight_bytes(block)), sent(states.kept([block]).optimizer)
+            sent(block.activation_bytes),
+            sent(states.weight_bytes(block)),
+            sent(states.kept([block]).optimizer),
+            sent(states.updated_bytes(block)),
         )
 
     def _tied(self, ends: Among | None, *, is_end: bool) -> CollectiveRequest | None:

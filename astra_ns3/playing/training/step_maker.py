@@ -102,6 +102,7 @@ class StepMaker:
             communicator=among.communicator,
             counts=exchange.counts,
             relay=exchange.relay,
+            pool=exchange.pool,
             group=f"{among.group}, {exchange.content}" if exchange.content else among.group,
         )
 

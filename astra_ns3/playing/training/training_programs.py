@@ -13,7 +13,7 @@ from astra_ns3.playing.programs.operations import LOAD, STORE, Program
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.programs.roles import Role
 from astra_ns3.playing.training.places import Places
-from astra_ns3.playing.training.sharding import Shards
+from astra_ns3.playing.training.sharding import PooledShards, Shards
 from astra_ns3.playing.training.stage_run import ACTIVATION, AGAIN, GRADIENT, PIPELINE, UPDATE, WEIGHTS, StageRun
 from astra_ns3.playing.training.stage_script import StageScript
 from astra_ns3.playing.training.step_maker import StepMaker
@@ -119,7 +119,8 @@ class TrainingPrograms(RolePrograms):
 
     def _script(self, role: Role) -> StageScript:
         maker = StepMaker(self.places, role.number, self.clock, self.plan.source)
-        return StageScript(self.plan, role.number, self.roles, Shards(self.plan, maker), self.places.ends())
+        shards = PooledShards if self.plan.offload.pooled else Shards
+        return StageScript(self.plan, role.number, self.roles, shards(self.plan, maker), self.places.ends())
 
     @cached_property
     def _steps(self) -> dict[tuple[int | str, str, int | None], int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from astra_ns3.playing.training.model_summary import ModelSummary
 from astra_ns3.report.alignment import counted
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import exact_time, format_bytes, format_time
 from astra_ns3.workload.models.work import iteration_work
 
 _DEGREES = ("tensor", "context", "data", "pipeline", "expert")
@@ -45,7 +45,8 @@ def model_document(found: ModelSummary) -> dict[str, Any]:  # plain data for --j
         "messages_of_an_npu": found.messages.messages_of_an_npu,
         "message_bytes_of_an_npu": found.messages.bytes_of_an_npu,
         **asdict(found.beyond),
-        "checkpoint_every": 0 if plan.checkpoint is None else plan.checkpoint.every,
+        "checkpoint_every": 0 if plan.checkpoint is None or plan.checkpoint.interval_ps else plan.checkpoint.every,
+        "checkpoint_interval_ps": 0 if plan.checkpoint is None else plan.checkpoint.interval_ps,
     }
 
 
@@ -85,8 +86,10 @@ def model_text(document: dict[str, Any]) -> str:  # what model_document gives
     if document["stored_bytes"] or document["loaded_bytes"]:
         stored, loaded = (format_bytes(document[f"{what}_bytes"]) for what in ("stored", "loaded"))
         lines.append(f"{'beyond the device':<17} {stored} stored, {loaded} loaded on an NPU")
-    if document["checkpoint_every"]:
+    if document["checkpoint_every"] or document["checkpoint_interval_ps"]:
         every = counted(document["checkpoint_every"], "iteration", "iterations")
+        if document["checkpoint_interval_ps"]:
+            every = exact_time(document["checkpoint_interval_ps"])
         lines.append(f"{'checkpoint':<17} {format_bytes(document['checkpoint_bytes'])} of all NPUs after each {every}")
     return "\n".join(lines)
 

@@ -30,27 +30,27 @@ def everywhere(grid: SplitDimensions) -> PassDimensions:
 
 
 def data_only(grid: SplitDimensions) -> PassDimensions:
-    """Gradients of weights over all dimensions, nothing else."""
+    """Weight gradients over all dimensions, nothing else."""
     return model_and_data(NONE, ALL)
 
 
 def model_only(grid: SplitDimensions) -> PassDimensions:
-    """Activations and their gradients over all dimensions, nothing else."""
+    """Forward and input gradients over all dimensions, nothing else."""
     return model_and_data(ALL, NONE)
 
 
 def data_then_model(grid: SplitDimensions) -> PassDimensions:
-    """The model within the lowest dimension, the data over the others."""
+    """Forward and input gradients over dimension 0, weight gradients over all others."""
     return model_and_data((0,), tuple(range(1, len(grid.logical_dimensions))))
 
 
 def model_then_data(grid: SplitDimensions) -> PassDimensions:
-    """The data within the lowest dimension, the model over the others."""
+    """Weight gradients over dimension 0, forward and input gradients over all others."""
     return model_and_data(tuple(range(1, len(grid.logical_dimensions))), (0,))
 
 
 def by_groups(grid: SplitDimensions) -> PassDimensions:
-    """The model within each group of NPUs, the data between groups."""
+    """Forward and input gradients inside a group of NPUs, weight gradients across groups."""
     return model_and_data(grid.model_dimensions, grid.data_dimensions)
 
 

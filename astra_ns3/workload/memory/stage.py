@@ -178,6 +178,11 @@ class _Beyond:
     def __init__(self, plan: TrainingPlan, states: ModelStates) -> None:
         self._offload = plan.offload
         self._states = states
+        weights = plan.offload.weights
+        # Shards are loaded ahead of those that are gathered ahead.
+        self._weights_ahead = (
+            weights.prefetch if weights else 0
+        ) + plan.sharding.shards_weights * plan.sharding.prefetch
         activations = plan.offload.activations
         self._leaving = deque[int](maxlen=0 if activations is None else activations.prefetch)
         self.weights = 0
@@ -194,7 +199,7 @@ class _Beyond:
     def updated(self, usage: Usage, chunks: Sequence[Sequence[Block]]) -> Usage:
         """Return the most during an update, of what is there besides and what is loaded for it."""
         blocks = [block for chunk in chunks for block in chunk]
-        if self._offload.optimizer is not None:
+        if self._offload.optimizer is not None and not self._offload.pooled:
             sizes = [self._states.kept([block]).optimizer for block in blocks]
             usage = usage._replace(optimizer=self._offload.optimizer.most(sizes))
         if self._offload.weights is not None:
@@ -207,7 +212,7 @@ class _Beyond:
         """Return the activations while a block is computed: with those of the last ones, which are on their way."""
         own = blocks[index].activation_bytes
         if self._offload.weights is not None:
-            self.weights = self._weights_of(blocks[index : index + 1 + self._offload.weights.prefetch])
+            self.weights = self._weights_of(blocks[index : index + 1 + self._weights_ahead])
         if self._offload.activations is None:
             return kept + own
         found = own + sum(self._leaving)
@@ -217,7 +222,7 @@ class _Beyond:
     def backward(self, kept: int, blocks: Sequence[Block], index: int) -> int:
         """Return the activations during a block's backward pass: with those that are loaded ahead of it."""
         if self._offload.weights is not None:
-            self.weights = self._weights_of(blocks[max(0, index - self._offload.weights.prefetch) : index + 1])
+            self.weights = self._weights_of(blocks[max(0, index - self._weights_ahead) : index + 1])
         if self._offload.activations is None:
             return kept
         self._leaving.clear()

@@ -44,12 +44,31 @@ class ModelStates:
         """A block's weights on an NPU, but for those of tables, which stay on the device."""
         return self.kept([block]).weights - self.plan.elements.weight * block.table_parameters
 
+    def updated_bytes(self, block: Block) -> int:
+        """The weights of a block that an NPU updates: from stage 1 on its shard alone."""
+        if not self.plan.sharding.stage:
+            return self.weight_bytes(block)
+        own = (-(-parameters // self.plan.degrees.size(group)) for group, parameters in self._families([block]))
+        return self.plan.elements.weight * sum(own)
+
     def checkpoint_bytes(self, blocks: Iterable[Block]) -> int:
-        """The weights and states that an NPU of a stage stores: what all its copies have is shared out over them."""
+        """The weights and states that an NPU of a stage stores: what all its copies have is shared out over them.
+
+        What lies on storage hosts is copied there, and isn't stored again.
+        """
         each = list(blocks)
         own = sum(-(-parameters // self.plan.degrees.size(group)) for group, parameters in self._families(each))
-        elements = self.plan.elements
-        return own * (elements.weight + elements.optimizer) + elements.weight * self._tables(each)
+        elements, offload = self.plan.elements, self.plan.offload
+        weight = 0 if offload.pooled or offload.stores(offload.weights) else elements.weight
+        states = 0 if offload.stores(offload.optimizer) else elements.optimizer
+        return own * (weight + states) + elements.weight * self._tables(each)
+
+    def restored_bytes(self, blocks: Iterable[Block]) -> int:
+        """The weights and states that an NPU of a stage loads after a restart: all that it has on the device."""
+        each = list(blocks)
+        kept, offload = self.kept(each), self.plan.offload
+        weights = self.plan.elements.weight * self._tables(each) if offload.stores(offload.weights) else kept.weights
+        return weights + (0 if offload.stores(offload.optimizer) else kept.optimizer)
 
     def on_server(self) -> Usage:
         """The share of each of the plan's servers in all weights but tables: an equal part, with gradients that add

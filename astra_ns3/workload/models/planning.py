@@ -7,7 +7,7 @@ from itertools import accumulate
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import ModelFile
-from astra_ns3.config.model.offload import Checkpoint, Offload, Offloaded
+from astra_ns3.config.model.offload import Checkpoint, Interval, Offload, Offloaded
 from astra_ns3.config.model.parallel import Parallel
 from astra_ns3.config.model.training import Training
 from astra_ns3.config.training_plan import (
@@ -16,6 +16,7 @@ from astra_ns3.config.training_plan import (
     Checkpointing,
     Degrees,
     Elements,
+    Group,
     Offloading,
     Sharding,
     TrainingPlan,
@@ -65,18 +66,41 @@ def _unscaled(file: ModelFile, npus: int, source: str) -> TrainingPlan:
     for key in ("weights", "activations"):
         if getattr(plan.offload, key) is not None:
             _check_weights_follow(plan, f"offload.{key} is given, expected none")
+    _check_copies(plan)
     return plan
 
 
+def _check_copies(plan: TrainingPlan) -> None:
+    """Raise InputError if nobody else has some weights whose gradients are to be reduced."""
+    blocks = [block for chunk in plan.chunks for block in chunk]
+    families = (
+        (Group.GRADIENT, any(block.parameters for block in blocks)),
+        (Group.EXPERT_GRADIENT, any(block.expert_parameters for block in blocks)),
+    )
+    alone = [group.value for group, there in families if there and plan.degrees.size(group) == 1]
+    refuse(
+        plan.offload.pooled and bool(alone),
+        f"offload.optimizer.reduce is in-network, expected npus: group '{', '.join(alone)}' has one NPU, whose "
+        "gradients nobody else's are added to",
+        plan.source,
+    )
+
+
 def _checkpointing(given: Checkpoint | None) -> Checkpointing | None:
-    return None if given is None else Checkpointing(given.every, given.mode == "behind")
+    if given is None:
+        return None
+    behind = given.mode == "behind"
+    if isinstance(given.every, Interval):
+        return Checkpointing(behind=behind, interval_ps=given.every.time_ps)
+    return Checkpointing(given.every, behind)
 
 
 def _offloading(offload: Offload) -> Offloading:
     def beyond(part: Offloaded | None) -> Beyond | None:
         return None if part is None else Beyond(part.to == "remote", part.prefetch)
 
-    return Offloading(beyond(offload.optimizer), beyond(offload.weights), beyond(offload.activations))
+    pooled = offload.optimizer is not None and offload.optimizer.reduce == "in-network"
+    return Offloading(beyond(offload.optimizer), beyond(offload.weights), beyond(offload.activations), pooled)
 
 
 def _check_schedule(file: ModelFile, plan: TrainingPlan) -> None:

@@ -48,14 +48,20 @@ FORWARD, BACKWARD, INPUT, WEIGHT = WorkKind.FORWARD, WorkKind.BACKWARD, WorkKind
 
 
 def gpipe(at: Position) -> Iterator[Work]:
-    """All forward, then all backward, the last micro-batch first; of several parts one after the other."""
+    """All micro-batches forward, then all backward, the last one first; with ``virtual_stages`` part after part.
+
+    Idle share: (p - 1) / (m + p - 1).
+    """
     forwards = [(chunk, batch) for chunk in range(at.chunks) for batch in range(at.micro_batches)]
     yield from (Work(FORWARD, chunk, batch) for chunk, batch in forwards)
     yield from (Work(BACKWARD, chunk, batch) for chunk, batch in reversed(forwards))
 
 
 def one_forward_one_backward(at: Position) -> Iterator[Work]:
-    """As many forward as stages follow, then one of each in turn, then what is left backward (PipeDream-Flush)."""
+    """As many forward as stages follow, then one forward and one backward in turn (PipeDream-Flush).
+
+    Idle share: (p - 1) / (m + p - 1).
+    """
     _needs_one_chunk(at, "1f1b")
     first = min(at.stages - 1 - at.stage, at.micro_batches)
     yield from (Work(FORWARD, 0, batch) for batch in range(first))
@@ -66,7 +72,10 @@ def one_forward_one_backward(at: Position) -> Iterator[Work]:
 
 
 def interleaved(at: Position) -> Iterator[Work]:
-    """As 1F1B over all parts of the model on a stage, each for as many micro-batches in a row as there are stages."""
+    """As 1f1b over v ``virtual_stages`` on each stage, each for p micro-batches in a row; m is a multiple of p.
+
+    Idle: (p - 1) / (v m) of the rest.
+    """
     refuse(at.chunks < 2, "schedule 'interleaved' with 1 virtual stage, expected at least 2")
     refuse(
         bool(at.micro_batches % at.stages),
@@ -89,9 +98,10 @@ def _interleaved(at: Position, number: int, kind: WorkKind) -> Work:
 
 
 def zero_bubble(at: Position) -> Iterator[Work]:
-    """ZB-H1: as 1F1B, but the gradients of weights come later by as many micro-batches as stages come before.
+    """ZB-H1: as 1f1b, but gradients of inputs go on at once.
 
-    So no stage keeps more than 1F1B's first, and what is left fills the end.
+    Gradients of weights come as many micro-batches later as stages come before. Idle time: (p - 1)(F + I - W), where
+    1f1b has (p - 1)(F + I + W), for W not longer than F.
     """
     _needs_one_chunk(at, "zero-bubble")
     first = min(at.stages - 1 - at.stage, at.micro_batches)

@@ -7,7 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from astra_ns3.collectives.in_network import IN_NETWORK, MOST_PIECES, hung_from, in_network_schedule
+from astra_ns3.collectives.in_network import (
+    IN_NETWORK,
+    MOST_PIECES,
+    hung_from,
+    in_network_schedule,
+    pooled_schedule,
+)
 from astra_ns3.collectives.lookup import algorithm_names, is_in_network, lookup
 from astra_ns3.collectives.proof import prove
 from astra_ns3.collectives.schedule import Schedule, ScheduleError
@@ -177,3 +183,18 @@ def test_the_names_are_known_and_have_no_schedule_without_a_network() -> None:
         algorithm_names("sharp3")
     with pytest.raises(InputError, match="sharp: needs switches that reduce"):
         lookup(KIND.ALL_REDUCE, "sharp", 4)
+
+
+@pytest.mark.parametrize("size", [4, 3 * PIECE, 40 * PIECE + 8])
+def test_a_schedule_by_way_of_a_pool_passes_the_proof_and_carries_its_units(size: int) -> None:
+    trees = two_levels(2, 3)
+    alike = pooled_schedule(trees, size, (2, 2))
+    prove(alike, KIND.ALL_REDUCE)
+    assert (alike.ranks, alike.helpers) == (9, 4)  # the last member and three reducers
+    unlike = pooled_schedule(trees, size, (4, 2))
+    pool, above = 5, int(trees.parents[0][5])
+    data = unlike.block_count > 0
+    sizes = unlike.message_bytes(size)
+    to_pool = data & (unlike.sender == above) & (unlike.receiver == pool)
+    from_pool = data & (unlike.sender == pool)
+    assert (sizes[to_pool].sum(), sizes[from_pool].sum()) == (size, size // 2)

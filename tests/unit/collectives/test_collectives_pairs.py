@@ -120,16 +120,13 @@ def test_system_files_may_name_every_algorithm_of_the_registry_and_no_other() ->
             algorithm_names(wrong)
 
 
-def test_the_table_in_the_documentation_is_the_registry(repository: Path) -> None:
+def test_the_list_in_the_documentation_is_the_registry(repository: Path) -> None:
     text = (repository / "docs" / "collectives.md").read_text(encoding="utf-8")
-    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-    names, table = [re.sub(r"\W", "", cell) for cell in rows[0][1:]], rows[2:]
-    documented = {
-        (CollectiveKind[re.sub(r"\W", "", row[0]).upper()], name)
-        for row in table[: len(CollectiveKind)]
-        for name, cell in zip(names, row[1:], strict=True)
-        if cell.strip()
-    }
+    items = text.partition("\n## Algorithms\n")[2].partition("\n#")[0].replace("\n  ", " ")
+    documented = set()
+    for names, kinds in re.findall(r"^\* ([^:]+): (.*)$", items, re.MULTILINE):
+        for name in re.findall(r"`(\w+)`", names):
+            documented |= {(CollectiveKind[kind.upper()], name) for kind in re.findall(r"`(\w+)`", kinds)}
     assert documented == set(pairs())
 
 

@@ -13,8 +13,8 @@ from support.plans import servers
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.prices import PricesFile, read_prices
 from astra_ns3.errors import InputError
-from astra_ns3.planning.budget.budget import Budget, Split
-from astra_ns3.planning.budget.spending import Spending, spending_of
+from astra_ns3.planning.budget.budget import Budget, Runs, Split, search, search_per_cost
+from astra_ns3.planning.budget.spending import Rates, Spending, spending_of
 from astra_ns3.planning.budget.splitting import NEARBY, Point, TimeIsUp, least_at, point_of, shares_of
 from astra_ns3.topology.builders import build_graph
 
@@ -54,6 +54,55 @@ def test_times_one_after_the_other_are_least_where_shares_go_as_square_roots(car
 def test_times_side_by_side_are_least_where_they_are_equal(carried: Sequence[float]) -> None:
     shares = best_shares([1.0] * len(carried), lambda shares: max(b / s for b, s in zip(carried, shares, strict=True)))
     assert shares == pytest.approx([each / sum(carried) for each in carried], rel=WITHIN)
+
+
+class Formula(Runs):
+    """Splits whose times are a formula's, so that nothing is played."""
+
+    def __init__(self, spending: Spending, seconds: Callable[[Rates], float]) -> None:
+        super().__init__([], [], spending, None, None)
+        self._seconds = seconds
+
+    def _played(self, rates: Rates) -> Split:
+        seconds = self._seconds(rates)
+        return Split(rates, self._spending.cost(rates), (round(seconds * 1e12),), seconds)
+
+
+PRICES = (1e-9, 3e-9, 8e-9)
+
+
+@pytest.mark.parametrize("carried", [each for each in BYTES if len(each) < 4])
+@pytest.mark.parametrize("power", [1, 3, 60])
+def test_the_search_follows_a_law_and_needs_few_splits(carried: Sequence[float], power: int) -> None:
+    """Lagrange: the norm of power p of b / r is least where price r goes as (b price) ^ (p / (p + 1))."""
+    pytest.importorskip("scipy")
+    prices = PRICES[: len(carried)]
+    spending = Spending(prices, (1e-3,) * len(carried), (1e7,) * len(carried), 0.0, 100.0)
+    runs = Formula(
+        spending,
+        lambda rates: 0.1 + sum((b * 1e9 / r) ** power for b, r in zip(carried, rates, strict=True)) ** (1 / power),
+    )
+    equal = runs.of(spending.rates(prices, spending.money))
+    assert search(runs, spending, equal)
+    best = min(runs.played, key=lambda each: each.seconds)
+    spent = [rate * price for rate, price in zip(best.rates, prices, strict=True)]
+    expected = [(b * price) ** (power / (power + 1)) for b, price in zip(carried, prices, strict=True)]
+    assert [each / sum(spent) for each in spent] == pytest.approx(
+        [each / sum(expected) for each in expected], rel=WITHIN
+    )
+    assert len(runs.played) <= 90  # without the law it took up to 150
+
+
+def test_performance_per_cost_ends_where_messages_hide_behind_computing() -> None:
+    """One dimension: a Gb/s hides 3 s of messages, and all above it is money for nothing."""
+    pytest.importorskip("scipy")
+    spending = Spending((1e-9,), (1e-3,), (1e7,), 50.0, 150.0)
+    runs = Formula(spending, lambda rates: max(3.0, 3e10 / rates[0]))
+    equal = runs.of(spending.rates([1.0], spending.money))
+    assert search(runs, spending, equal)
+    assert search_per_cost(runs, spending, equal)
+    best = max(runs.played, key=lambda each: each.per_cost)
+    assert best.rates[0] == pytest.approx(10e9, rel=WITHIN)  # 3 s for 30 Gb, which cost 10 of 100
 
 
 def test_a_search_ends_where_time_is_up() -> None:

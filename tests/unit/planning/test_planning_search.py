@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 
 import pytest
+from support.lengths import some_slow
 from support.plans import Case, one_switch, rings, small_llama
 
 from astra_ns3.errors import InputError
@@ -43,8 +44,9 @@ def drawn(rng: random.Random, choices: Sequence[Choice]) -> tuple[list[Bound], d
     return bounds, {each.choice: round(each.time_ps * rng.uniform(1, 2)) for each in bounds}
 
 
-def test_the_best_is_found_in_200_searches(space: Space, choices: list[Choice]) -> None:
-    for seed in range(200):
+@pytest.mark.parametrize("seeds", some_slow([range(50), range(50, 200)], [range(50)]), ids=["50", "150 more"])
+def test_the_best_is_found_in_200_searches(space: Space, choices: list[Choice], seeds: range) -> None:
+    for seed in seeds:
         rng = random.Random(seed)
         bounds, times = drawn(rng, choices)
         found = played(Search(space, bounds, None, rng.randint(1, 3)), times)

@@ -215,7 +215,7 @@ def test_the_page_names_every_setting_of_the_services() -> None:
 
 
 def test_the_continuous_integration_runs_the_steps() -> None:
-    assert re.search(r"^docker/build\.sh ", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert re.search(r"^ *docker/build\.sh ", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     build = (DOCKER / "build.sh").read_text()
     assert "docker/prune.py" in build
     assert "docker/check.sh" in build

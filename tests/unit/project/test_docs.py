@@ -13,40 +13,41 @@ import pytest
 import yaml
 from support.fake_backend import FakeBackend
 from support.pages import OWN_FILES, OWN_PARTS, ROOT, blocks, commands, text_of
-from support.reference import reference
+from support.reference import reference, rows, sections
 from support.small_run import NPUS
 
 import astra_ns3
 from astra_ns3.config import system as system_config
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.core.compatibility import PRESETS, Compatibility
+from astra_ns3.config.core.compatibility import PRESETS
 from astra_ns3.config.model.devices import DEVICES
 from astra_ns3.config.network import packet_network as network_file
+from astra_ns3.config.plan_file import read_plan_file
 from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.config.topology.file import FORMATS as GRAPH_FORMATS
 from astra_ns3.config.topology.kinds import KINDS as TOPOLOGIES
 from astra_ns3.config.training_plan import Group
 from astra_ns3.config.transports.roce_control import KINDS
-from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS, TcpTransport
+from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 from astra_ns3.errors import AstraNs3Error
+from astra_ns3.nccl.copying import costs
 from astra_ns3.nccl.environment import Environment
 from astra_ns3.nccl.servers import SERVERS
 from astra_ns3.network.recorded import QUEUE_PAIR_QUANTITIES
 from astra_ns3.planning.degrees import CHOSEN
+from astra_ns3.planning.plan_files import asked_by
 from astra_ns3.planning.result import COLUMNS as PLAN_COLUMNS
 from astra_ns3.report.pictures.kinds import IN_FILES as PICTURES
 from astra_ns3.report.pictures.kinds import KINDS as KINDS_OF_PICTURES
 from astra_ns3.report.tables import HOW_TO_RECORD
 from astra_ns3.report.validation import validation_text
-from astra_ns3.scenario.placement import PLACEMENTS
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS
 from astra_ns3.studies.file import Combine, read_study
 from astra_ns3.studies.tables import LAYER_COLUMNS
-from astra_ns3.units import parse_byte_rate, parse_bytes, parse_flops, parse_time_ps
+from astra_ns3.units import parse_byte_rate, parse_flops, parse_time_ps
 from astra_ns3.workload.computing.clocks import CLOCKS
 from astra_ns3.workload.computing.table_file import COORDINATES, TIMES
-from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -102,29 +103,29 @@ def test_every_source_of_compute_times_and_column_of_measured_ones_is_documented
 
 
 def test_the_table_of_devices_has_their_numbers() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \|$", text_of("docs/compute.md"), re.MULTILINE)
-    told = {name: [cell.strip().replace(",", "") for cell in cells.split("|")] for name, cells in rows}
+    told = {
+        name: [cell.replace(",", "") for cell in cells]
+        for name, *cells in rows(sections("reference/devices")["Devices"])
+    }
+    assert told.keys() == DEVICES.keys()
     for name, device in DEVICES.items():
         *peaks, memory, bandwidth = told[name]
         expected = [*(getattr(device.peak, datatype) for datatype in type(device.peak).model_fields), device.vector]
         assert [parse_flops(f"{peak}TFLOPS") if peak else None for peak in peaks] == expected
-        assert (parse_bytes(memory), parse_byte_rate(bandwidth)) == (device.memory_bytes, device.memory_bandwidth)
+        assert float(memory) == pytest.approx(device.memory_bytes / 1e9, rel=1e-3)
+        assert parse_byte_rate(f"{bandwidth}GB/s") == device.memory_bandwidth
 
 
 def test_the_table_of_losses_has_those_of_the_devices() -> None:
-    rows = re.findall(
-        r"^\| ([\w, -]+) \| ([\d.]+[^|]*) \| ([\d.]+[^|]*) \| ([\d.]+[^|]*) \|$", text_of("docs/compute.md"), re.M
-    )
-    told = {name: cells for names, *cells in rows for name in names.split(", ") if name in DEVICES}
+    told = {name: cells for name, *cells in rows(sections("reference/devices")["Losses of devices"])}
     assert told.keys() == DEVICES.keys()
     for name, (launch, *shares) in told.items():
         device = DEVICES[name]
-        assert parse_time_ps(launch.split(",")[0]) == device.launch_overhead_ps
-        assert [float(share.split(",")[0]) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
+        assert (parse_time_ps(launch) if launch != "0" else 0) == device.launch_overhead_ps
+        assert [float(share) for share in shares] == [device.scale_up_efficiency, device.overlap_slowdown]
 
 
-def test_every_placement_and_kind_of_traffic_is_documented() -> None:
-    assert mentions("docs/scenario.md", PLACEMENTS) == []
+def test_every_kind_of_traffic_is_documented() -> None:
     assert mentions("docs/traffic.md", get_args(TrafficConfig.model_fields["kind"].annotation)) == []
 
 
@@ -190,7 +191,17 @@ def test_every_key_of_astra_sim_without_effect_is_documented() -> None:
 
 def test_every_server_and_variable_of_nccl_is_documented() -> None:
     variables = [f"NCCL_{field.name.upper()}" for field in fields(Environment) if field.name != "without_effect"]
-    assert mentions("docs/nccl.md", [*SERVERS, *variables]) == []
+    found = sections("reference/devices")
+    assert [name for name, *_ in rows(found["NCCL's servers"])] == list(SERVERS)
+    assert [name for name, *_ in rows(found["NCCL's variables"])] == variables
+    assert "(reference/devices.md#nccls-variables)" in text_of("docs/nccl.md")
+
+
+def test_every_cost_of_nccl_s_channels_has_a_value_and_a_source() -> None:
+    lines = [line for line in sections("reference/devices")["Costs of NCCL's channels"].splitlines() if "|" in line][2:]
+    assert len(lines) == len(costs())
+    assert all(cell.strip() for line in lines for cell in line.strip("|").split("|"))
+    assert any("20, 20, 20, 40 GB/s" in line for line in lines)
 
 
 def test_every_picture_beside_real_machines_is_small_and_shown() -> None:
@@ -200,25 +211,15 @@ def test_every_picture_beside_real_machines_is_small_and_shown() -> None:
     assert [picture.name for picture in pictures if f"figures/{picture.name}" not in text_of("docs/hardware.md")] == []
 
 
-def test_tcp_page_has_the_defaults_of_the_code() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (?:`([^`]+)`|(absent)) \|", text_of("docs/tcp.md"), re.MULTILINE)
-    documented = {key: None if absent else yaml.safe_load(value) for key, value, absent in rows}
-    assert documented == TcpTransport().document()
-
-
 def test_tcp_page_names_every_congestion_control() -> None:
     assert [name for name in CONGESTION_CONTROLS if not re.search(rf"\b{name}\b", text_of("docs/tcp.md"))] == []
-
-
-def test_workloads_page_names_every_loop() -> None:
-    assert mentions("docs/workloads.md", LOOPS) == []
 
 
 def test_the_parts_shown_are_those_of_the_inputs_and_each_is_run() -> None:
     page, files = text_of(OWN_PARTS), sorted(ROOT.glob("inputs/extending/*.*"))
     whole = "\n".join(file.read_text(encoding="utf-8") for file in files)
     shown = re.findall(r"```(?:python|yaml)\n((?:def|topology).*?)```", page, re.DOTALL)
-    assert len(shown) == 5
+    assert len(shown) == 3
     assert [block for block in shown if block not in whole] == []
     commands = "\n".join(re.findall(r"^ {4}astra-ns3 .*$", page, re.MULTILINE)) + "".join(blocks(OWN_PARTS, "run"))
     used = {file.stem for file in files if file.stem in commands}
@@ -284,10 +285,10 @@ def test_the_own_files_run(own_files: dict[str, Any], tmp_path: Path) -> None:
     assert npus != NPUS
 
 
-def test_the_own_network_of_roce_is_valid_without_a_warning(tmp_path: Path) -> None:
+def test_the_network_shown_is_valid_without_a_warning(tmp_path: Path) -> None:
     from astra_ns3.experiments.validate import validate
 
-    (block,) = blocks(OWN_FILES, "file: leaf-spine.yaml")
+    (block,) = blocks("docs/network-file.md", "file: leaf-spine.yaml")
     file = tmp_path / "leaf-spine.yaml"
     file.write_text(block, encoding="utf-8")
     inputs = ROOT / "inputs"
@@ -317,8 +318,8 @@ def test_every_picture_of_a_run_is_small_and_shown() -> None:
         assert (bool(more), bool(select), bool(beside)) == (bool(kind.more), bool(kind.selects), kind.compares)
 
 
-def test_compatibility_page_has_every_option_and_preset() -> None:
-    assert mentions("docs/astra-sim-compatibility.md", [*vars(Compatibility()), *(set(PRESETS) - {"none"})]) == []
+def test_compatibility_page_has_every_preset() -> None:
+    assert mentions("docs/astra-sim-compatibility.md", set(PRESETS) - {"none"}) == []
 
 
 @pytest.mark.skipif(not REFERENCE.is_dir(), reason="the measurements are not beside this repository")
@@ -351,7 +352,10 @@ def test_the_page_of_plans_is_short() -> None:
 
 
 def test_the_studies_that_come_with_the_program_and_the_page_s_can_be_expanded(tmp_path: Path) -> None:
-    files = sorted(ROOT.glob("inputs/studies/*.yaml"))
+    every = sorted(ROOT.glob("inputs/studies/*.yaml"))
+    plans = {file.stem: asked_by(config, file) for file in every if (config := read_plan_file(file)) is not None}
+    assert {name: asked.request.npus for name, asked in plans.items()} == {"plan": 16, "comet": 1024}
+    files = [file for file in every if file.stem not in plans]
     shown = re.findall(r"^```yaml\n(.*?)^```", text_of("docs/studies.md"), re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "inputs").symlink_to(ROOT / "inputs")
     (tmp_path / "studies").mkdir()

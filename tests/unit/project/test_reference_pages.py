@@ -17,7 +17,8 @@ import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
-from astra_ns3.config import compute_slowdown, prices
+from astra_ns3.config import compute_slowdown, plan_file, prices
+from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import BECOMES, KEYS, WITHOUT_EFFECT
 from astra_ns3.config.model import file as model_file
 from astra_ns3.config.network import packet_network
@@ -32,9 +33,16 @@ from astra_ns3.experiments.store import RESULT_FILES
 from astra_ns3.network.door.recording import QUANTITIES as QUANTITIES
 from astra_ns3.network.door.recording import QUEUE_PAIR_QUANTITIES as OF_QUEUE_PAIRS
 from astra_ns3.network.recorded import CONNECTION_QUANTITIES, QUEUE_PAIR_QUANTITIES, RECORDED_TABLES, RecordedTable
+from astra_ns3.scenario.placement import PLACEMENTS
 from astra_ns3.studies import file as study_file
 from astra_ns3.studies.measures import MEASURES
 from astra_ns3.system import file as system_file
+from astra_ns3.system.inter_dimension import INTER_DIMENSION
+from astra_ns3.system.intra_dimension import INTRA_DIMENSION
+from astra_ns3.system.policies import USUAL_POLICIES
+from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS
+from astra_ns3.workload.loops.loop_kinds import LOOPS
+from astra_ns3.workload.training.schedules import SCHEDULES
 
 SCHEMAS = {
     "network": packet_network.json_schema,
@@ -43,6 +51,7 @@ SCHEMAS = {
     "scenario": scenario_file.json_schema,
     "study": study_file.json_schema,
     "slowdown": compute_slowdown.json_schema,
+    "plan": plan_file.json_schema,
     "prices": prices.json_schema,
 }
 
@@ -77,6 +86,37 @@ def test_every_key_of_a_config_txt_is_documented() -> None:
     found = rows(reference()["reference/config-txt"])
     assert {key for key, _ in found} == {*KEYS} == {*BECOMES, *WITHOUT_EFFECT}
     assert not BECOMES.keys() & WITHOUT_EFFECT.keys()
+
+
+def test_every_rule_of_another_simulator_is_documented_with_its_presets() -> None:
+    found = {option: (presets, words) for option, presets, words in rows(reference()["reference/rules"])}
+    assert found.keys() == vars(Compatibility()).keys()
+    assert [option for option, (presets, words) in found.items() if not (presets and len(words.split()) > 5)] == []
+    assert found["phase_barrier"][0] == "`astra-sim-1.0`"
+    assert found["group_endpoint_delay_ns"][0] == "`astra-sim-2` (10), `astra-network-ns3` (10)"
+    assert {name for presets, _ in found.values() for name in re.findall("`([^`]+)`", presets)} == {*PRESETS} - {"none"}
+
+
+def test_every_loop_policy_and_placement_has_a_row_with_its_meaning() -> None:
+    registries: tuple[Mapping[str, object], ...] = (
+        LOOPS,
+        SCHEDULES,
+        USUAL_POLICIES,
+        INTRA_DIMENSION,
+        INTER_DIMENSION,
+        DISTRIBUTIONS,
+        PLACEMENTS,
+    )
+    found = [rows(text) for text in sections("reference/names").values()]
+    assert [{name for name, *_ in section} for section in found] == [registry.keys() for registry in registries]
+    assert [
+        row for section in found for row in section if len(row[-1 if row[0] in DISTRIBUTIONS else 1].split()) < 3
+    ] == []
+    loops = {name: rest for name, *rest in found[0]}
+    assert loops["HYBRID_DLRM"][1:] == [
+        "Weight gradients over all dimensions, nothing else; layer 0's all-to-alls over all",
+        "`last_bottom_layer`",
+    ]
 
 
 def test_a_key_has_its_unit_default_and_bounds() -> None:
@@ -212,3 +252,15 @@ def sections_of(text: str) -> list[str]:
     """The headings of a page's sections."""
     found: list[str] = re.findall(r"^## (.+)$", text, re.MULTILINE)
     return found
+
+
+def test_every_python_name_of_a_control_is_what_a_python_class_sees() -> None:
+    from astra_ns3.network.ns3.own_control import Ack, Sender
+
+    found = sections("reference/own-control")
+    for heading, owner, count in (("The sender (RoceSender)", Sender, 14), ("An acknowledgement (RoceAck)", Ack, 7)):
+        named = {re.sub(r"\(.*| = .*|`", "", python) for _, python, _ in rows(found[heading])} - {""}
+        assert {name for name in vars(owner) if not name.startswith("_")} == named
+        assert len(named) == count
+    methods = {cpp.partition("(")[0] for cpp, *_ in rows(found["Methods to override (RoceCongestionControl)"])}
+    assert methods >= {"Start", "AckReceived", "CnpReceived", "PacketSent", "LossDetected", "TimerDue", "IsLikeNew"}

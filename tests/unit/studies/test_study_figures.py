@@ -270,6 +270,7 @@ def test_titles_of_panels_side_by_side_do_not_meet(kind: str) -> None:
     assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in titles)
 
 
+@pytest.mark.slow
 def test_numbers_above_bars_and_names_of_numbers_never_touch() -> None:
     chunks = AxisView("chunks", "system.preferred-dataset-splits", (4, 8, 63, 64, 65, 128))
     for kind, by in (("bars", "system"), ("lines", "system"), ("bars", None)):

@@ -1,0 +1,80 @@
+"""A plan as a page: what was found, the picture, why the best is the best, the table. Read from its folder's files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from astra_ns3.errors import wrong
+from astra_ns3.frozen import dataclass
+from astra_ns3.report.page.markup import Markup, joined, table, tag
+from astra_ns3.studies.page import drawing, page_of, the_same_again
+from astra_ns3.studies.run_study import put
+
+PLAN, VARIED = "plan.json", "vary.json"
+"""The files that pages are made of: of a plan, and of plans for several clusters."""
+_PICTURES: Mapping[str, str] = {PLAN: "frontier.svg", VARIED: "vary.svg"}
+_NUMBER = "-0123456789"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table of a page, with its heading (empty: none)."""
+
+    title: str
+    head: Sequence[str]
+    lines: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that a page of a plan tells besides its picture. ``head``: lines with their first words."""
+
+    title: str
+    head: Sequence[tuple[str, str]]
+    picture: str
+    tables: Sequence[Shown]
+    command: str = ""
+
+
+def save_page(folder: Path, file: str, told: Told) -> None:
+    """Write what a page tells, for pages that are made later; raises OSError."""
+    put(folder / file, json.dumps(asdict(told), indent=1) + "\n")
+
+
+def told_page(folder: Path) -> str | None:
+    """Return the page of a folder with plans; None if it has none. Raises InputError if its file can't be read."""
+    file = next((name for name in (VARIED, PLAN) if (folder / name).is_file()), None)
+    if file is None:
+        return None
+    try:
+        told = _read(json.loads((folder / file).read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise wrong(f"can't be read: {type(error).__name__}: {error}", folder / file) from error
+    header = tag("header", tag("p", "astra-ns3 plan", class_="kicker"), tag("h1", told.title))
+    again = the_same_again(told.command) if told.command else Markup()
+    return page_of(f"{told.title}: astra-ns3 plan", joined([header, sections(told, folder / _PICTURES[file]), again]))
+
+
+def sections(told: Told, picture: Path) -> Markup:
+    """Return the sections of a page; without a picture where there is none."""
+    lines = table(["", ""], [[tag("b", name), words] for name, words in told.head])
+    parts = [tag("section", tag("h2", "What was found"), lines)]
+    if picture.is_file():
+        svg = drawing(picture.read_text(encoding="utf-8"), picture.stem)
+        parts.append(tag("section", tag("h2", told.picture), svg))
+    for shown in told.tables:
+        heading = tag("h2", shown.title) if shown.title else Markup()
+        columns = enumerate(zip(*shown.lines, strict=True))
+        numbers = [place for place, cells in columns if all(cell[:1] in _NUMBER for cell in cells)]
+        parts.append(tag("section", heading, table(shown.head, shown.lines, numbers)))
+    return joined(parts)
+
+
+def _read(data: Any) -> Told:  # what this module wrote, or what somebody made of it
+    tables = tuple(Shown(each["title"], each["head"], each["lines"]) for each in data["tables"])
+    head = [(name, words) for name, words in data["head"]]
+    return Told(data["title"], head, data["picture"], tables, data["command"])

@@ -1,0 +1,112 @@
+"""What is played of a plan on packets: the whole model, a smaller one with its degrees, or nothing and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from astra_ns3.config.core.plain import Json
+from astra_ns3.planning.degrees import Choice, Space, space_of
+from astra_ns3.planning.packets import WHOLE, OnPackets, expected_ps, order_of, sized_for_packets
+from astra_ns3.planning.request import PlanRequest
+
+MODEL = {
+    "kind": "transformer",
+    "name": "small",
+    "model": {"layers": 16, "hidden": 2048, "heads": 4, "vocabulary": 8000},
+    "training": {"sequence": 256, "global_batch": 32},
+    "compute": "H100",
+}
+NETWORK = {
+    "topology": {
+        "kind": "single-switch",
+        "npus": 4,
+        "link": {"rate": "400Gbps", "delay": "500ns"},
+        "switch": {"buffer": "32MiB", "pfc": {}},
+    },
+    "transport": {"kind": "roce", "payload": 4096},
+}
+
+
+def request(folder: Path, **options: Any) -> PlanRequest:
+    for name, document in (("model.yaml", MODEL), ("network.yaml", NETWORK)):
+        (folder / name).write_text(yaml.safe_dump(document), encoding="utf-8")
+    return PlanRequest(folder / "model.yaml", folder / "network.yaml", output=folder / "out", **options)
+
+
+def chosen(space: Space, **keys: Json) -> Choice:
+    """The choice with these degrees, by the last words of keys."""
+    cells = (cell for shape in space.shapes for cell in space.cells(shape))
+    every = (choice for cell in cells for choice in space.choices(cell, 16))
+    usual = {"tensor": 1, "context": 1, "pipeline": 1, "zero": 0, "micro_batch": 1, "recompute": "none"}
+    wanted = {**usual, **keys}
+    return next(
+        each
+        for each in every
+        if wanted.items() <= {key.partition(".")[2]: one for key, one in each.keys.items()}.items()
+    )
+
+
+def sized(request: PlanRequest, **keys: Json) -> OnPackets:
+    space = space_of(request.workload, request.npus)
+    return sized_for_packets(request, space, chosen(space, **keys))
+
+
+@pytest.mark.parametrize("limit", [None, 3600.0])
+def test_a_plan_is_played_whole_where_that_is_cheap(tmp_path: Path, limit: float | None) -> None:
+    found = sized(request(tmp_path, packet_seconds=limit))
+    assert found.on == WHOLE
+    assert found.sized is not None
+    assert found.sized.changes == {}
+
+
+def test_a_smaller_model_keeps_all_degrees_and_a_layer_for_each_part_of_the_model(tmp_path: Path) -> None:
+    keys: dict[str, Json] = {"pipeline": 2, "virtual_stages": 2, "schedule": "interleaved"}
+    whole = sized(request(tmp_path), **keys)
+    seconds = [sized(request(tmp_path, packet_seconds=limit), **keys) for limit in (10.0, 3.0, 1.0, 0.3)]
+    for found in (whole, *seconds):
+        changes: dict[str, Any] = {} if found.sized is None else dict(found.sized.changes)
+        layers = changes.get("workload.model.layers", 16)
+        samples = changes.get("workload.training.global_batch", 32)
+        assert layers % 4 == 0  # two stages of two parts
+        assert samples % (2 * 2) == 0  # two copies, each with micro-batches for both stages
+        assert set(changes) <= {
+            "workload.model.layers",
+            "workload.training.global_batch",
+            "comm_scale",
+            "compute_scale",
+        }
+        assert changes.get("comm_scale") == changes.get("compute_scale")
+        assert changes.get("comm_scale", 1) == 1 or (layers, samples) == (4, 4)
+    played = [found.on for found in seconds]
+    assert len(set(played)) > 1
+    assert any("of 16 layers" in words and "of 32 samples" in words for words in played)
+
+
+def test_what_no_smaller_model_makes_cheap_is_left_out_and_says_so(tmp_path: Path) -> None:
+    found = sized(request(tmp_path, packet_seconds=1e-6))
+    assert found.sized is None
+    assert found.on.startswith("not played: forecast ")
+    assert "1 of 16 layers" in found.on
+    assert "1/64 of each message" in found.on
+
+
+def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tmp_path: Path) -> None:
+    asked = request(tmp_path, packet_seconds=1.0)
+    space = space_of(asked.workload, asked.npus)
+    names = ({"tensor": 1}, {"tensor": 2}, {"tensor": 4})
+    first, second, third = (chosen(space, sequence=False, **keys) for keys in names)
+    small = sized_for_packets(asked, space, first).sized
+    assert small is not None
+    assert small.changes
+    played = [
+        OnPackets(first, small, time_ps=300, flows_ps=200),  # half as long again: 1,500
+        OnPackets(second, small, time_ps=11, flows_ps=10),  # a tenth: 1,320
+        OnPackets(third, why="not played"),
+    ]
+    times = {first: 1000, second: 1200, third: 1300}
+    assert [expected_ps(each, times[each.choice]) for each in played] == [1500, 1320, None]
+    assert order_of(played, times) == [second, first]
