@@ -230,7 +230,7 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
             )
         )
         return
-    show(table_text(name, found.words, found.table.version, rows))
+    show(table_text(name, found.words, found.table.version, rows, found.ways(name)))
     if others:
         show(choices_text(choices))
 

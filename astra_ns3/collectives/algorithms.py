@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from astra_ns3.collectives import bruck, chain, direct, double_binary_tree, halving_doubling, rabenseifner, ring
+from astra_ns3.collectives import parallel_trees as trees
 from astra_ns3.collectives import rooted_halving as rooted
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -107,6 +108,12 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             CollectiveKind.ALL_TO_ALL: (bruck.bruck_all_to_all,),
             CollectiveKind.ALL_GATHER: (bruck.bruck_all_gather,),
             CollectiveKind.BARRIER: (bruck.bruck_barrier,),
+        }
+    ),
+    "pat": Algorithm(
+        {
+            CollectiveKind.REDUCE_SCATTER: (trees.pat_reduce_scatter,),
+            CollectiveKind.ALL_GATHER: (trees.pat_all_gather,),
         }
     ),
 }

@@ -89,12 +89,12 @@ def assemble(
     )
 
 
-def rotated(first: Schedule, *, digits: int) -> Schedule:
+def rotated(first: Schedule, *, digits: int, inner: int = 0) -> Schedule:
     """The schedule in which every rank has the rows of ``first``, rank 0's, turned by its number.
 
-    ``digits``: see :mod:`astra_ns3.collectives.rotation`.
+    ``digits``, ``inner``: see :mod:`astra_ns3.collectives.rotation`.
     """
-    rotation = Rotation(first.ranks, first.blocks, digits, {name: getattr(first, name) for name in COLUMNS})
+    rotation = Rotation(first.ranks, first.blocks, digits, {name: getattr(first, name) for name in COLUMNS}, inner)
     return Schedule.rotated(first.name, rotation, first.expansion, first.lanes)
 
 

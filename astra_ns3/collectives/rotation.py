@@ -5,6 +5,9 @@ carries as many from b turned by r on. A block's number has ``digits`` digits to
 ``blocks / n^digits`` blocks; to turn it by r is to add r to each digit modulo n. One digit: the block belongs to a
 rank. Two: it goes from one rank to another. None: all ranks send the same. Rows are numbered rank after rank.
 
+Ranks may stand in groups of ``inner``. Then a rank turned by r is moved on by r's group among the groups, and by r's
+place within its group. So servers and the GPUs of each are turned by themselves. By default one group has all ranks.
+
 A ring all-reduce of 8,192 ranks has 134 million rows; of these, 16,382 tell all.
 """
 
@@ -30,6 +33,24 @@ class Rotation:
     blocks: int
     digits: int
     first: Mapping[str, Column]
+    groups_of: int = 0
+    """Ranks of a group; 0: all."""
+
+    @property
+    def inner(self) -> int:
+        """Ranks of a group."""
+        return self.groups_of or self.ranks
+
+    def turned(self, ranks: npt.ArrayLike, turns: npt.ArrayLike) -> _Numbers:
+        """Return ranks, each turned by another one."""
+        (group, place), (groups, places) = np.divmod(ranks, self.inner), np.divmod(turns, self.inner)
+        found: _Numbers = (group + groups) % (self.ranks // self.inner) * self.inner + (place + places) % self.inner
+        return found
+
+    def turns_to(self, ranks: npt.ArrayLike, turned: npt.ArrayLike) -> _Numbers:
+        """Return by what ranks are turned to become others."""
+        group, place = np.divmod(np.asarray(ranks, dtype=np.int64), self.inner)
+        return self.turned(turned, -group % (self.ranks // self.inner) * self.inner + -place % self.inner)
 
     @property
     def rows(self) -> int:
@@ -47,7 +68,7 @@ class Rotation:
 
     def received_by(self, rank: int) -> dict[str, Column]:
         """The columns of the rows that a rank receives, in the order of their numbers."""
-        senders = (rank - self.first["receiver"].astype(np.int64)) % self.ranks
+        senders = self.turns_to(self.first["receiver"], rank)
         order = np.argsort(senders, kind="stable")
         return self._columns(order, senders[order])
 
@@ -55,7 +76,7 @@ class Rotation:
         """Sender times ranks plus receiver of all who send to one another, ascending, each once."""
         away = np.array(sorted(set(self.first["receiver"].tolist())), dtype=np.int64)  # as in topology/distances.py
         senders = np.arange(self.ranks)[:, None]
-        return np.sort(senders * self.ranks + (senders + away) % self.ranks, axis=1).reshape(-1)
+        return np.sort(senders * self.ranks + self.turned(away, senders), axis=1).reshape(-1)
 
     def block_ranges(self) -> tuple[_Numbers, _Numbers, _Numbers]:
         """Every range of blocks that a message of any rank carries: its first block, its blocks, and how often it goes.
@@ -64,7 +85,7 @@ class Rotation:
         """
         starts, counts = self.first["first_block"].astype(np.int64), self.first["block_count"].astype(np.int64)
         last_digit = starts // self._width % self.ranks
-        alike = np.stack((self._turned_blocks(starts, -last_digit), counts))
+        alike = np.stack((self._turned_blocks(starts, self.turns_to(last_digit, 0)), counts))
         (starts, counts), times = np.unique(alike, axis=1, return_counts=True)
         begins = self._turned_blocks(starts[:, None], np.arange(self.ranks))
         shape = len(starts), self.ranks
@@ -82,7 +103,7 @@ class Rotation:
         """Cells of a column, turned; of no more dimensions than they need."""
         values = self.first[name][places]
         if name in ("sender", "receiver"):
-            return ((values + turns) % self.ranks).astype(values.dtype)
+            return self.turned(values, turns).astype(values.dtype)
         if name == "first_block":
             return self._turned_blocks(values, turns).astype(values.dtype)
         return values
@@ -92,7 +113,7 @@ class Rotation:
         scale = self._width
         for _ in range(self.digits):
             number, digit = np.divmod(number, self.ranks)
-            turned = turned + (digit + turns) % self.ranks * scale
+            turned = turned + self.turned(digit, turns) * scale
             scale *= self.ranks
         return turned
 

@@ -173,12 +173,7 @@ class Schedule:
     def _sizes(self, bytes: int, starts: _Numbers, counts: _Numbers) -> npt.NDArray[np.int64]:
         whole = bytes * self.expansion
         ends = starts.astype(np.int64) + counts
-        if self.blocks <= len(starts):
-            bounds = np.array([block * whole // self.blocks for block in range(self.blocks + 1)], dtype=np.int64)
-            sizes: npt.NDArray[np.int64] = bounds[ends] - bounds[starts]
-        else:  # the product may exceed 64 bits
-            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-            sizes = np.array(
-                [end * whole // self.blocks - begin * whole // self.blocks for begin, end in pairs], dtype=np.int64
-            )
+        of_block, rest = divmod(whole, self.blocks)  # so that no product exceeds 64 bits
+        begins, ends = (edges * of_block + edges * rest // self.blocks for edges in (starts.astype(np.int64), ends))
+        sizes: npt.NDArray[np.int64] = ends - begins
         return sizes.clip(min=1)

@@ -1,8 +1,8 @@
 """How many bytes a step of a collective moves on one channel.
 
 Source of the rules: NVIDIA/nccl, ``src/enqueue.cc`` (calcCollChunking; computeColl until 2.21),
-``src/include/collectives.h`` (steps of a chunk), ``src/init.cc`` (buffers), ``src/transport/nvls.cc``, at the tags
-v2.18.6-1 to v2.30.7-1.
+``src/include/collectives.h`` (steps of a chunk, trees of PAT), ``src/init.cc`` (buffers), ``src/transport/nvls.cc``,
+at the tags v2.18.6-1 to v2.30.7-1.
 """
 
 from __future__ import annotations
@@ -82,6 +82,21 @@ def _pat(kind: CollectiveKind, part: int, chunk: int) -> int:
     while chunk * least > part and chunk > 64 * KIB:
         chunk //= 2
     return chunk
+
+
+def pat_trees(ranks: int, chunk: int, part: int) -> tuple[int, int]:
+    """Return how many of PAT's trees go at once, and how many pieces of theirs share a message, powers of two.
+
+    ``part``: the bytes of one rank in a channel. As many pieces share a slot of ``chunk`` bytes as find room in it, and
+    the trees that go at once fill all slots.
+    """
+    together = 1
+    while chunk // (part * together) >= 2 and together < ranks // 2:
+        together *= 2
+    trees = together
+    while trees < min(together * SLOTS, ranks // 2):
+        trees *= 2
+    return trees, together
 
 
 def _tree(communicator: Communicator, protocol: Protocol, part: int, chunk: int) -> int:

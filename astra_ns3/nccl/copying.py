@@ -63,6 +63,9 @@ _STEP_US = 4.0  # a kernel's step in which it goes on with nothing else: NCCL's 
 # bandwidth on 8 H100 (nccl-tests 212): 16 MiB in 61.2 us, of which a step takes 4. Blackwell: a rack of 72
 # (coreweave/nccl-tests, 8 GiB in 20,299 us; NCCL 2.26.2): 59 times 144 MiB.
 _NVLS: Mapping[int, float] = MappingProxyType({90: 293.0, 100: 443.0})
+# PAT: NCCL 2.30's constants of its latency (tuning.cc): 8.0 us, 14.0/3.5 us a hop between servers, 2.8 us a rank. A
+# piece is copied when it comes, and half of the pieces once more: those of leaves are copied out by themselves.
+_PAT_START_US, _PAT_FAR_US, _PAT_PIECE_US, _PAT_COPIES = 8.0, 4.0, 2.8, 1.5
 _NVLS_STAGES = 3  # scatter, reduce and gather
 _NVLS_START_US = 25.0 - _NVLS_STAGES * _STEP_US  # NCCL's latency of NVLS has all three
 
@@ -120,6 +123,14 @@ def costs() -> tuple[Cost, ...]:
         ),
         Cost("NVLS, data of all heads that a stage moves: Hopper, Blackwell", told(_NVLS.values(), rate), rack),
         Cost("NVLS, before the first scatter", f"{_NVLS_START_US} us", start),
+        Cost(
+            "PAT, before the first send, a hop (with switches), a piece besides copying it",
+            told([_PAT_START_US, _PAT_FAR_US, _PAT_PIECE_US], us),
+            "NCCL's constants of PAT's latency (`tuning.cc`); 4.0 is 14.0 / 3.5",
+        ),
+        Cost(
+            "PAT, copies of a piece", f"{_PAT_COPIES}", "NCCL's order of work: pieces of leaves are copied out besides"
+        ),
     )
 
 
@@ -192,6 +203,13 @@ def work_of(server: Server, algorithm: str, protocol: str, gpus: int) -> Work:
     rate = {"LL": _LL[of], "LL128": _SIMPLE[of] * _LL128_SHARE, "Simple": _SIMPLE[of]}[protocol]
     flags = _FLAGS[protocol]
     return Work(_START[protocol], near, far, rate, rate, flags, flags, has_flags=flags > 1)
+
+
+def work_of_pat(server: Server, piece_bytes: int) -> Work:
+    """Return the costs of a channel of PAT, which moves pieces of so many bytes one after the other."""
+    rate = _SIMPLE[generation(server.compute_capability)] / _PAT_COPIES
+    of_piece = piece_bytes / (_PAT_PIECE_US * BYTES_PER_US + piece_bytes / rate)
+    return Work(_PAT_START_US, 0.0, _PAT_FAR_US - SWITCHES_INCLUDED_US, of_piece, of_piece)
 
 
 def _far(latencies: Mapping[str, float], protocol: str) -> float:

@@ -3,11 +3,13 @@
 Source of the rules: NVIDIA/nccl, ``src/enqueue.cc`` (scheduleP2pTasksToPlan, addP2pToPlan), ``src/init.cc``
 (computeBuffSizes, ncclP2pSchedule), ``src/include/channel.h``, ``src/graph/search.cc`` (ncclTopoGetNetDev), at the
 tags v2.18.6-1 to v2.30.7-1. *Limits*: buffers that aren't registered; until 2.21 peers took turns in another order, for
-which that of 2.22 stands here.
+which that of 2.22 stands here; NCCL_P2P_PXN_LEVEL is 2, its default.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from math import gcd
 
@@ -16,6 +18,7 @@ from astra_ns3.nccl.channels import channels_per_peer, p2p_channels, power_of_2
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import BUFFER_BYTES, KIB, P2P_AT_ONCE, SLOTS, Protocol
 from astra_ns3.nccl.links import links_of
+from astra_ns3.nccl.orders import nics_of_gpus
 from astra_ns3.nccl.rounding import divided_up, rounded_up
 
 _LL_BYTES = 16 * KIB  # of a channel (NCCL_P2P_LL_THRESHOLD)
@@ -59,8 +62,31 @@ def p2p_of(communicator: Communicator, bytes: int, remote: bool | None = None) -
 
 def uses_pxn(communicator: Communicator) -> bool:
     """Return whether a message may leave by the NIC next to another GPU of its server, joined by NVLink."""
+    return communicator.servers > 1 and why_no_pxn(communicator) is None
+
+
+def why_no_pxn(communicator: Communicator) -> str | None:
+    """Return what keeps a message between servers from NVLink and the NIC of another GPU; None if nothing does."""
     links = links_of(communicator)
-    return communicator.servers > 1 and links.gpus > 1 and links.relay
+    if links.gpus == 1:
+        return "a server has one GPU"
+    if communicator.environment.pxn_disable == 1:
+        return "NCCL_PXN_DISABLE=1"
+    if communicator.sockets:
+        return "sockets have no GPUDirect"
+    if not links.switched and not links.pairs:
+        return "the GPUs have no NVLink"
+    return None if links.relay else f"a GPU's path to its NIC is {links.nic_path}"
+
+
+@cache
+def gates_of(communicator: Communicator) -> tuple[int, ...]:
+    """Return for each GPU of a server the GPU that sends to its number in other servers; empty without PXN.
+
+    The sender takes the NIC next to the GPU with the peer's number, and the first GPU of that NIC sends.
+    """
+    nics = nics_of_gpus(communicator)
+    return tuple(nics.index(nic) for nic in nics) if uses_pxn(communicator) else ()
 
 
 def _counts_parts_first(communicator: Communicator) -> bool:
@@ -139,16 +165,35 @@ def peer_order(communicator: Communicator, rank: int) -> tuple[tuple[int, int], 
     Ranks form groups of 8, or of the largest divisor of a server's GPUs. Distances between groups go up by 1, 2, 3, ...
     modulo a power of two, those that are no group are left out; inside a group they go up by one.
     """
-    gpus, servers = communicator.gpus_per_server, communicator.servers
-    grouped = communicator.version.rules >= (2, 28)
-    size = (gcd(P2P_AT_ONCE, gpus) if servers > 1 else gpus) if grouped else gpus
+    size = group_size(communicator)
     groups, group, local = communicator.ranks // size, rank // size, rank % size
-    inner = tuple(range(size)) if grouped else _quadratic(size)
     return tuple(
         ((group + far) % groups * size + (local + near) % size, (group - far) % groups * size + (local - near) % size)
-        for far in _quadratic(groups)
-        for near in inner
+        for far, near in rounds_of(communicator)
     )
+
+
+def group_size(communicator: Communicator) -> int:
+    """Return the ranks of a group in an all-to-all."""
+    gpus, grouped = communicator.gpus_per_server, communicator.version.rules >= (2, 28)
+    return gcd(P2P_AT_ONCE, gpus) if grouped and communicator.servers > 1 else gpus
+
+
+@cache
+def rounds_of(communicator: Communicator) -> tuple[tuple[int, int], ...]:
+    """Return the rounds of an all-to-all: how many groups on the peer is, and how many places on in its group."""
+    size = group_size(communicator)
+    inner = tuple(range(size)) if communicator.version.rules >= (2, 28) else _quadratic(size)
+    return tuple((far, near) for far in _quadratic(communicator.ranks // size) for near in inner)
+
+
+def turns_of_channels(communicator: Communicator, parts: int, turns: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return for each channel in use the rounds of which it carries a part, of those with the numbers ``turns``."""
+    dealt = defaultdict[int, list[int]](list)
+    for turn in turns:
+        for channel in channels_of_round(communicator, turn, parts):
+            dealt[channel].append(turn)
+    return {channel: tuple(dealt[channel]) for channel in sorted(dealt)}
 
 
 @cache

@@ -11,21 +11,44 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange, channel_shift
+from astra_ns3.collectives.channel_exchange import (
+    ExchangeCut,
+    Peers,
+    Round,
+    all_rounds,
+    channel_exchange,
+    channel_shift,
+)
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
-from astra_ns3.collectives.lookup import lookup
+from astra_ns3.collectives.parallel_trees import TreesCut, parallel_trees
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.choices import allowed_pairs
-from astra_ns3.nccl.chunks import chunk_steps
+from astra_ns3.nccl.chunks import chunk_steps, pat_trees
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.constants import P2P_AT_ONCE, SLOTS
-from astra_ns3.nccl.copying import BYTES_PER_US, Messages, Stars, Work, work_of, work_of_messages, work_of_stars
+from astra_ns3.nccl.copying import (
+    BYTES_PER_US,
+    Messages,
+    Stars,
+    Work,
+    work_of,
+    work_of_messages,
+    work_of_pat,
+    work_of_stars,
+)
 from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
-from astra_ns3.nccl.point_to_point import PointToPoint, p2p_of, peer_order
+from astra_ns3.nccl.point_to_point import (
+    PointToPoint,
+    gates_of,
+    group_size,
+    p2p_of,
+    rounds_of,
+    turns_of_channels,
+)
 from astra_ns3.nccl.tuning import Choice, choose
 from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import Channel
@@ -37,22 +60,14 @@ from astra_ns3.units import PS_PER_US
 _MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
 trees and send/recv."""
-_MANY_CHUNKS, _TOGETHER = 64, 4
-"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%."""
+_MANY_CHUNKS, _TOGETHER, _SLICES_TOGETHER = 64, 4, 2
+"""A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%. A message of
+16 slices or more has one for two, for more would leave its sender too few places."""
 _PER_MILLE = 1_000
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
 _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
     CollectiveKind.REDUCE_SCATTER: CollectiveKind.REDUCE,
-}
-# PAT, NCCL's logarithmic trees for one GPU a server, as our own algorithms of as many steps.
-_PAT: Mapping[CollectiveKind, str] = {
-    CollectiveKind.ALL_GATHER: "halvingDoubling",
-    CollectiveKind.REDUCE_SCATTER: "halvingDoubling",
-}
-_PAT_OF_ANY: Mapping[CollectiveKind, str] = {
-    CollectiveKind.ALL_GATHER: "bruck",
-    CollectiveKind.REDUCE_SCATTER: "ring",
 }
 _STARS = ("NVLS", "NVLSTree")
 _NAME = "nccl"
@@ -110,7 +125,7 @@ class NcclPlanner:
 
     def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
         """A message from each NPU to the next one, as nccl-tests' sendrecv."""
-        return list(_GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).exchanges(bytes, shifts=True))
+        return list(_GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).shifts(bytes))
 
 
 class _GroupPlan:
@@ -238,7 +253,7 @@ class _GroupPlan:
             together = _TOGETHER if chunks >= _MANY_CHUNKS else 1
             schedule = channel_tree(kind, part.parents, chunks, choice.slots, together)
         elif choice.algorithm == "PAT":
-            schedule = lookup(kind, _PAT[kind] if ranks & (ranks - 1) == 0 else _PAT_OF_ANY[kind], ranks)
+            schedule = self._pat(kind, part, choice)
         else:
             schedule = self._ring(kind, part, choice)
             work = self._with_ends(kind, part, choice, work)
@@ -271,52 +286,92 @@ class _GroupPlan:
         slots = SLOTS // chunk_steps(kind, choice.algorithm, choice.protocol)[1]
         return channel_ring(kind, ranks, ChannelCut(loops, slices, slots))
 
+    def _pat(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
+        of_rank = max(self._of_rank(kind, part), 1)
+        chunk = choice.chunk_bytes * part.channels
+        trees, together = pat_trees(len(self._group), chunk, of_rank)
+        most = _MOST_LOOPS if self._config.merges else _MOST_LOOPS_OF_EACH
+        return parallel_trees(kind, len(self._group), TreesCut(min(-(-of_rank // chunk), most), trees, together))
+
     @staticmethod
     def _chunks(part: Part, choice: Choice) -> int:
         return min(max(-(-part.bytes // (choice.chunk_bytes * part.channels)), 1), _MOST_CHUNKS)
 
-    def exchanges(self, bytes: int, *, shifts: bool = False) -> Iterator[Phase]:
-        """The phases of an all-to-all, or with ``shifts`` of a message from each NPU to the next one.
-
-        Each channel of a peer is a phase. Its lanes, of the peers that are served at once, share what its kernels copy.
-        """
-        ranks = len(self._group)
-        peers = 1 if shifts else ranks - 1
-        of_peer = bytes if shifts else -(-bytes // ranks)
-        p2p = p2p_of(self._communicator, of_peer)
-        lanes = min(peers, max(P2P_AT_ONCE * p2p.channels // p2p.parts, 1))
-        work = self._work_of_messages(p2p, lanes, of_peer, shifts=shifts)
+    def shifts(self, bytes: int) -> Iterator[Phase]:
+        """The phases of a message from each NPU to the next one; each channel of a peer is a phase."""
+        ranks, kind = len(self._group), CollectiveKind.POINT_TO_POINT
+        p2p = p2p_of(self._communicator, bytes)
+        # The last GPU of a server sends to the first of the next one, and what each receives comes in another round.
+        one_way = self._communicator.gpus_per_server > 1
         for number, share in enumerate(chunk_sizes(bytes, p2p.parts)):
-            part_bytes = share if shifts else -(-share // ranks)
-            slices = -(-part_bytes // p2p.chunk_bytes)
-            cut = ExchangeCut(lanes, min(max(slices, 1), _MOST_SLICES), SLOTS)
-            schedule = channel_shift(ranks, cut) if shifts else channel_exchange(ranks, cut, self._distances)
-            kind = CollectiveKind.POINT_TO_POINT if shifts else CollectiveKind.ALL_TO_ALL
             part = Part(number, 1, share, tuple(self._places))
-            channel = Channel(part.order, self._costs(part, work, p2p.protocol))
+            schedule = channel_shift(ranks, self._exchange_cut(1, 1, share, p2p.chunk_bytes), self._gates)
+            channel = self._channel_of_messages(part, p2p, share, Messages(p2p.chunk_bytes, one_way=one_way))
             yield Phase(self._dimensions, kind, _name_of(p2p), share, share, schedule, channel, queue=number)
 
-    @cached_property
-    def _distances(self) -> tuple[int, ...]:
-        """Distances to the peers of an all-to-all, in NCCL's order; empty if ranks have different orders."""
-        who = self._communicator
-        if not self._is_even or min(who.servers, who.gpus_per_server) > 1:
-            return ()
-        return tuple(peer for peer, _ in peer_order(who, 0)[1:])
+    def exchanges(self, bytes: int) -> Iterator[Phase]:
+        """The phases of an all-to-all: a channel carries a part of each message of its rounds.
 
-    def _work_of_messages(self, p2p: PointToPoint, lanes: int, of_peer: int, *, shifts: bool) -> Work:
-        """The costs of a channel of each of so many messages, which share the kernels of all channels."""
-        who, chunk = self._communicator, max(min(-(-of_peer // p2p.parts), p2p.chunk_bytes), 1)
-        kernels = min(p2p.channels / (p2p.parts * lanes), 1.0)
-        # The last GPU of a server sends to the first of the next one, and what each receives comes in another round.
-        messages = Messages(chunk, kernels, one_way=shifts and who.gpus_per_server > 1)
-        work = work_of_messages(self._config.built, p2p.protocol, who.gpus_per_server, who.servers, messages)
-        # The last chunk is copied out of its slot once it has come.
-        copied_us = chunk * kernels / work.near_gbytes_per_s / BYTES_PER_US
-        return replace(work, start_us=work.start_us + copied_us)
+        The rounds that it plays at once share what its kernel copies.
+        """
+        ranks, kind = len(self._group), CollectiveKind.ALL_TO_ALL
+        p2p = p2p_of(self._communicator, -(-bytes // ranks))
+        part_bytes = -(-bytes // (ranks * p2p.parts))
+        told = 0  # parts of messages of a rank so far, by which bytes are shared without a rest
+        for part, turns in self._dealt(p2p):
+            inner, rounds = self._rounds
+            peers = Peers(ranks, tuple(rounds[turn] for turn in turns), inner, self._gates)
+            lanes = min(P2P_AT_ONCE, len(turns))
+            cut = self._exchange_cut(lanes, -(-len(turns) // lanes), part_bytes, p2p.chunk_bytes)
+            begin, told = told, told + len(turns) * part.channels
+            share = max(bytes * told // (ranks * p2p.parts) - bytes * begin // (ranks * p2p.parts), 1)
+            channel = self._channel_of_messages(part, p2p, part_bytes, Messages(p2p.chunk_bytes, 1 / lanes))
+            schedule = channel_exchange(peers, cut)
+            yield Phase(self._dimensions, kind, _name_of(p2p), share, share, schedule, channel, queue=part.number)
+
+    @cached_property
+    def _gates(self) -> tuple[int, ...]:
+        """NCCL's PXN, where members lie evenly on servers."""
+        return gates_of(self._communicator) if self._is_even else ()
+
+    @cached_property
+    def _rounds(self) -> tuple[int, tuple[Round, ...]]:
+        """The size of a group of ranks, and the rounds of an all-to-all; the first is of a rank with itself."""
+        if not self._is_even:
+            return 0, ((0, 0), *all_rounds(len(self._group)))
+        return group_size(self._communicator), rounds_of(self._communicator)
+
+    def _dealt(self, p2p: PointToPoint) -> Iterator[tuple[Part, tuple[int, ...]]]:
+        """Yield channels with the rounds they carry a part of; those of the same rounds as one, if they are merged."""
+        turns = range(1, len(self._rounds[1]))
+        dealt = turns_of_channels(self._communicator, p2p.parts, turns)
+        if not self._config.merges:
+            yield from ((Part(number, 1, 0, tuple(self._places)), rounds) for number, rounds in dealt.items())
+            return
+        for rounds, channels in Counter(dealt.values()).items():
+            first = next(number for number, of_it in dealt.items() if of_it == rounds)
+            yield Part(first, channels, 0, tuple(self._places)), rounds
+
+    @staticmethod
+    def _exchange_cut(lanes: int, batches: int, part_bytes: int, chunk_bytes: int) -> ExchangeCut:
+        most = max(_MOST_SLICES // batches, SLOTS)
+        slices = min(max(-(-part_bytes // chunk_bytes), 1), most)
+        return ExchangeCut(lanes, slices, SLOTS, _SLICES_TOGETHER if slices >= 2 * SLOTS else 1)
+
+    def _channel_of_messages(self, part: Part, p2p: PointToPoint, part_bytes: int, messages: Messages) -> Channel:
+        """The channel of messages with parts of so many bytes. The last chunk is copied out of its slot at the end."""
+        who, chunk = self._communicator, max(min(part_bytes, p2p.chunk_bytes), 1)
+        of = replace(messages, chunk_bytes=chunk)
+        work = work_of_messages(self._config.built, p2p.protocol, who.gpus_per_server, who.servers, of)
+        copied_us = chunk * messages.kernels / work.near_gbytes_per_s / BYTES_PER_US
+        work = replace(work, start_us=work.start_us + copied_us)
+        return Channel(part.order, self._costs(part, work, p2p.protocol), part.channels)
 
     def _work(self, kind: CollectiveKind, part: Part, choice: Choice) -> Work:
         who, built = self._communicator, self._config.built
+        if choice.algorithm == "PAT":
+            of_channel = -(-self._of_rank(kind, part) // part.channels)
+            return work_of_pat(built, max(min(choice.chunk_bytes, of_channel), 1))
         if choice.algorithm not in _STARS:
             return work_of(built, choice.algorithm, choice.protocol, who.gpus_per_server)
         chunk = max(min(choice.chunk_bytes, -(-part.bytes // part.channels)), 1)

@@ -300,6 +300,51 @@ def test_the_chain_leads_through_other_collectives(kind: str, tmp_path: Path) ->
     follow(explained_run(tmp_path / "run", DATA.replace("ALLREDUCE", kind)))
 
 
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+@pytest.mark.parametrize("disabled", [0, 1])
+def test_pxn_s_hop_is_a_message_on_nvlink(disabled: int, backend: str, tmp_path: Path) -> None:
+    """2 servers of 4, 75,000 bytes for each peer: 3 peers are near; of the 4 far ones 3 have another number."""
+    text = DATA.replace("ALLREDUCE", "ALLTOALL")
+    result = explained_run(tmp_path / "run", text, NCCL_PXN_DISABLE=disabled, backend=backend)
+    flows = result.flows
+    near = flows["source"] // 4 == flows["destination"] // 4
+    hops = 0 if disabled else 3
+    for is_near, peers in ((True, 3 + hops), (False, 4)):
+        carried = flows[near == is_near].groupby("source")["bytes"].sum()
+        assert len(carried) == 8
+        assert (abs(carried - peers * 75_000) <= len(flows)).all()
+    same_number = flows["source"] % 4 == flows["destination"] % 4
+    assert bool((~near & ~same_number & (flows["bytes"] > 1)).any()) is bool(disabled)
+    follow(result)
+
+
+@pytest.mark.parametrize("disabled", [0, 1])
+def test_pxn_keeps_to_the_rails(disabled: int) -> None:
+    """A narrow spine between rails: with PXN nothing but signals crosses it, and the run is several times faster."""
+    topology = {
+        "kind": "rail-optimised",
+        "nodes": 4,
+        "npus_per_node": 4,
+        "scale_up": {"link": {"rate": "3600Gbps", "delay": "250ns"}, "switch": SWITCH},
+        "spines": 1,
+        "link": {"rate": "400Gbps", "delay": "500ns"},
+        "uplink": {"rate": "100Gbps"},
+        "switch": SWITCH,
+    }
+    rails = parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
+    result = astra_ns3.run(
+        workload=_text(DATA.replace("ALLREDUCE 600000", "ALLTOALL 60000000")),
+        system=system(server="dgx-h100", NCCL_PXN_DISABLE=disabled),
+        network=rails,
+        backend="flow",
+    )
+    # 12 peers of 3.75 MB each at 400 Gb/s; through a spine 9 of them share 100 Gb/s a rail of four NPUs.
+    least_ps = 12 * 60_000_000 // 16 * 20
+    spine_ps = 4 * 9 * 60_000_000 // 16 * 80
+    assert (result.finish_ps >= spine_ps) is bool(disabled)
+    assert result.finish_ps >= least_ps
+
+
 def test_a_delay_at_the_start_of_a_channel_is_part_of_its_start(tmp_path: Path) -> None:
     result = explained_run(tmp_path / "run", jitter_ns=3_000)
     times, start_ps = follow(result), int(result.channels["start_ps"].max())

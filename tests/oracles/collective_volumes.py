@@ -51,11 +51,11 @@ TOTAL_SENT: dict[tuple[str, str], Share] = {
     ("all_reduce", "rabenseifner"): lambda n: 2 * (2 ** log2(n) - 1) + folded(n) * Fraction(5, 2),
     **{
         ("reduce_scatter", name): lambda n: Fraction(n - 1)
-        for name in ("ring", "ringAnticlockwise", "biRing", "direct", "halvingDoubling")
+        for name in ("ring", "ringAnticlockwise", "biRing", "direct", "halvingDoubling", "pat")
     },
     **{
         ("all_gather", name): lambda n: Fraction(n * (n - 1))
-        for name in ("ring", "ringAnticlockwise", "biRing", "direct", "halvingDoubling", "bruck")
+        for name in ("ring", "ringAnticlockwise", "biRing", "direct", "halvingDoubling", "bruck", "pat")
     },
     ("all_to_all", "ring"): lambda n: Fraction(n * (n - 1), 2),
     ("all_to_all", "ringAnticlockwise"): lambda n: Fraction(n * (n - 1), 2),
@@ -103,6 +103,9 @@ ROUNDS: dict[tuple[str, str], Count] = {
     ("all_gather", "direct"): lambda n: 1,
     ("all_gather", "halvingDoubling"): log2,
     ("all_gather", "bruck"): log2_up,
+    ("all_gather", "pat"): log2_up,
+    # Of 3 ranks each sends its parts to both others at once: nobody has another sum to add before.
+    ("reduce_scatter", "pat"): lambda n: 1 if n == 3 else log2_up(n),
     ("all_to_all", "ring"): lambda n: n * (n - 1) // 2,
     ("all_to_all", "ringAnticlockwise"): lambda n: n * (n - 1) // 2,
     ("all_to_all", "biRing"): lambda n: (n // 2) * (n // 2 + 1) // 2,

@@ -13,7 +13,13 @@ from oracles.channel_times import Ring
 from support.roce_network import roce_star
 from support.star_network import Listener, launch_all, one_message
 
-from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange
+from astra_ns3.collectives.channel_exchange import (
+    ExchangeCut,
+    Peers,
+    all_rounds,
+    channel_exchange,
+    channel_shift,
+)
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.schedule import Schedule
@@ -198,13 +204,44 @@ def test_channels_of_a_pair_share_its_lines_and_not_its_kernels(name: str) -> No
     assert four.sent == [4 * sent for sent in one.sent]
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_relayed_message_takes_the_way_to_its_gate_besides(name: str) -> None:
+    """2 servers of 2. The last ranks' messages go to the first rank of their server, as its kernel copies; then on."""
+    way_ps = message_ps(name)
+    near_ps = max(way_ps, COPY_PS) + NEAR_PS
+    far_ps = way_ps + COPY_PS + FAR_PS
+    channel = [costs((0, 0, 1, 1))]
+    relayed = play(name, channel_shift(NPUS, ExchangeCut(1, 1, 8), (0, 1)), MESSAGE, channel)
+    direct = play(name, channel_shift(NPUS, ExchangeCut(1, 1, 8)), MESSAGE, channel)
+    assert relayed.done_ps[0] == relayed.end_ps == START_PS + near_ps + far_ps
+    assert direct.end_ps == START_PS + max(near_ps, far_ps)
+    # The first ranks send what is theirs, and what they hand on.
+    assert relayed.sent == [2 * MESSAGE, MESSAGE, 2 * MESSAGE, MESSAGE]
+    assert direct.sent == [MESSAGE] * NPUS
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_gate_holds_no_more_than_its_slots(name: str) -> None:
+    """One place: a slice is sent when the one before has been copied and a signal of that has come by the gate."""
+    slices, channel = 5, [costs((0, 0, 1, 1))]
+    one, many = (
+        play(name, channel_shift(NPUS, ExchangeCut(1, slices, slots), (0, 1)), slices * MESSAGE, channel).end_ps
+        for slots in (1, 8)
+    )
+    way_ps = message_ps(name)
+    slice_ps = max(way_ps, COPY_PS) + NEAR_PS + way_ps + COPY_PS + FAR_PS
+    assert one >= START_PS + slices * slice_ps
+    assert many < START_PS + slices * slice_ps * 0.7
+
+
 @pytest.mark.parametrize("cores", [2])
 def test_channels_are_played_alike_on_two_cores(cores: int, tmp_path: Path) -> None:
     for number, schedule in enumerate(
         (
             channel_ring(ALL_REDUCE, 8, ChannelCut(2, 2, 4)),
             channel_tree(ALL_REDUCE, (-1, 0, 0, 1, 1, 2, 2, 3), 12, 4),
-            channel_exchange(8, ExchangeCut(3, 4, 2)),
+            channel_exchange(Peers(8, all_rounds(8)), ExchangeCut(3, 4, 2)),
+            channel_exchange(Peers(8, tuple((1, near) for near in range(4)), 4, (0, 1, 2, 3)), ExchangeCut(3, 4, 2)),
         )
     ):
         channels = [

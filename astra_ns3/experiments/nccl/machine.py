@@ -21,6 +21,7 @@ from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.copying import nvlink_gbytes_per_s
 from astra_ns3.nccl.fitting import parse_fit
+from astra_ns3.nccl.point_to_point import why_no_pxn
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
 
@@ -59,6 +60,15 @@ class Machine:
         """All GPUs, as NCCL's tuner sees them."""
         table, sockets = self.table, has_sockets(self.network)
         return Communicator(self.server, self.servers, self.gpus, table.parsed_version, table.variables, sockets)
+
+    def ways(self, operation: str) -> str | None:
+        """Return how an operation's messages leave a server, by NCCL's PXN or not; None if none do as messages."""
+        if operation not in ("alltoall", "sendrecv") or self.servers == 1:
+            return None
+        why = why_no_pxn(self.communicator)
+        if why is None:
+            return "PXN: over NVLink to the GPU with the peer's number, which sends by its own NIC"
+        return f"no PXN: {why}; each GPU sends by its own NIC"
 
     def with_keys(self, keys: Mapping[str, Json]) -> Machine:
         """Return the same with other keys besides. Raises InputError."""

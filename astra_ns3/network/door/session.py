@@ -74,6 +74,7 @@ class Session(Protocol):
         expansion: int,
         lanes: int,
         digits: int,
+        inner: int,
         rows: int,
         columns: npt.NDArray[np.int32],
     ) -> int: ...

@@ -147,7 +147,8 @@ class SessionBackend:
                 number = int(self._session.RegisterSchedule(*sizes, schedule.messages, columns))
             else:
                 rotation = schedule.rotation
-                number = int(self._session.RegisterRotation(*sizes, rotation.digits, rotation.rows, columns))
+                turned = rotation.digits, rotation.inner, rotation.rows
+                number = int(self._session.RegisterRotation(*sizes, *turned, columns))
         self._launches.schedule(number, schedule)
         return number
 

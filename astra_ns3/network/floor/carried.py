@@ -125,7 +125,9 @@ class Launches:
             having = np.flatnonzero(often)
             carried[having] += often[having, None] * sizes
         for turn in range(ranks if turned else 1):
-            sender, receiver = (pairs // ranks + turn) % ranks, (pairs % ranks + turn) % ranks
+            sender, receiver = pairs // ranks, pairs % ranks
+            if turned and schedule.rotation is not None:
+                sender, receiver = (schedule.rotation.turned(each, turn) for each in (sender, receiver))
             wire = signals + self._on_wire(place, sender, receiver, carried - signals)
             yield members[:, sender].reshape(-1), members[:, receiver].reshape(-1), wire.reshape(-1)
 

@@ -111,6 +111,7 @@ class Session
      * \param expansion size of the whole over that of one rank
      * \param lanes how many lanes steps are in
      * \param digits digits of a block's number, see astra_ns3/collectives/rotation.py
+     * \param inner ranks of a group that are turned among themselves, a divisor of the ranks
      * \param rows number of rows of rank 0
      * \param columns its columns, as RegisterSchedule takes them
      * \return its number for Launch
@@ -120,6 +121,7 @@ class Session
                               uint32_t expansion,
                               uint32_t lanes,
                               uint32_t digits,
+                              uint32_t inner,
                               uint64_t rows,
                               const int32_t* columns);
     /**

@@ -239,11 +239,12 @@ Session::RegisterRotation(uint32_t ranks,
                           uint32_t expansion,
                           uint32_t lanes,
                           uint32_t digits,
+                          uint32_t inner,
                           uint64_t rows,
                           const int32_t* columns)
 {
     return m_parts->executor->RegisterSchedule(
-        NamedColumns({ranks, blocks, expansion, lanes, {true, digits}, rows}, columns));
+        NamedColumns({ranks, blocks, expansion, lanes, {true, digits, inner}, rows}, columns));
 }
 
 uint32_t

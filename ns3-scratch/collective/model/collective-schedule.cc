@@ -21,6 +21,7 @@ CollectiveSchedule::CollectiveSchedule(const CollectiveScheduleColumns& columns)
       m_rows(static_cast<uint32_t>(columns.messages)),
       m_width(columns.blocks)
 {
+    m_rotation.inner = std::max(m_rotation.inner == 0 ? m_ranks : m_rotation.inner, 1U);
     for (uint32_t digit = 0; digit < m_rotation.digits && m_ranks > 0; ++digit)
     {
         m_width /= m_ranks;
@@ -74,9 +75,9 @@ CollectiveSchedule::CheckRotation(const CollectiveScheduleColumns& columns) cons
     {
         blocks *= m_ranks;
     }
-    if (blocks != m_blocks)
+    if (blocks != m_blocks || m_ranks % m_rotation.inner != 0)
     {
-        throw std::invalid_argument("schedule: the blocks can't be turned");
+        throw std::invalid_argument("schedule: the blocks or the groups can't be turned");
     }
     if (columns.messages * m_ranks > std::numeric_limits<uint32_t>::max())
     {
@@ -112,9 +113,30 @@ CollectiveSchedule::PlayerAt(uint32_t rank, int32_t step) const
 }
 
 uint32_t
+CollectiveSchedule::TurnedRank(uint32_t rank, uint32_t turn) const
+{
+    const uint32_t inner = m_rotation.inner;
+    if (inner == m_ranks) // without a division, for a ring asks for each message
+    {
+        return rank + turn < m_ranks ? rank + turn : rank + turn - m_ranks;
+    }
+    const uint32_t group = (rank / inner + turn / inner) % (m_ranks / inner);
+    return group * inner + (rank % inner + turn % inner) % inner;
+}
+
+uint32_t
+CollectiveSchedule::TurnTo(uint32_t rank, uint32_t turned) const
+{
+    const uint32_t inner = m_rotation.inner;
+    const uint32_t groups = m_ranks / inner;
+    const uint32_t group = (turned / inner + groups - rank / inner) % groups;
+    return group * inner + (turned % inner + inner - rank % inner) % inner;
+}
+
+uint32_t
 CollectiveSchedule::TurnedBlock(uint32_t block, uint32_t turn) const
 {
-    if (m_rotation.digits == 1) // without a division, for a ring asks for each message
+    if (m_rotation.digits == 1 && m_rotation.inner == m_ranks) // without a division
     {
         const uint64_t turned = block + turn * m_width;
         return static_cast<uint32_t>(turned < m_blocks ? turned : turned - m_blocks);
@@ -124,7 +146,7 @@ CollectiveSchedule::TurnedBlock(uint32_t block, uint32_t turn) const
     uint64_t width = m_width;
     for (uint32_t digit = 0; digit < m_rotation.digits; ++digit)
     {
-        turned += (number % m_ranks + turn) % m_ranks * width;
+        turned += TurnedRank(static_cast<uint32_t>(number % m_ranks), turn) * width;
         number /= m_ranks;
         width *= m_ranks;
     }
@@ -138,8 +160,7 @@ CollectiveSchedule::Turned(const Send& send, uint32_t turn) const
     if (turn > 0)
     {
         turned.row += turn * m_rows;
-        turned.receiver += turn;
-        turned.receiver -= turned.receiver < m_ranks ? 0 : m_ranks;
+        turned.receiver = TurnedRank(send.receiver, turn);
         turned.firstBlock = TurnedBlock(send.firstBlock, turn);
     }
     return turned;
@@ -340,8 +361,7 @@ CollectiveSchedule::GetReceivedRows(uint32_t rank) const
     {
         if (m_rotation.on)
         {
-            const uint32_t turn = (rank + m_ranks - m_receiver[row]) % m_ranks;
-            rows.push_back(turn * m_rows + row);
+            rows.push_back(TurnTo(m_receiver[row], rank) * m_rows + row);
         }
         else if (m_receiver[row] == rank)
         {

@@ -12,6 +12,7 @@ struct CollectiveRotation
 {
     bool on{false};     //!< whether they do; else each rank has rows of its own
     uint32_t digits{0}; //!< digits to the base of the ranks that a block's number has
+    uint32_t inner{0};  //!< ranks of a group, each of which is turned, too; 0: one group of all
 };
 
 /// Columns of a schedule as they come from Python, each `messages` long (see
@@ -96,7 +97,7 @@ class CollectiveSchedule
     {
         const uint32_t turn = m_rotation.on ? row / m_rows : 0;
         Reception reception = m_receptions[row - turn * m_rows];
-        reception.sender += turn; // of what is turned, rank 0 is the sender
+        reception.sender += turn; // of what is turned, rank 0 is the sender; 0 turned is the turn
         return reception;
     }
 
@@ -133,6 +134,10 @@ class CollectiveSchedule
     uint32_t PlayerAt(uint32_t rank, int32_t step) const;
     /// \return what is kept, turned
     Send Turned(const Send& send, uint32_t turn) const;
+    /// \return a rank turned by another one
+    uint32_t TurnedRank(uint32_t rank, uint32_t turn) const;
+    /// \return by what a rank is turned to become another one
+    uint32_t TurnTo(uint32_t rank, uint32_t turned) const;
     /// \return a block turned by so many ranks
     uint32_t TurnedBlock(uint32_t block, uint32_t turn) const;
     /// \return all rows, by receiver and then by step

@@ -149,8 +149,18 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
             const auto digits = static_cast<uint32_t>(random() % 3);
             const auto width = static_cast<uint32_t>(1 + random() % 3);
             const auto lanes = static_cast<uint32_t>(1 + random() % 3);
-            Compare(ranks, digits, width, lanes, Draw(random, ranks, digits, width));
+            const auto rows = Draw(random, ranks, digits, width);
+            for (uint32_t inner = 1; inner <= ranks; ++inner)
+            {
+                if (ranks % inner == 0)
+                {
+                    Compare({ranks, digits, width, lanes, inner}, rows);
+                }
+            }
         }
+        NS_TEST_EXPECT_MSG_EQ(IsRefused(3, {0, 2, 0, 0, 1, 0, -1, 0}, {true, 1, 2}),
+                              true,
+                              "groups of 2 of 3 ranks");
         const CollectiveRotation oneDigit{true, 1};
         NS_TEST_EXPECT_MSG_EQ(IsRefused(3, {1, 2, 0, 0, 1, 0, -1, 0}, oneDigit),
                               true,
@@ -206,18 +216,39 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
         return rows;
     }
 
-    /// \return a block with a rank added to each of its digits
-    static int32_t TurnBlock(int32_t block,
-                             int32_t rank,
-                             int32_t ranks,
-                             uint32_t digits,
-                             int32_t width)
+    /// What a schedule that is turned has.
+    struct Shape
     {
+        uint32_t ranks;  //!< number of ranks
+        uint32_t digits; //!< of a block's number
+        uint32_t width;  //!< blocks that the last digit counts
+        uint32_t lanes;  //!< number of lanes
+        uint32_t inner;  //!< ranks of a group
+    };
+
+    /// \return a rank turned by another one: its group among groups, its place in the group
+    static int32_t TurnRank(int32_t rank, int32_t turn, const Shape& shape)
+    {
+        int32_t place = rank % static_cast<int32_t>(shape.inner);
+        int32_t group = rank - place;
+        for (int32_t step = 0; step < turn % static_cast<int32_t>(shape.inner); ++step)
+        {
+            place = place + 1 == static_cast<int32_t>(shape.inner) ? 0 : place + 1;
+        }
+        group += turn - turn % static_cast<int32_t>(shape.inner);
+        return group % static_cast<int32_t>(shape.ranks) + place;
+    }
+
+    /// \return a block with a rank added to each of its digits
+    static int32_t TurnBlock(int32_t block, int32_t rank, const Shape& shape)
+    {
+        const auto ranks = static_cast<int32_t>(shape.ranks);
+        const auto width = static_cast<int32_t>(shape.width);
         std::vector<int32_t> found;
         int32_t number = block / width;
-        for (uint32_t digit = 0; digit < digits; ++digit)
+        for (uint32_t digit = 0; digit < shape.digits; ++digit)
         {
-            found.insert(found.begin(), (number % ranks + rank) % ranks);
+            found.insert(found.begin(), TurnRank(number % ranks, rank, shape));
             number /= ranks;
         }
         int32_t turned = 0;
@@ -228,12 +259,9 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
         return turned * width + block % width;
     }
 
-    void Compare(uint32_t ranks,
-                 uint32_t digits,
-                 uint32_t width,
-                 uint32_t lanes,
-                 const std::vector<Row>& rows)
+    void Compare(const Shape& shape, const std::vector<Row>& rows)
     {
+        const auto [ranks, digits, width, lanes, inner] = shape;
         const uint32_t blocks = Blocks(ranks, digits, width);
         const auto count = static_cast<int32_t>(ranks);
         std::vector<Row> all;
@@ -242,12 +270,12 @@ class TurnedRowsAreThoseOfAllRanks : public TestCase
             for (Row row : rows)
             {
                 row[0] = rank;
-                row[1] = (row[1] + rank) % count;
-                row[3] = TurnBlock(row[3], rank, count, digits, static_cast<int32_t>(width));
+                row[1] = TurnRank(row[1], rank, shape);
+                row[3] = TurnBlock(row[3], rank, shape);
                 all.push_back(row);
             }
         }
-        const auto turned = MakeSchedule(ranks, blocks, 1, rows, {true, digits}, lanes);
+        const auto turned = MakeSchedule(ranks, blocks, 1, rows, {true, digits, inner}, lanes);
         const auto plain = MakeSchedule(ranks, blocks, 1, all, {}, lanes);
         NS_TEST_EXPECT_MSG_EQ(turned->GetLanes(), lanes, "lanes");
         for (uint32_t rank = 0; rank < ranks; ++rank)

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from oracles.lane_play import most_under_way
 from support.any_schedule import changed, rows_of, without
 
-from astra_ns3.collectives.channel_exchange import ExchangeCut, channel_exchange, channel_shift
+from astra_ns3.collectives.channel_exchange import (
+    ExchangeCut,
+    Peers,
+    all_rounds,
+    channel_exchange,
+    channel_shift,
+    with_content,
+)
 from astra_ns3.collectives.channel_ring import KINDS, ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
 from astra_ns3.collectives.proof import ScheduleError, prove
@@ -170,17 +177,20 @@ def test_chunks_go_down_a_tree_while_others_go_up() -> None:
     cut=st.builds(ExchangeCut, st.integers(1, 10), st.integers(1, 4), st.integers(1, 6)),
 )
 def test_an_exchange_brings_each_rank_its_part_of_all_others(ranks: int, cut: ExchangeCut) -> None:
-    schedule = channel_exchange(ranks, cut)
-    prove(schedule, CollectiveKind.ALL_TO_ALL)
-    assert schedule.lanes == min(cut.at_once, ranks - 1)
+    peers = Peers(ranks, all_rounds(ranks))
+    schedule = channel_exchange(peers, cut)
+    prove(with_content(peers, cut), CollectiveKind.ALL_TO_ALL)
+    assert schedule.lanes == min(cut.at_once, ranks - 1) * (2 if cut.slices > cut.slots else 1)
     part = 30 * cut.slices
-    assert _sent(schedule, part * ranks) == [((ranks - 1) * cut.slices, (ranks - 1) * part, 0)] * ranks
-    pairs = Counter(zip(schedule.sender.tolist(), schedule.receiver.tolist(), strict=True))
+    signals = (ranks - 1) * max(cut.slices - cut.slots, 0)
+    assert _sent(schedule, part * (ranks - 1)) == [((ranks - 1) * cut.slices, (ranks - 1) * part, signals)] * ranks
+    of_data = schedule.block_count > 0
+    pairs = Counter(zip(schedule.sender[of_data].tolist(), schedule.receiver[of_data].tolist(), strict=True))
     assert pairs == {(i, j): cut.slices for i in range(ranks) for j in range(ranks) if i != j}
 
 
 def test_an_exchange_serves_so_many_peers_at_once() -> None:
-    schedule = channel_exchange(9, ExchangeCut(at_once=3, slices=2, slots=2))
+    schedule = channel_exchange(Peers(9, all_rounds(9)), ExchangeCut(at_once=3, slices=2, slots=2))
     first = schedule.sender == 0
     # Peer by peer: the first three at once, and a slice of the next one when as many as there are slots have come.
     free = schedule.receiver[first & (schedule.wait_step < 0)].tolist()
@@ -214,24 +224,115 @@ def test_chunks_that_one_signal_lets_go_leave_together() -> None:
 def test_an_exchange_meets_its_peers_in_the_order_of_distances() -> None:
     """NCCL's quadratic ones of 8: three at once, each slice brings the part of its receiver."""
     distances = (1, 3, 6, 2, 7, 5, 4)
-    schedule = channel_exchange(8, ExchangeCut(at_once=3, slices=1, slots=1), distances)
-    prove(schedule, CollectiveKind.ALL_TO_ALL)
+    peers = Peers(8, tuple((0, away) for away in distances))
+    schedule = channel_exchange(peers, ExchangeCut(at_once=3, slices=1, slots=1))
+    prove(with_content(peers, ExchangeCut(3, 1, 1)), CollectiveKind.ALL_TO_ALL)
     of_2 = schedule.sender == 2
     assert schedule.receiver[of_2].tolist() == [(2 + away) % 8 for away in distances]
     assert schedule.step[of_2].tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert schedule.wait_step[of_2].tolist() == [-1, -1, -1, 0, 1, 2, 3]
 
 
+# Groups, ranks of each, and the gates of a server: none, one a rank (NCCL's PXN), two ranks to a NIC, larger servers.
+RELAYS = [
+    (1, 6, ()),
+    (3, 2, ()),
+    (2, 4, (0, 1, 2, 3)),
+    (3, 3, (0, 1, 2)),
+    (2, 4, (0, 0, 2, 2)),
+    (4, 2, (0, 1, 2, 3)),
+    (4, 2, (0, 0, 3, 3)),
+]
+each_relay = pytest.mark.parametrize(("groups", "inner", "gates"), RELAYS)
+exchange_cuts = st.builds(
+    lambda at_once, slices, slots, together: ExchangeCut(at_once, slices, slots, min(together, slots)),
+    *(st.integers(1, most) for most in (8, 6, 4, 4)),
+)
+
+
+def _all_peers(groups: int, inner: int, gates: tuple[int, ...]) -> Peers:
+    rounds = tuple((far, near) for far in range(groups) for near in range(inner) if far or near)
+    return Peers(groups * inner, rounds, inner, gates)
+
+
+@each_relay
+@settings(max_examples=8, deadline=None)
+@given(cut=exchange_cuts)
+def test_relayed_messages_reach_all_peers(groups: int, inner: int, gates: tuple[int, ...], cut: ExchangeCut) -> None:
+    told = with_content(_all_peers(groups, inner, gates), cut)
+    prove(told, CollectiveKind.ALL_TO_ALL)
+    plain = channel_exchange(_all_peers(groups, inner, gates), cut)
+    names = ("sender", "receiver", "step", "first_block", "block_count", "wait_step", "wait_count")
+    rows = [sorted(zip(*(getattr(each, name).tolist() for name in names), strict=True)) for each in (told, plain)]
+    assert rows[0] == rows[1]
+
+
+@each_relay
+def test_only_gates_send_to_other_servers(groups: int, inner: int, gates: tuple[int, ...]) -> None:
+    """Between servers each pair of ranks has a message, by the gate of its receiver's place; inside those of gates."""
+    server = len(gates) or inner
+    schedule = channel_exchange(_all_peers(groups, inner, gates), ExchangeCut(8, 1, 8))
+    ranks = range(groups * inner)
+    expected = Counter[tuple[int, int]]()
+    for sender in ranks:
+        for receiver in ranks:
+            if sender == receiver:
+                continue
+            gate = sender
+            if gates and sender // server != receiver // server:
+                gate = sender // server * server + gates[receiver % server]
+            expected[gate, receiver] += 1
+            expected[sender, gate] += gate != sender
+    assert Counter(zip(schedule.sender.tolist(), schedule.receiver.tolist(), strict=True)) == +expected
+
+
+@each_relay
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("together", [1, 2])
+def test_no_more_slices_are_under_way_than_there_are_places(
+    groups: int, inner: int, gates: tuple[int, ...], together: int, *, lazy: bool
+) -> None:
+    peers = Peers(groups * inner, _all_peers(groups, inner, gates).rounds[-2:], inner, gates)
+    schedule = channel_exchange(peers, ExchangeCut(8, 5, 2, together))
+    width = max(map(gates.count, gates), default=1)  # messages that a gate gets from a rank in a round
+    assert most_under_way(schedule, 3, lazy=lazy) == 2
+    assert width <= 2
+
+
+def test_a_gate_hands_a_slice_on_when_it_is_there() -> None:
+    """2 servers of 2: rank 0 sends to rank 3 by rank 1; lanes 0 to 2 are of receivers, 3 to 5 of gates."""
+    schedule = channel_exchange(_all_peers(2, 2, (0, 1)), ExchangeCut(8, 2, 8))
+    assert schedule.lanes == 6
+    rows = np.flatnonzero((schedule.sender == 0) & (schedule.receiver == 1) & (schedule.step % 6 >= 3))
+    assert schedule.wait_step[rows].tolist() == [-1, -1]
+    on = np.flatnonzero((schedule.sender == 1) & (schedule.receiver == 3) & (schedule.wait_step >= 0))
+    assert schedule.wait_step[on].tolist() == schedule.step[rows].tolist()
+
+
+@pytest.mark.parametrize(("slices", "slots"), [(1, 8), (5, 2)])
+def test_a_shift_leaves_a_server_by_the_gate_of_its_first_rank(slices: int, slots: int) -> None:
+    """2 servers of 3: the last rank hands to the first, which sends to the first of the other server."""
+    schedule = channel_shift(6, ExchangeCut(1, slices, slots), (0, 1, 2))
+    ways = [(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 5), (5, 3), (3, 0)]
+    data = schedule.block_count > 0
+    signals = max(slices - slots, 0)
+    for way, of_way, count in ((ways, data, slices), ([(b, a) for a, b in ways], ~data, signals)):
+        found = Counter(zip(schedule.sender[of_way].tolist(), schedule.receiver[of_way].tolist(), strict=True))
+        assert found == +Counter(dict.fromkeys(way, count))
+    assert _sent(schedule, 70 * slices)[0] == (2 * slices, 2 * 70 * slices, 2 * signals)
+
+
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 @pytest.mark.parametrize(("slices", "slots"), [(1, 8), (5, 2), (4, 4)])
 def test_a_shift_sends_the_whole_to_the_next_rank(ranks: int, slices: int, slots: int) -> None:
     schedule = channel_shift(ranks, ExchangeCut(1, slices, slots))
-    assert _sent(schedule, 70 * slices) == [(slices, 70 * slices, 0)] * ranks
-    assert set(zip(schedule.sender.tolist(), schedule.receiver.tolist(), strict=True)) == {
+    assert _sent(schedule, 70 * slices) == [(slices, 70 * slices, max(slices - slots, 0))] * ranks
+    data = schedule.block_count > 0
+    assert set(zip(schedule.sender[data].tolist(), schedule.receiver[data].tolist(), strict=True)) == {
         (rank, (rank + 1) % ranks) for rank in range(ranks)
     }
     for rank in range(ranks):
-        own = schedule.sender == rank
+        own = data & (schedule.sender == rank)
         assert sorted(schedule.first_block[own].tolist()) == list(range(slices))
         assert int((schedule.wait_step[own] < 0).sum()) == min(slots, slices)
 
@@ -290,7 +391,9 @@ def test_without_signals_more_comes_than_there_is_place_for() -> None:
 @pytest.mark.parametrize("kind", [ALL_GATHER, CollectiveKind.ALL_TO_ALL])
 def test_rows_turned_for_all_ranks_are_those_of_a_plain_schedule(kind: CollectiveKind) -> None:
     schedule = (
-        channel_ring(kind, 5, ChannelCut(2, 2, 3)) if kind is ALL_GATHER else channel_exchange(5, ExchangeCut(3, 2, 2))
+        channel_ring(kind, 5, ChannelCut(2, 2, 3))
+        if kind is ALL_GATHER
+        else channel_exchange(Peers(5, all_rounds(5)), ExchangeCut(3, 2, 2))
     )
     assert schedule.rotation is not None
     plain = replace(schedule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astra_ns3.nccl.copying import Messages, Stars, work_of_messages, work_of_stars
+from astra_ns3.nccl.copying import Messages, Stars, work_of_messages, work_of_pat, work_of_stars
 from astra_ns3.nccl.servers import server_named
 
 H100 = server_named("hgx-h100")
@@ -75,3 +75,11 @@ def test_messages_share_a_kernel_but_not_its_steps() -> None:
     work = work_of_messages(H100, "Simple", 8, 2, Messages(128 << 10, kernels=0.25))
     assert work.near_gbytes_per_s == 5
     assert (128 << 10) / work.far_gbytes_per_s / 1e3 == pytest.approx(4 + (128 << 10) / 5e3)
+
+
+def test_pat_takes_nccl_s_latency_of_a_rank_for_each_piece() -> None:
+    """2.8 us, and copying at two thirds of 20 GB/s, for half of the pieces are copied twice; hops of 14.0/3.5 us."""
+    small, large = work_of_pat(H100, 1), work_of_pat(H100, 512 << 10)
+    assert 1 / small.far_gbytes_per_s / 1e3 == pytest.approx(2.8, rel=1e-3)
+    assert (512 << 10) / large.far_gbytes_per_s / 1e3 == pytest.approx(2.8 + 1.5 * (512 << 10) / 20e3)
+    assert (small.start_us, small.far_us + 1.5) == (8.0, 4.0)

@@ -7,7 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from astra_ns3.nccl.communicator import Communicator
-from astra_ns3.nccl.point_to_point import channels_of_round, p2p_of, peer_order, uses_pxn
+from astra_ns3.nccl.point_to_point import (
+    channels_of_round,
+    gates_of,
+    p2p_of,
+    peer_order,
+    rounds_of,
+    turns_of_channels,
+    uses_pxn,
+    why_no_pxn,
+)
 
 Make = Callable[..., Communicator]
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -94,6 +103,44 @@ def test_pxn_needs_nvlink_gpudirect_and_a_second_gpu(make: Make) -> None:
         make("2 over PCIe", 2, 2),
     ):
         assert not uses_pxn(without)
+
+
+def test_what_keeps_messages_from_pxn_is_named(make: Make) -> None:
+    assert why_no_pxn(make("h100", 2, 8)) is None
+    reasons = {
+        "a server has one GPU": make("h100", 2, 1),
+        "NCCL_PXN_DISABLE=1": make("h100", 2, 8, pxn_disable=1),
+        "sockets have no GPUDirect": make("h100", 2, 8, sockets=True),
+        "a GPU's path to its NIC is PHB": make("4 a100", 2, 4),
+        "the GPUs have no NVLink": make("2 over PCIe", 2, 2),
+    }
+    assert {why_no_pxn(communicator): communicator for communicator in reasons.values()} == reasons
+
+
+def test_gates_are_the_first_gpus_of_the_nics_of_a_number(make: Make) -> None:
+    assert gates_of(make("h100", 2, 8)) == tuple(range(8))
+    assert gates_of(make("h100", 2, 4)) == tuple(range(4))
+    assert gates_of(make("h100 with 4 NICs", 2, 8)) == (0, 0, 2, 2, 4, 4, 6, 6)
+    assert gates_of(make("h100", 2, 8, pxn_disable=1)) == gates_of(make("h100", 1, 8)) == ()
+
+
+def test_rounds_lead_to_the_peers_of_each_rank(make: Make) -> None:
+    assert rounds_of(make("h100", 3, 2)) == ((0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1))
+    # NCCL 2.26 has quadratic distances inside a group, too; four groups are 0, 1, 3 and 2 on.
+    assert [far for far, _ in rounds_of(make("h100", 4, 4, "2.26"))[::4]] == [0, 1, 3, 2]
+    assert [near for _, near in rounds_of(make("h100", 4, 4, "2.26"))[:4]] == [0, 1, 3, 2]
+
+
+def test_channels_are_dealt_to_rounds(make: Make) -> None:
+    """10 x 8, one part: a channel for each group of 8 rounds, in the order of reversed bits of 4."""
+    dealt = turns_of_channels(make("h100", 10, 8), 1, range(1, 80))
+    assert dealt == {
+        channel: tuple(range(max(8 * group, 1), 8 * group + 8))
+        for channel, group in sorted(zip((0, 8, 4, 12, 2, 10, 6, 14, 1, 9), range(10), strict=True))
+    }
+    # 2 x 8, four parts: the own server's rounds have channels 0 to 3, the other's 8 to 11.
+    dealt = turns_of_channels(make("h100", 2, 8), 4, range(1, 16))
+    assert dealt == {**dict.fromkeys(range(4), (*range(1, 8),)), **dict.fromkeys(range(8, 12), (*range(8, 16),))}
 
 
 def test_channels_per_net_peer_can_be_set(make: Make) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -75,13 +76,18 @@ def phases_of(
     return [phase for (phase,) in planner.chunks(kind, bytes, dimensions)]
 
 
-def sent_in_all(kind: CollectiveKind, ranks: int, bytes: int) -> int:
-    """What all ranks send together, whatever algorithm carries each byte no more than once to whom it is for."""
+def sent_in_all(kind: CollectiveKind, servers: int, gpus: int, bytes: int) -> int:
+    """What all ranks send together, whatever algorithm carries each byte no more than once to whom it is for.
+
+    A message to another number in another server is sent twice: to the GPU with that number, and on.
+    """
+    ranks = servers * gpus
+    relayed = (servers - 1) * (gpus - 1)
     return {
         CollectiveKind.ALL_REDUCE: 2 * (ranks - 1) * bytes,
         CollectiveKind.REDUCE_SCATTER: (ranks - 1) * bytes,
         CollectiveKind.ALL_GATHER: ranks * (ranks - 1) * bytes,
-        CollectiveKind.ALL_TO_ALL: (ranks - 1) * bytes,
+        CollectiveKind.ALL_TO_ALL: (ranks - 1 + relayed) * bytes,
         CollectiveKind.BROADCAST: (ranks - 1) * bytes,
         CollectiveKind.REDUCE: (ranks - 1) * bytes,
     }[kind]
@@ -117,7 +123,12 @@ def test_channels_are_played_by_all_and_carry_all_together(
     assert 1 <= len(phases) <= MOST_CHANNELS
     # NVLS gathers by broadcasts, one for each rank's part; all others share the bytes of a rank among channels.
     broadcasts = kind is CollectiveKind.ALL_GATHER and {phase.kind for phase in phases} == {CollectiveKind.BROADCAST}
-    assert sum(phase.bytes for phase in phases) == (ranks * bytes if broadcasts else bytes)
+    expected = ranks * bytes if broadcasts else bytes
+    if kind is CollectiveKind.ALL_TO_ALL:  # a rank's part for itself stays; each channel has a byte at least
+        expected = max(bytes * (ranks - 1) // ranks, len(phases))
+    assert expected <= sum(phase.bytes for phase in phases) <= expected + len(phases)
+    if kind is not CollectiveKind.ALL_TO_ALL:
+        assert sum(phase.bytes for phase in phases) == expected
     assert len({phase.queue for phase in phases}) == len(phases)  # each follows its own kind only
     carried, messages = 0, 0
     for phase in phases:
@@ -130,7 +141,7 @@ def test_channels_are_played_by_all_and_carry_all_together(
         carried += schedule.all_bytes(phase.bytes)
         messages += schedule.messages
     # A block is rounded to whole bytes, one at least, and a signal is one.
-    assert abs(carried - sent_in_all(kind, ranks, bytes)) <= messages
+    assert abs(carried - sent_in_all(kind, *sizes, bytes)) <= messages
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.lower())
@@ -251,7 +262,7 @@ def test_a_message_of_each_to_the_next_is_the_size_of_nccl_tests_sendrecv() -> N
     planner = planner_of(system_on(network), *network.dimensions)
     phases = planner.shift(bytes, (0, 1))
     carried = sum(phase.schedule.all_bytes(phase.bytes) for phase in phases if phase.schedule)
-    assert carried == 8 * bytes
+    assert carried == (8 + 2) * bytes  # the last GPU of each server hands its message to the first, which sends it
 
 
 def test_chunks_of_nvls_are_as_large_as_nccl_plays_them() -> None:
@@ -283,15 +294,74 @@ def test_a_kernel_that_only_sends_or_receives_copies_more(npus: int, rate: float
         ((8, 1), "2.30", [1, 3, 6, 2, 7, 5, 4]),
         ((1, 8), "2.26", [1, 3, 6, 2, 7, 5, 4]),
         ((1, 8), "2.30", [1, 2, 3, 4, 5, 6, 7]),
-        ((2, 4), "2.30", [1, 2, 3, 4, 5, 6, 7]),  # NCCL's depends on the rank
+        ((2, 4), "2.30", [1, 2, 3, 4, 5, 6, 7]),
+        ((4, 2), "2.30", [1, 2, 3, 6, 7, 4, 5]),  # servers 1, 3, 2 on
     ],
 )
-def test_peers_are_met_in_nccl_s_order_where_that_is_one(
-    sizes: tuple[int, int], version: str, receivers: list[int]
-) -> None:
-    phases = phases_of(servers_network(*sizes), CollectiveKind.ALL_TO_ALL, 8 << 10, version=version)
-    assert phases[0].schedule is not None
-    assert phases[0].schedule.sent_by(0).receiver.tolist() == receivers
+def test_peers_are_met_in_nccl_s_order(sizes: tuple[int, int], version: str, receivers: list[int]) -> None:
+    """Whom rank 0 sends to, by itself or by a gate, in the order of rounds; 8 KiB go in one message each."""
+    phases = phases_of(servers_network(*sizes), CollectiveKind.ALL_TO_ALL, 8 << 10, version=version, NCCL_PXN_DISABLE=1)
+    met = {peer: turn for turn, peer in enumerate(receivers, 1)}
+    for phase in phases:
+        assert phase.schedule is not None
+        found = phase.schedule.sent_by(0).receiver.tolist()
+        assert found == sorted(found, key=met.__getitem__)
+    all_met = [peer for phase in phases if phase.schedule for peer in phase.schedule.sent_by(0).receiver.tolist()]
+    assert sorted(all_met) == sorted(receivers)
+
+
+def test_each_channel_carries_a_part_of_the_messages_of_its_rounds() -> None:
+    """2 x 8 GPUs, NCCL 2.29: the rounds of the own server have channels 0 to 3, the others 8 to 11, by hand."""
+    network = servers_network(2, 8)
+    phases = phases_of(network, CollectiveKind.ALL_TO_ALL, 1 << 26, version="2.29", channels="each")
+    assert [phase.queue for phase in phases] == [0, 1, 2, 3, 8, 9, 10, 11]
+    for phase in phases:
+        assert phase.schedule is not None
+        sent = phase.schedule.sent_by(0)
+        to_others = sent.receiver >= 8
+        if phase.queue < 4:
+            assert not to_others.any()
+            assert set(sent.receiver.tolist()) == set(range(1, 8))
+            assert phase.bytes == pytest.approx((1 << 26) * 7 / 16 / 4, abs=1)
+        else:
+            # One direct message and seven to gates; as a gate it sends the others' to GPU 0 of the other server.
+            assert set(sent.receiver[to_others].tolist()) == {8}
+            assert set(sent.receiver[~to_others & (sent.block_count > 0)].tolist()) == set(range(1, 8))
+            assert phase.bytes == pytest.approx((1 << 26) * 8 / 16 / 4, abs=1)
+
+
+def test_channels_of_the_same_rounds_are_merged() -> None:
+    network = servers_network(2, 8)
+    each, merged = (
+        phases_of(network, CollectiveKind.ALL_TO_ALL, 1 << 26, version="2.29", channels=which)
+        for which in ("each", "merged")
+    )
+    assert [phase.channel.channels for phase in merged if phase.channel] == [4, 4]
+    assert sum(phase.bytes for phase in each) == sum(phase.bytes for phase in merged)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "table"), [((2, 8), {"NCCL_PXN_DISABLE": 1}), ((8, 1), {}), ((1, 8), {}), ((2, 8), {"server": "h20"})]
+)
+def test_messages_are_relayed_only_with_pxn(sizes: tuple[int, int], table: dict[str, Any]) -> None:
+    network = servers_network(*sizes)
+    relays = "server" in table
+    for phase in phases_of(network, CollectiveKind.ALL_TO_ALL, 1 << 20, **table):
+        schedule = phase.schedule
+        assert schedule is not None
+        far = (schedule.sender // 8 != schedule.receiver // 8) if sizes[1] == 8 else np.zeros(schedule.messages, bool)
+        same_place = schedule.sender % 8 == schedule.receiver % 8
+        assert bool((far & ~same_place).any()) is (sizes == (2, 8) and not relays and bool(far.any()))
+
+
+@pytest.mark.parametrize("kind", [CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER])
+@pytest.mark.parametrize(("servers", "steps"), [(2, 1), (5, 4), (8, 3), (10, 4), (16, 4)])
+def test_pat_takes_few_messages_after_each_other(kind: CollectiveKind, servers: int, steps: int) -> None:
+    """Few bytes: a message a step, log2 steps; of 5 servers NCCL has 2 trees at once, below half of the servers."""
+    for phase in phases_of(servers_network(servers, 1), kind, 4096, version="2.26", NCCL_ALGO="PAT"):
+        assert phase.schedule is not None
+        assert phase.algorithm.startswith("nccl PAT Simple")
+        assert phase.schedule.kept_rows == steps
 
 
 def test_wire_bytes_are_those_of_a_protocol_s_flags() -> None:
