@@ -30,7 +30,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explain": ("explain:explain_command", "Say why the run in DIR took as long as it did."),
     "compare": ("compare:compare_command", "Print what differs between the runs in the folders A and B."),
     "nccl": ("nccl:nccl_group", "Measure collectives as nccl-tests does, on simulated servers."),
-    "report": ("report:report_command", "Write one HTML page about the runs in the folders."),
+    "report": (
+        "report:report_command",
+        "Write one HTML page about the runs in folders, or about the plans in one.",
+    ),
 }
 """Name -> where in this folder it is, and the first line of its help."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import click
 
@@ -28,13 +28,34 @@ from astra_ns3.planning.varying.saving import save_varied
 from astra_ns3.planning.varying.text import varied_text
 from astra_ns3.planning.varying.varying import varied_keys, vary
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Value = TypeVar("Value")
+
+
+class _Options(TypedDict):
+    """Values of the options; None: not given."""
+
+    network: str | None
+    system: str | None
+    samples: int | None
+    held: tuple[str, ...]
+    changes: tuple[str, ...]
+    varied: tuple[str, ...]
+    bounds_only: bool
+    cpu_time: str | None
+    packets: int | None
+    packets_cpu_time: str | None
+    jobs: int | None
+    output: str | None
+
 
 @click.command(
     "plan",
     cls=Command,
     examples=(
         "astra-ns3 plan inputs/workload/models/llama-3-70b.yaml -n inputs/network/roce-nvswitch-clos-512.yaml",
-        "astra-ns3 plan model.yaml -n network.yaml --vary network.topology.link.rate=100Gbps,200Gbps,400Gbps",
         "astra-ns3 plan inputs/studies/comet.yaml",
     ),
     groups={
@@ -90,7 +111,7 @@ from astra_ns3.planning.varying.varying import varied_keys, vary
 )
 @json_option
 @quiet_option
-def plan_command(file: str, as_json: bool, quiet: bool, **options: Any) -> int:  # click checks their types
+def plan_command(file: str, as_json: bool, quiet: bool, **options: Unpack[_Options]) -> int:
     """Find the best way to cut a model over the NPUs of a network.
 
     Bounds rule out most degrees; the rest is played on the flow-level network, the least bound first, and the best on
@@ -117,7 +138,7 @@ def plan_command(file: str, as_json: bool, quiet: bool, **options: Any) -> int: 
     return 0
 
 
-def _asked(file: str, options: dict[str, Any]) -> Asked:
+def _asked(file: str, options: _Options) -> Asked:
     """Return what the file asks for, and what options say instead."""
     config = read_plan_file(file)
     if config is None:
@@ -127,12 +148,29 @@ def _asked(file: str, options: dict[str, Any]) -> Asked:
     else:
         asked = asked_by(config, file)
     request = asked.request
-    names = ("network", "system", "samples", "packets", "jobs", "output")
-    given = {name: options[name] for name in names if options[name] is not None}
-    limits = {"cpu_seconds": options["cpu_time"], "packet_seconds": options["packets_cpu_time"]}
-    given |= {name: seconds_of(words) for name, words in limits.items() if words is not None}
     changes = {**request.changes, **settings_of(options["changes"])}
     held = {**request.held, **settings_of(options["held"])}
     varied = varied_keys(options["varied"]) or asked.varied
     play = asked.play and not options["bounds_only"]
-    return Asked(replace(request, changes=changes, held=held, **given), varied, play)
+    request = replace(
+        request,
+        network=_given(options["network"], request.network),
+        system=_given(options["system"], request.system),
+        output=_given(options["output"], request.output),
+        changes=changes,
+        samples=_given(options["samples"], request.samples),
+        held=held,
+        cpu_seconds=_seconds(options["cpu_time"], request.cpu_seconds),
+        packets=_given(options["packets"], request.packets),
+        packet_seconds=_seconds(options["packets_cpu_time"], request.packet_seconds),
+        jobs=_given(options["jobs"], request.jobs),
+    )
+    return Asked(request, varied, play)
+
+
+def _given(value: Value | None, other: Value) -> Value:
+    return other if value is None else value
+
+
+def _seconds(words: str | None, other: float | None) -> float | None:
+    return other if words is None else seconds_of(words)

@@ -27,7 +27,6 @@ _DEFAULT_OUTPUT = "report.html"
     examples=(
         "astra-ns3 report results/micro",
         "astra-ns3 report results/micro results/faster -o both.html",
-        "astra-ns3 report results/plan -o plan.html",
     ),
 )
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, shell_complete=results)
@@ -36,7 +35,7 @@ _DEFAULT_OUTPUT = "report.html"
 )
 @overwrite_option
 def report_command(folders: tuple[str, ...], output: str, overwrite: bool) -> None:
-    """Write one HTML page about the runs in the folders, or about the plans in one.
+    """Write one HTML page about the runs in folders, or about the plans in one.
 
     Figures, numbers, words and the configuration in force, of several runs side by side; it opens without a network.
     """

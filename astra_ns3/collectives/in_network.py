@@ -53,6 +53,7 @@ _OF_EACH_RANK = {
     CollectiveKind.REDUCE_SCATTER: CollectiveKind.REDUCE,
     CollectiveKind.ALL_GATHER: CollectiveKind.BROADCAST,
 }
+_OF_HEAD = {each: whole for whole, each in _OF_EACH_RANK.items()}
 _ROOTED = (CollectiveKind.REDUCE, CollectiveKind.BROADCAST)
 
 
@@ -65,6 +66,17 @@ def in_network_schedule(kind: CollectiveKind, algorithm: str, trees: Trees, byte
     pieces = 1 if kind is CollectiveKind.BARRIER else min(max(-(-of_stream // trees.piece_bytes), 1), MOST_PIECES)
     piece_bytes = max(-(-of_stream // pieces), trees.piece_bytes)
     return _schedule(kind, algorithm, trees, pieces, max(trees.buffer_bytes // (piece_bytes * streams), 1))
+
+
+def channel_of_head(kind: CollectiveKind, members: int, head: int, pieces: int, slots: int) -> Schedule:
+    """Return the schedule of NVLS around one head: two shots of its part over a switch, the last player.
+
+    A reduce ends at the head, a broadcast begins there. Raises InputError for what memory can't hold.
+    """
+    name = f"channel nvls {kind.name.lower()}"
+    check_messages(name, members + 1, pieces * 2 * (members + 1))
+    part = _Part(name, members + 1, members, head, members, pieces, slots).rows(_OF_HEAD.get(kind, kind))
+    return replace(part, helpers=1)
 
 
 @lru_cache(maxsize=64)

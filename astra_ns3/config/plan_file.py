@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import Annotated
 
 from annotated_types import Ge
-from pydantic import Field
+from pydantic import Field, JsonValue
 from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, validated
@@ -40,11 +40,11 @@ class PlanConfig(ConfigModel):
     """The system file. Absent: rings in each dimension."""
     samples: Annotated[int, Ge(1)] | None = None
     """Samples an iteration. Absent: as the model file has them."""
-    hold: dict[str, Any] = Field(default_factory=dict)
+    hold: dict[str, JsonValue] = Field(default_factory=dict)
     """Keys of the model that aren't chosen, and their values."""
-    set: dict[str, Any] = Field(default_factory=dict)
+    set: dict[str, JsonValue] = Field(default_factory=dict)
     """Other values of options and of keys of files, as a study names them."""
-    vary: dict[str, list[Any]] = Field(default_factory=dict)
+    vary: dict[str, list[JsonValue]] = Field(default_factory=dict)
     """One or two keys and their values: a plan for each value."""
     play: PlayConfig = Field(default_factory=PlayConfig)
     """How far the plan goes."""

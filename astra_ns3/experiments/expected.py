@@ -195,14 +195,11 @@ def expected_plays(
             schedule = schedule_of(phase, grid.ranks_in(phase.dimensions), tell)
             _check_bytes(schedule, phase.bytes)
             plays[schedule, phase.bytes, communicator, tuple(phase.dimensions), phase.channel] += count * times
-    groups = {(who, dims, channel): groups_of(dims, channel, planners[who][0]) for _, _, who, dims, channel in plays}
+    playing = {key[2:]: _players(*key[3:], planners[key[2]][0], config.servers) for key in plays}
     return ExpectedRun(
         collectives,
         (
-            *(
-                ExpectedPlay(*key[:2], group := groups[key[2:]], n, channel=_channel(key[4], group, config.servers))
-                for key, n in plays.items()
-            ),
+            *(ExpectedPlay(*key[:2], playing[key[2:]][0], n, channel=playing[key[2:]][1]) for key, n in plays.items()),
             *(ExpectedPlay(schedule, bytes, (players,), n) for (schedule, bytes, players), n in on_trees.items()),
             *messages,
         ),
@@ -211,13 +208,18 @@ def expected_plays(
     )
 
 
-def _channel(
-    channel: Channel | None, groups: Sequence[tuple[int, ...]], servers: Sequence[int]
-) -> ExpectedChannel | None:
-    """Return a channel with the servers of its groups; ``servers`` has the server of each NPU."""
+def _players(
+    dimensions: tuple[int, ...], channel: Channel | None, grid: Grid, servers: Sequence[int]
+) -> tuple[tuple[tuple[int, ...], ...], ExpectedChannel | None]:
+    """Return who plays over dimensions, and the channel with the servers of its groups.
+
+    ``servers``: the server of each NPU.
+    """
+    groups = groups_of(dimensions, channel, grid)
     if channel is None:
-        return None
-    return ExpectedChannel(channel.costs, np.array(servers, dtype=np.int64)[np.array(groups, dtype=np.int64)])
+        return groups, None
+    found = np.array([channel.servers(group, servers) for group in grid.cosets(dimensions)], dtype=np.int64)
+    return groups, ExpectedChannel(channel.costs, found)
 
 
 def _message_plays(programs: RolePrograms) -> Iterator[ExpectedPlay]:

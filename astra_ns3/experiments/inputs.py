@@ -42,7 +42,7 @@ from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.backend_makers import check_backend
 from astra_ns3.network.backends import abilities_of
-from astra_ns3.network.credit_lanes import check_lanes
+from astra_ns3.network.credit_lanes import check_detours, check_lanes
 from astra_ns3.network.graph_outline import port_outline
 from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
@@ -176,8 +176,7 @@ def load_inputs(
     beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
-    compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
-    compatibility = preset(compat)
+    compat, compatibility = _rules(options, files)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
     system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
     of_npus("report-npu", options.report_npu, len(tenancy.npus))
@@ -209,6 +208,11 @@ def load_inputs(
         course.events(plan.graph) if beside is None else (),
         {1: expected.on(tenancy)},
     )
+
+
+def _rules(options: Options, files: RunFiles) -> tuple[str, Compatibility]:
+    compat = files.network.compat if options.compat == "none" and files.network.compat else options.compat
+    return compat, preset(compat)
 
 
 def _of_priority(sharing: Sharing | None, plan: AnyPlan, options: Options) -> list[str]:
@@ -460,6 +464,7 @@ def _network(
     plan = plan_network(network, endpoint, course.changes if course else (), course.reaction)
     graph = plan.graph
     check_switches(course.given, graph)
+    check_detours(plan)
     plan = replace(plan, controls=control_changes(course.given, plan))
     refuse(
         len(graph.npu_host) != network.npus, f"the topology places {len(graph.npu_host)} NPUs, expected {network.npus}"

@@ -12,6 +12,7 @@ from typing import Protocol
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
+from astra_ns3.experiments.asked_reducers import check_reducers
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
 from astra_ns3.experiments.garbage import no_search, rare_search
@@ -143,6 +144,7 @@ def play(
     limits, first = request.end, tenants[0]
     to_its_end = limits.simulated_ps is None and limits.wall_seconds is None
     parts = parts_of(request, tenants)
+    check_reducers(parts)
     check_run_fits(parts, limit_bytes=limits.memory_bytes, to_its_end=to_its_end)
     reporter.stage("building the network")
     scenario = scenario_of(tenants)

@@ -7,6 +7,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.packet_graph import Asked, Ground
+from astra_ns3.network.backends import abilities_of
 from astra_ns3.topology.reduction_trees import GraphTrees
 
 
@@ -16,8 +17,10 @@ def with_trees(system: SystemConfig, ground: Ground, *, first_root: int) -> Syst
     ``first_root``: the number of the tenant, so that trees of several begin with different roots. Raises InputError
     where no switch can reduce.
     """
+    if system.plays_nccl:
+        return with_switches(system, ground)
     asking = sorted(name for name in system.all_algorithms if is_in_network(name))
-    if not asking or system.plays_nccl:
+    if not asking:
         return system
     return told_trees(system, ground, asking[0], first_root)
 
@@ -32,3 +35,19 @@ def told_trees(system: SystemConfig, ground: Ground, where: str, first_root: int
 def _check_transport(network: NetworkConfig, where: str) -> None:
     kinds = sorted({transport.kind for transport in network.transports or (network.transport,)})
     refuse(kinds != ["roce"], f"found transport {', '.join(kinds)}, expected roce, over which switches reduce", where)
+
+
+def with_switches(system: SystemConfig, ground: Ground) -> SystemConfig:
+    """Return a system of NCCL told the switches that reduce in servers; without any, as it is.
+
+    Other backends than ns3 and flow, other transports than RoCE, and jobs that arrive have none.
+    """
+    network = ground.network
+    packets = abilities_of(ground.backend).needs_packets and isinstance(network, NetworkConfig)
+    if not system.plays_nccl or not packets or ground.tenancy.berth is not None:
+        return system
+    assert isinstance(network, NetworkConfig)
+    if {transport.kind for transport in network.transports or (network.transport,)} != {"roce"}:
+        return system
+    graph = ground.graph
+    return system.with_reduction_trees(GraphTrees(graph, ground.tenancy.npus)) if graph.reducers else system

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.experiments.asked_reducers import check_reducers
 from astra_ns3.experiments.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.scenario_request import ScenarioRequest
@@ -44,6 +45,7 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     """Read and check everything that a scenario names; plays nothing. Raises InputError."""
     tenants = tenants_of(request)
     parts = parts_of(request, tenants)
+    check_reducers(parts)
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
     return ScenarioView(_document(request, tenants), forecast(parts), (*warnings, *does_not_fit(parts)))
 

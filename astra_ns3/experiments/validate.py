@@ -11,6 +11,7 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
+from astra_ns3.experiments.asked_reducers import check_reducers
 from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.description import in_force_document
 from astra_ns3.experiments.forecast import Forecast, forecast
@@ -71,6 +72,7 @@ def validate(
     inputs = load()
     if _has_own_code(inputs):
         try_in_child(partial(check_own_code, inputs))
+    check_reducers([(inputs, options.passes)])
     foreseen = foreseen_document(inputs.job.foreseen(inputs.platform))
     if foreseen:
         foreseen["compute_scale"] = options.scales[1]

@@ -78,54 +78,63 @@ class Cost(NamedTuple):
     source: str
 
 
+def _told(values: Iterable[float], unit: str) -> str:
+    return f"{', '.join(f'{value:.3g}' for value in values)} {unit}".strip()
+
+
 def costs() -> tuple[Cost, ...]:
     """Return all costs of a channel in words, for the reference."""
-
-    def told(values: Iterable[float], unit: str) -> str:
-        return f"{', '.join(f'{value:.3g}' for value in values)} {unit}".strip()
-
     by_protocol = "LL, LL128, Simple"
     less = f"NCCL's hardware latencies, less {SWITCHES_INCLUDED_US} us for the switches that are simulated"
     bounds = "the tuner's bounds for one server over the channels of a DGX"
     step = "NCCL's latency of a hop, tree, Simple"
-    rack = "fitted on 480 GB/s of 8 H100 (NVIDIA/nccl-tests#212), and on the GB200 rack"
-    start = f"NCCL's 25 us less the steps of {_NVLS_STAGES} stages"
     us, rate = "us", "GB/s"
     return (
-        Cost(f"before the first send: {by_protocol}", told(_START.values(), us), "NCCL's base latencies (`tuning.cc`)"),
+        Cost(
+            f"before the first send: {by_protocol}", _told(_START.values(), us), "NCCL's base latencies (`tuning.cc`)"
+        ),
         Cost(
             f"a hop inside a server, ring: {by_protocol}",
-            told(_RING_NEAR.values(), us),
+            _told(_RING_NEAR.values(), us),
             f"NCCL's hardware latencies; over PCIe {_PCI} times as long",
         ),
-        Cost(f"a hop inside a server, tree: {by_protocol}", told(_TREE_NEAR.values(), us), "the same"),
-        Cost(f"a hop between servers, ring: {by_protocol}", told(_RING_FAR.values(), us), less),
+        Cost(f"a hop inside a server, tree: {by_protocol}", _told(_TREE_NEAR.values(), us), "the same"),
+        Cost(f"a hop between servers, ring: {by_protocol}", _told(_RING_FAR.values(), us), less),
         Cost(
             f"a hop between servers, tree, and ring of one GPU a server: {by_protocol}",
-            told(_TREE_FAR.values(), us),
+            _told(_TREE_FAR.values(), us),
             less,
         ),
-        Cost(f"bytes on the wire for one of data: {by_protocol}", told(_FLAGS.values(), ""), "the protocols"),
+        Cost(f"bytes on the wire for one of data: {by_protocol}", _told(_FLAGS.values(), ""), "the protocols"),
         Cost(
             "copying of a channel, Simple: Volta, Ampere, Hopper, Blackwell",
-            told(_SIMPLE.values(), rate),
+            _told(_SIMPLE.values(), rate),
             "fitted on the all-reduces of 10 x 8 H100; Blackwell: Hopper's times the rates of an NVLink",
         ),
-        Cost("copying of a channel, LL: Volta, Ampere, Hopper, Blackwell", told(_LL.values(), rate), bounds),
-        Cost("copying of a channel, LL128, over Simple", told([_LL128_SHARE], ""), "120 bytes of 128"),
+        Cost("copying of a channel, LL: Volta, Ampere, Hopper, Blackwell", _told(_LL.values(), rate), bounds),
+        Cost("copying of a channel, LL128, over Simple", _told([_LL128_SHARE], ""), "120 bytes of 128"),
         Cost(
             "a step before each chunk, in each stage of NVLS and in send/recv between servers", f"{_STEP_US} us", step
         ),
         Cost(
             "send/recv between servers, a kernel that only sends or only receives: Volta, Ampere, Hopper, Blackwell",
-            told(_ONE_WAY.values(), rate),
+            _told(_ONE_WAY.values(), rate),
             "fitted on the send/recv of 10 x 8 H100",
         ),
-        Cost("NVLS, data of all heads that a stage moves: Hopper, Blackwell", told(_NVLS.values(), rate), rack),
+        *_costs_of_nvls_and_pat(),
+    )
+
+
+def _costs_of_nvls_and_pat() -> tuple[Cost, ...]:
+    us, rate = "us", "GB/s"
+    rack = "fitted on 480 GB/s of 8 H100 (NVIDIA/nccl-tests#212), and on the GB200 rack"
+    start = f"NCCL's 25 us less the steps of {_NVLS_STAGES} stages"
+    return (
+        Cost("NVLS, data of all heads that a stage moves: Hopper, Blackwell", _told(_NVLS.values(), rate), rack),
         Cost("NVLS, before the first scatter", f"{_NVLS_START_US} us", start),
         Cost(
             "PAT, before the first send, a hop (with switches), a piece besides copying it",
-            told([_PAT_START_US, _PAT_FAR_US, _PAT_PIECE_US], us),
+            _told([_PAT_START_US, _PAT_FAR_US, _PAT_PIECE_US], us),
             "NCCL's constants of PAT's latency (`tuning.cc`); 4.0 is 14.0 / 3.5",
         ),
         Cost(
@@ -141,11 +150,17 @@ def generation(compute_capability: int) -> int:
 
 @dataclass(frozen=True)
 class Stars:
-    """How NVLS plays in servers: ``heads`` of each, ``chunk_bytes`` of a head and a channel, up, down or both ways."""
+    """How NVLS plays in servers: ``heads`` of each, ``chunk_bytes`` of a head and a channel, up, down or both ways.
+
+    ``pieces``: messages of a chunk. ``on_switches``: they go to switches that reduce, not to a head that stands for
+    them.
+    """
 
     heads: int
     chunk_bytes: int
     ways: int = 2
+    pieces: int = 1
+    on_switches: bool = False
 
 
 def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars: Stars) -> Work:
@@ -157,17 +172,20 @@ def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars:
     chunk, once more for the network.
     """
     of, chunk = generation(server.compute_capability), stars.chunk_bytes
-    # Each head has a star, whose messages are so much smaller that its port carries what it does where the switch
-    # reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
-    carried = (stars.heads + 1) / (gpus + stars.heads - 2) if gpus > 1 else 1.0
+    # Where no switch is played, a head's messages are so much smaller that its port carries what it does where the
+    # switch reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
+    is_scaled = gpus > 1 and not stars.on_switches
+    carried = (stars.heads + 1) / (gpus + stars.heads - 2) if is_scaled else 1.0
     moved = 2 * stars.heads + 1  # chunks: scattered, reduced, gathered
     share = 1.0 if servers == 1 else moved / (moved + 1)
     of_channel = min(_NVLS.get(of, _NVLS[90]) / channels, _SIMPLE[of])  # few channels don't fill the switches
     near = _stepped(chunk, of_channel * share / stars.heads)
     far = _stepped(chunk, _SIMPLE[of])
     reduction_us = chunk / (near if servers == 1 else far) / BYTES_PER_US
+    # Two stages copy one piece after the other at once; a kernel begins the second when it has ended the first.
+    at_once = 1 - 1 / stars.pieces if stars.ways > 1 else 0.0
     far_us = _far(_TREE_FAR, "Simple")
-    return Work(_NVLS_START_US, reduction_us / stars.ways, far_us, near, far, near_wire=carried)
+    return Work(_NVLS_START_US, reduction_us * (1 + at_once) / stars.ways, far_us, near, far, near_wire=carried)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from astra_ns3.config.topology.direct import RouterTopology
+from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.config.topology.switch import CreditsConfig
 from astra_ns3.errors import refuse
 from astra_ns3.network.plan import NetworkPlan
@@ -50,13 +51,32 @@ def check_lanes(plan: NetworkPlan) -> Iterator[str]:
     orders = credit_orders(plan)
     if len(plan.graph.links) * plan.tables.groups > MOST_STEPS:
         return
-    circle = find_circle(plan.graph, plan.tables, orders, given.lanes)
+    detours = _has_detours(plan)
+    circle = find_circle(plan.graph, plan.tables, orders, given.lanes, detours=detours)
     if circle:
         lanes = "1 lane" if given.lanes == 1 else f"{given.lanes} lanes"
+        refuse(
+            detours,
+            f"{_KEY}.lanes': found {lanes}, too few for routing kind {VALIANT}: its routes close a circle of "
+            f"{len(circle)} links that wait for each other, {lanes_in_words(plan.graph, circle)}; expected more",
+        )
         yield (
             f"credits with {lanes} may deadlock: routes close a circle of {len(circle)} links that wait for each "
             f"other, {lanes_in_words(plan.graph, circle)}; raise credits.lanes"
         )
+
+
+def check_detours(plan: NetworkPlan) -> None:
+    """Raise InputError for Valiant's routes without credit, whose lanes keep them from deadlock."""
+    refuse(
+        _has_detours(plan) and any(config.credits is None for config in plan.graph.switch_configs),
+        f"key 'topology.routing.kind': {VALIANT} needs credits of all switches, whose lanes keep longer routes from "
+        "deadlock; give 'switch' credits",
+    )
+
+
+def _has_detours(plan: NetworkPlan) -> bool:
+    return plan.config.topology.routing.kind == VALIANT
 
 
 def _check_links(graph: Graph) -> None:

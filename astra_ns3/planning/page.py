@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass
@@ -51,8 +52,8 @@ def told_page(folder: Path) -> str | None:
     if file is None:
         return None
     try:
-        told = _read(json.loads((folder / file).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        told = TypeAdapter(Told).validate_json((folder / file).read_bytes())
+    except (OSError, ValueError) as error:
         raise wrong(f"can't be read: {type(error).__name__}: {error}", folder / file) from error
     header = tag("header", tag("p", "astra-ns3 plan", class_="kicker"), tag("h1", told.title))
     again = the_same_again(told.command) if told.command else Markup()
@@ -72,9 +73,3 @@ def sections(told: Told, picture: Path) -> Markup:
         numbers = [place for place, cells in columns if all(cell[:1] in _NUMBER for cell in cells)]
         parts.append(tag("section", heading, table(shown.head, shown.lines, numbers)))
     return joined(parts)
-
-
-def _read(data: Any) -> Told:  # what this module wrote, or what somebody made of it
-    tables = tuple(Shown(each["title"], each["head"], each["lines"]) for each in data["tables"])
-    head = [(name, words) for name, words in data["head"]]
-    return Told(data["title"], head, data["picture"], tables, data["command"])

@@ -124,7 +124,7 @@ class TenantNetwork(NetworkBackend):
         """Name a group of the tenant's ranks that play a channel of a collective library."""
         if self.connections:  # its channels have connections of their own, too
             channel = replace(channel, channel=self.connections * FIRST_CONNECTIONS + channel.channel)
-        return self._prioritised(self._network.register_channel([self._npus[rank] for rank in npus], channel))
+        return self._prioritised(self._network.register_channel(self._on_network(npus), channel))
 
     def _prioritised(self, group: int) -> int:
         """Return a group of the network, whose messages travel in the tenant's priority."""

@@ -16,21 +16,35 @@ class Channel:
     """A channel that plays a phase.
 
     ``order[rank]``: the place in its group of who plays a rank of the schedule. ``costs``: without servers, in which
-    groups differ. ``channels``: how many it stands for.
+    groups differ. ``channels``: how many it stands for. ``reducers``: of each group, switches of servers that reduce,
+    the last players; ``beside``: for each of them, the place in a group of an NPU in its server.
     """
 
     order: tuple[int, ...]
     costs: ChannelCosts
     channels: int = 1
+    reducers: tuple[tuple[int, ...], ...] = ()
+    beside: tuple[int, ...] = ()
 
     def members(self, group: Sequence[int]) -> tuple[int, ...]:
         """The NPUs that play ranks 0, 1, ..."""
         return tuple(group[place] for place in self.order)
 
+    def players(self, number: int, group: Sequence[int]) -> tuple[int, ...]:
+        """All players of a group: NPUs, then reducers; ``number``: which group it is."""
+        return (*self.members(group), *(self.reducers[number] if self.reducers else ()))
+
+    def servers(self, group: Sequence[int], servers: Sequence[int]) -> tuple[int, ...]:
+        """The server of each player of a group; ``servers``: of each NPU."""
+        return tuple(servers[group[place]] for place in (*self.order, *self.beside))
+
 
 def groups_of(dimensions: tuple[int, ...], channel: Channel | None, grid: Grid) -> tuple[tuple[int, ...], ...]:
     """The NPUs of each group over ``dimensions``, in the order of its schedule's ranks."""
-    return tuple(map(tuple if channel is None else channel.members, grid.cosets(dimensions)))
+    groups = grid.cosets(dimensions)
+    if channel is None:
+        return tuple(map(tuple, groups))
+    return tuple(channel.players(number, group) for number, group in enumerate(groups))
 
 
 def register_channels(
@@ -38,10 +52,9 @@ def register_channels(
 ) -> PerNpu[int]:
     """Return the network's number of each NPU's group over ``dimensions`` in a channel; ``servers``: of each NPU."""
     of_npu = per_npu(grid.communicator, grid.npus, 0)
-    for group in grid.cosets(dimensions):
-        members = channel.members(group)
-        costs = replace(channel.costs, servers=tuple(servers[npu] for npu in members))
-        number = network.register_channel(members, costs)
-        for npu in members:
+    for place, group in enumerate(grid.cosets(dimensions)):
+        costs = replace(channel.costs, servers=channel.servers(group, servers))
+        number = network.register_channel(channel.players(place, group), costs)
+        for npu in group:
             of_npu[npu] = number
     return of_npu

@@ -61,7 +61,8 @@ class CollectivePlanner:
         self._route = route_policy(config.inter_dimension_scheduling, grid, compatibility)
         self._next_queue = [0] * len(grid.sizes)
         self._tree_turns: Counter[tuple[CollectiveKind, int]] = Counter()
-        self._nccl = None if config.nccl is None or not config.plays_nccl else NcclPlanner(config.nccl, grid)
+        table = config.nccl if config.plays_nccl else None
+        self._nccl = None if table is None else NcclPlanner(table, grid, config.reduction_trees)
         self._phases = cache(self._planner.phases)
         self._turns = cache(turns)
         self._in_turn = cache(_in_turn)

@@ -21,9 +21,11 @@ from astra_ns3.collectives.channel_exchange import (
 )
 from astra_ns3.collectives.channel_ring import ChannelCut, channel_ring
 from astra_ns3.collectives.channel_tree import channel_tree
+from astra_ns3.collectives.in_network import channel_of_head
 from astra_ns3.collectives.parallel_trees import TreesCut, parallel_trees
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.reduction import ReductionTrees
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.choices import allowed_pairs
@@ -63,6 +65,9 @@ trees and send/recv."""
 _MANY_CHUNKS, _TOGETHER, _SLICES_TOGETHER = 64, 4, 2
 """A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%. A message of
 16 slices or more has one for two, for more would leave its sender too few places."""
+_PIECES, _LEAST_PIECE = 64, 16 << 10
+"""A head's part goes through a switch in so many pieces at least: a switch stores what it passes on, NVSwitches don't.
+Pieces have so many bytes at least."""
 _PER_MILLE = 1_000
 _BOTH_WAYS = {CollectiveKind.ALL_REDUCE, CollectiveKind.BARRIER}
 _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
@@ -76,13 +81,17 @@ _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
 @dataclass(frozen=True)
 class Part:
-    """The part of one channel, or of several that do the same: ``order`` of a ring, or a tree's ``parents``."""
+    """The part of one channel, or of several that do the same: ``order`` of a ring, or a tree's ``parents``.
+
+    ``head``: of NVLS, its number among its server's.
+    """
 
     number: int
     channels: int
     bytes: int
     order: tuple[int, ...]
     parents: tuple[int, ...] = ()
+    head: int = 0
 
 
 def named(algorithm: str, protocol: str, channels: int) -> str:
@@ -99,9 +108,10 @@ def of_name(name: str) -> tuple[str, str, int]:
 class NcclPlanner:
     """Plans the collectives of groups that lie alike on their servers. Raises InputError for what NCCL refuses."""
 
-    def __init__(self, config: NcclConfig, grid: Grid) -> None:
+    def __init__(self, config: NcclConfig, grid: Grid, trees: ReductionTrees | None = None) -> None:
         self._config = config
         self._grid = grid
+        self._trees = trees
         self._known: dict[tuple[CollectiveKind, int, tuple[int, ...]], list[tuple[Phase]]] = {}
 
     def chunks(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> list[tuple[Phase]]:
@@ -109,7 +119,7 @@ class NcclPlanner:
         key = kind, bytes, dimensions
         if key not in self._known:
             groups = self._grid.cosets(dimensions) if dimensions else [[0]]
-            plan, group = _GroupPlan(self._config, groups, dimensions), groups[0]
+            plan, group = _GroupPlan(self._config, groups, dimensions, self._trees), groups[0]
             size = max(bytes, kind is CollectiveKind.BARRIER)
             self._known[key] = [(phase,) for phase in plan.phases(kind, size)] if len(group) > 1 and size else []
         return self._known[key]
@@ -131,9 +141,17 @@ class NcclPlanner:
 class _GroupPlan:
     """Plans for the groups over the same dimensions; the first stands for all if they lie alike on servers."""
 
-    def __init__(self, config: NcclConfig, groups: Sequence[Sequence[int]], dimensions: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        config: NcclConfig,
+        groups: Sequence[Sequence[int]],
+        dimensions: tuple[int, ...],
+        trees: ReductionTrees | None = None,
+    ) -> None:
         self._config = config
         self._dimensions = dimensions
+        self._groups = groups
+        self._trees = trees
         group = self._group = groups[0]
         servers = [config.servers[npu] for npu in group]
         of_server = Counter(servers)
@@ -206,7 +224,7 @@ class _GroupPlan:
         shares = [bytes] * ranks if kind is CollectiveKind.ALL_GATHER else chunk_sizes(bytes, ranks)
         star = (-1, *[0] * (ranks - 1))
         for rank, share in enumerate(shares):
-            yield Part(rank, choice.channels, share, (*self._places[rank:], *self._places[:rank]), star)
+            yield Part(rank, choice.channels, share, (*self._places[rank:], *self._places[:rank]), star, rank)
 
     def _stars(self, bytes: int, choice: Choice) -> Iterator[Part]:
         """The parts of NVLS: each head has a star in its server, and a tree over servers for each kind of channel.
@@ -218,7 +236,7 @@ class _GroupPlan:
         stars = [(head, tree, count) for tree, count in trees.items() for head in heads]
         shares = chunk_sizes(bytes, len(stars))
         for number, (share, (head, tree, count)) in enumerate(zip(shares, stars, strict=False)):
-            yield Part(number, count, share, tuple(self._places), self._star(head, tree))
+            yield Part(number, count, share, tuple(self._places), self._star(head, tree), heads.index(head))
 
     def _star(self, head: int, servers: tuple[int, ...]) -> tuple[int, ...]:
         """The parents of a star around one GPU of each server; ``servers``: the parent of each server."""
@@ -247,11 +265,15 @@ class _GroupPlan:
     def _phase(self, kind: CollectiveKind, part: Part, choice: Choice) -> Phase:
         ranks, work = len(self._group), self._work(kind, part, choice)
         name = named(choice.algorithm, choice.protocol, choice.channels)
-        if part.parents:
+        reducers: tuple[tuple[int, ...], ...] = ()
+        if part.parents and choice.algorithm in _STARS and self._switches:
+            kind = _OF_STARS.get(kind, kind)
+            schedule = self._on_switches(kind, part, choice)
+            reducers = tuple(tuple(each[part.head % len(each)] for each in group) for group in self._switches)
+        elif part.parents:
             kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
             chunks = self._chunks(part, choice)
-            together = _TOGETHER if chunks >= _MANY_CHUNKS else 1
-            schedule = channel_tree(kind, part.parents, chunks, choice.slots, together)
+            schedule = channel_tree(kind, part.parents, chunks, choice.slots, self._together(chunks))
         elif choice.algorithm == "PAT":
             schedule = self._pat(kind, part, choice)
         else:
@@ -262,8 +284,45 @@ class _GroupPlan:
             left = -(-part.bytes // ranks)
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
-        channel = Channel(part.order, self._costs(part, work, choice.protocol), part.channels)
+        beside = tuple(self._places[:: self._communicator.gpus_per_server]) if reducers else ()
+        channel = Channel(part.order, self._costs(part, work, choice.protocol), part.channels, reducers, beside)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
+
+    @cached_property
+    def _switches(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The switches that reduce in each server of each group; none if some server has none."""
+        if self._trees is None or not self._is_even:
+            return ()
+        gpus = self._communicator.gpus_per_server
+        servers = [self._places[first : first + gpus] for first in range(0, len(self._places), gpus)]
+        found = tuple(
+            tuple(self._trees.shared([group[place] for place in server]) for server in servers)
+            for group in self._groups
+        )
+        return found if all(map(all, found)) else ()
+
+    def _on_switches(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
+        """The schedule of a head's part over the switches of its servers, which are the last players."""
+        ranks, gpus, chunks = len(self._group), self._communicator.gpus_per_server, self._chunks(part, choice)
+        if self._communicator.servers == 1:
+            pieces = self._pieces(part, choice)
+            return channel_of_head(kind, ranks, part.parents.index(-1), chunks * pieces, choice.slots * pieces)
+        is_head = [above < 0 or above // gpus != rank // gpus for rank, above in enumerate(part.parents)]
+        above = [up if is_head[rank] else ranks + rank // gpus for rank, up in enumerate(part.parents)]
+        heads = [rank for rank in range(ranks) if is_head[rank]]
+        schedule = channel_tree(kind, (*above, *heads), chunks, choice.slots, self._together(chunks))
+        return replace(schedule, helpers=self._communicator.servers)
+
+    def _pieces(self, part: Part, choice: Choice) -> int:
+        """In how many pieces a chunk of a head goes through the switch of the only server; 1 elsewhere."""
+        if self._communicator.servers > 1 or not self._switches:
+            return 1
+        chunks = self._chunks(part, choice)
+        return max(min(_PIECES // chunks, part.bytes // (_LEAST_PIECE * chunks)), 1)
+
+    @staticmethod
+    def _together(chunks: int) -> int:
+        return _TOGETHER if chunks >= _MANY_CHUNKS else 1
 
     def _with_ends(self, kind: CollectiveKind, part: Part, choice: Choice, work: Work) -> Work:
         """Add what a ring copies besides: its first slice before that is sent, its last one once that has come."""
@@ -375,7 +434,8 @@ class _GroupPlan:
         if choice.algorithm not in _STARS:
             return work_of(built, choice.algorithm, choice.protocol, who.gpus_per_server)
         chunk = max(min(choice.chunk_bytes, -(-part.bytes // part.channels)), 1)
-        stars = Stars(len(nvls_heads(who)), chunk, ways=2 if kind in _BOTH_WAYS else 1)
+        ways = 2 if kind in _BOTH_WAYS else 1
+        stars = Stars(len(nvls_heads(who)), chunk, ways, self._pieces(part, choice), bool(self._switches))
         return work_of_stars(built, choice.channels, who.gpus_per_server, who.servers, stars)
 
     def _costs(self, part: Part, work: Work, protocol: str) -> ChannelCosts:

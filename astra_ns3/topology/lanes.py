@@ -58,12 +58,18 @@ def orders_by_date_line(graph: Graph, shape: tuple[int, ...]) -> Orders:
     return orders
 
 
-def find_circle(graph: Graph, tables: RouteTables, orders: Orders, lanes: int) -> list[Lane]:
-    """Return lanes that may wait for each other in a circle on the routes of the tables; nothing if none do."""
+def find_circle(graph: Graph, tables: RouteTables, orders: Orders, lanes: int, *, detours: bool = False) -> list[Lane]:
+    """Return lanes that may wait for each other in a circle on the routes of the tables; nothing if none do.
+
+    ``detours``: frames first go to the switches of any group of hosts, and from there on.
+    """
     waits: dict[Lane, set[Lane]] = {}
     next_links = _NextLinks(graph, tables)
+    starts: set[Lane] = {(number, way, 0) for number, way in next_links.first()}
+    if detours:
+        starts.update(*(_follow(next_links, place, orders, lanes, waits, starts) for place in range(tables.groups)))
     for group in range(tables.groups):
-        _follow(next_links, group, orders, lanes, waits)
+        _follow(next_links, group, orders, lanes, waits, starts)
     return _circle(waits)
 
 
@@ -112,20 +118,27 @@ class _NextLinks:
         return [(link, 0 if self._graph.links[link].a == node else 1) for link in sorted(links)]
 
 
-def _follow(links: _NextLinks, group: int, orders: Orders, lanes: int, waits: dict[Lane, set[Lane]]) -> None:
-    """Add which lane waits for which, of all frames towards a group."""
-    left: list[Lane] = [(number, way, 0) for number, way in links.first()]
-    seen = set(left)
+def _follow(
+    links: _NextLinks, group: int, orders: Orders, lanes: int, waits: dict[Lane, set[Lane]], starts: set[Lane]
+) -> set[Lane]:
+    """Add which lane waits for which, of all frames towards a group; return the lanes into its switches."""
+    left = list(starts)
+    seen = set(starts)
+    ends: set[Lane] = set()
     while left:
         number, way, lane = left.pop()
         behind = waits.setdefault((number, way, lane), set())
-        for next_number, next_way in links.after(number, way, group):
+        onwards = links.after(number, way, group)
+        if not onwards:
+            ends.add((number, way, lane))
+        for next_number, next_way in onwards:
             changes = orders[number, way] >= orders[next_number, next_way]
             following = (next_number, next_way, min(lane + int(changes), lanes - 1))
             behind.add(following)
             if following not in seen:
                 seen.add(following)
                 left.append(following)
+    return ends
 
 
 def _circle(waits: Mapping[Lane, set[Lane]]) -> list[Lane]:

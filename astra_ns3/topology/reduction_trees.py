@@ -48,6 +48,16 @@ class GraphTrees:
         first = len(self._graph.npu_host)
         return (*ranks, *(first + reducer for reducer in trees.reducers))
 
+    def shared(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """Return the players of the reducing switches nearest to all of some ranks; none if they share none."""
+        hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
+        if not self._graph.reducers or len(set(hosts)) < len(hosts):
+            return ()
+        switches = [switch for switch in self._graph.reducers if self._hang_on(hosts, switch)]
+        first = len(self._graph.npu_host)
+        near = {switch: sum(dict(self.attached(host))[switch] for host in hosts) for switch in switches}
+        return tuple(first + self.reducer_of[switch] for switch in switches if near[switch] == min(near.values()))
+
     @cached_property
     def _groups(self) -> Groups:
         return host_groups(self._graph)

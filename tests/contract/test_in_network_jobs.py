@@ -11,6 +11,8 @@ import pytest
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import BackendError, InputError
+from astra_ns3.experiments.scenario_request import ScenarioRequest
+from astra_ns3.experiments.scenario_view import view_scenario
 from astra_ns3.report.timeline.timeline import write_timeline
 from astra_ns3.scenario.failures import NAMED
 from astra_ns3.topology.builders import build_graph
@@ -161,6 +163,24 @@ def test_a_switch_that_dies_is_named_as_one(tmp_path: Path) -> None:
     gone = {"at": "1us", "switch": "spine 0", "up": False}
     with pytest.raises(BackendError, match="from NPU 0 to the reducer of switch 4 gave up"):
         played(tmp_path / "dead", job("a", [0, 4]), network=network, events=[gone])
+
+
+def test_a_tree_s_switch_that_is_down_from_the_start_is_refused(tmp_path: Path) -> None:
+    gone = {"at": "0us", "switch": "spine 0", "up": False}
+    with pytest.raises(InputError, match="switch 4 is to reduce, and is down from the start"):
+        played(tmp_path / "dead", job("a", [0, 4]), events=[gone])
+
+
+def test_validate_counts_the_groups_of_a_switch(tmp_path: Path) -> None:
+    topology = {**NETWORK["topology"], "switch": {"buffer": "64MB", "pfc": {}, "reduction": {"groups": 1}}}
+    files = {"network": {**NETWORK, "topology": topology}, "one": [job("a", [0, 1])]}
+    files["two"] = [*files["one"], job("b", [2, 3])]
+    for name, content in files.items():
+        written = {"network": "network.json", "jobs": content} if isinstance(content, list) else content
+        (tmp_path / f"{name}.json").write_text(json.dumps(written), encoding="utf-8")
+    assert view_scenario(ScenarioRequest(scenario=tmp_path / "one.json")).document()["forecast"]
+    with pytest.raises(InputError, match="switch 0 has room for 1 of the groups of a run, and this run has 2"):
+        view_scenario(ScenarioRequest(scenario=tmp_path / "two.json"))
 
 
 def test_counts_of_a_network_and_what_fails_by_chance_leave_reducers_out() -> None:

@@ -18,6 +18,7 @@ from astra_ns3 import Tenant
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
+from astra_ns3.experiments.nccl.machine import machine_of
 from astra_ns3.network.recorded import CHANNELS
 from astra_ns3.report.explanation.explain import explain
 from astra_ns3.report.explanation.parts import (
@@ -50,7 +51,7 @@ compute: {device: H100, scale_up_efficiency: 1}
 PARTS = {"star": 1, "nodes": 4, "pcie": 4}
 
 
-def network(kind: str, npus: int = 8, speed: int = 1) -> NetworkConfig:
+def network(kind: str, npus: int = 8, speed: int = 1, *, reduces: bool = False) -> NetworkConfig:
     link = {"rate": f"{400 * speed}Gbps", "delay": "500ns"}
     if kind == "star":
         topology: dict[str, Any] = {"kind": "single-switch", "npus": npus, "link": link, "switch": SWITCH}
@@ -59,7 +60,10 @@ def network(kind: str, npus: int = 8, speed: int = 1) -> NetworkConfig:
             "kind": "hierarchical",
             "nodes": npus // 4,
             "npus_per_node": 4,
-            "scale_up": {"link": {"rate": f"{3600 * speed}Gbps", "delay": "250ns"}, "switch": SWITCH},
+            "scale_up": {
+                "link": {"rate": f"{3600 * speed}Gbps", "delay": "250ns"},
+                "switch": {**SWITCH, **({"reduction": {}} if reduces else {})},
+            },
             "scale_out": {"kind": "single-switch", "link": link, "switch": SWITCH},
         }
     if kind == "pcie":
@@ -230,14 +234,16 @@ def explained_run(
     jitter_ns: int = 0,
     backend: str = "flow",
     speed: int = 1,
+    nodes: int = 2,
+    reduces: bool = False,
     **table: object,
 ) -> Any:
-    """A run on two servers of four."""
+    """A run on servers of four."""
     keys = {"collectives": "nccl", "nccl": {"server": "dgx-h100", **table}, "start-jitter": jitter_ns}
     return astra_ns3.run(
         workload=_text(text),
         system=parse_system(keys),
-        network=network("nodes", speed=speed),
+        network=network("nodes", 4 * nodes, speed=speed, reduces=reduces),
         backend=backend,
         output=folder,
         record=record,
@@ -279,6 +285,32 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
     assert {name for _, name in times} == {"", protocol}
     if (algorithm, protocol) == ("Ring", "Simple"):
         assert min(times[kind, protocol] for kind in (SIGNAL, SLOT_LATENCY, SLOT_COPYING)) > 0
+
+
+@pytest.mark.parametrize(("nodes", "algorithm"), [(1, "NVLS"), (2, "NVLSTree")])
+@pytest.mark.parametrize("kind", ["ALLREDUCE", "ALLGATHER", "REDUCESCATTER"])
+def test_switches_of_servers_reduce_what_nvls_sends(kind: str, nodes: int, algorithm: str, tmp_path: Path) -> None:
+    if kind != "ALLREDUCE" and algorithm == "NVLSTree":
+        pytest.skip("NVLSTree is an all-reduce")
+    text = DATA.replace("ALLREDUCE", kind).replace("600000", "6000000")
+    run = explained_run(tmp_path / "run", text, nodes=nodes, reduces=True, NCCL_ALGO=algorithm)
+    assert {name for _, name in follow(run)} == {"", "Simple"}
+    flows = run.flows
+    switches = set(range(4 * nodes, 5 * nodes))
+    inside = flows[(flows["source"] // 4 == flows["destination"] // 4) | flows["destination"].isin(switches)]
+    assert set(inside["destination"]) & switches == switches
+    of_npus = flows[(flows["source"] < 4 * nodes) & (flows["destination"] < 4 * nodes)]
+    assert (of_npus["source"] // 4 != of_npus["destination"] // 4).all()  # inside, all goes by the switch
+
+
+def test_nvls_on_8_h100_reaches_what_is_published() -> None:
+    """Some 480 GB/s of bus bandwidth at 8 GiB (NVIDIA/nccl-tests#212), with the bound of docs/hardware.md.
+
+    Each GPU's line carries S (1 + 1/8) each way, of which a switch loads and stores an eighth for it alone.
+    """
+    (row,) = machine_of("1xhgx-h100", nccl_version="2.26").bench("all_reduce", [8 << 30])
+    assert row.algorithm == "NVLS"
+    assert row.bus_gbytes_per_s == pytest.approx(480, rel=0.07)
 
 
 @pytest.mark.parametrize("record", [(), ("timeline",), ("timeline", "flows"), ("timeline", "accounts")], ids="+".join)

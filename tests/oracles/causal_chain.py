@@ -371,7 +371,7 @@ class CausalChain:
         """How a kernel handled a message."""
         part = self.messages[number].for_part
         if part not in self._doings:
-            began_ps = self.phases[self.of_part[part]].start_ps
+            began_ps = 0 if self._is_switch(part) else self.phases[self.of_part[part]].start_ps
             here = [(each, self.messages[each]) for each in self.numbers_to_part[part]]
             self._doings[part] = self.kernels.play(began_ps, here)
         return self._doings[part][number]

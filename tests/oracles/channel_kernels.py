@@ -51,7 +51,9 @@ class ChannelKernels:
         self.npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
 
     def near(self, npu: int, other: int) -> bool:
-        """Whether two NPUs share a server."""
+        """Whether two NPUs share a server; a switch that reduces is in its NPUs' server."""
+        if max(npu, other) >= len(self.npus):
+            return True
         return self.npus[npu] // self.per_server == self.npus[other] // self.per_server
 
     def signal(self, message: Any) -> bool:
@@ -60,7 +62,9 @@ class ChannelKernels:
         return cost is not None and self._row(cost, message)[2] == 0
 
     def latency_ps(self, message: Any) -> int:
-        """The latency that passes after copying."""
+        """The latency that passes after copying; switches have no kernel."""
+        if message.destination >= len(self.npus):
+            return 0
         cost = self.costs[message.collective, message.chunk]
         return cost["near_ps" if self.near(message.source, message.destination) else "far_ps"]
 
@@ -71,6 +75,8 @@ class ChannelKernels:
 
     def copy_ps(self, message: Any) -> int:
         """How long a kernel copies a message."""
+        if message.destination >= len(self.npus):
+            return 0
         cost = self.costs[message.collective, message.chunk]
         place = "near" if self.near(message.source, message.destination) else "far"
         rate = cost[f"{place}_copy_bytes_per_us"]

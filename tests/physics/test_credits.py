@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -124,6 +126,61 @@ def test_an_all_to_all_on_a_torus_loses_nothing(routing: str, tmp_path: Path) ->
     played = play_flows(network, flows, tmp_path)
     assert len(played.table("flows")) == len(flows)
     assert played.statistics["dropped_frames"] == played.statistics["timeouts"] == 0
+
+
+VALIANT = [
+    {"kind": "ring", "npus": 6},
+    {"kind": "torus", "shape": [3, 3]},
+    {"kind": "dragonfly", "a": 2, "p": 2, "h": 1},
+]
+
+
+def valiant(topology: dict[str, Any], **given: Any) -> dict[str, Any]:
+    switch = {"buffer": "64MB", "credits": {"bytes": "6KB", "lanes": 6, **given}}
+    return {**topology, "link": LINK, "switch": switch, "routing": {"kind": "valiant"}}
+
+
+def of_lanes(topology: dict[str, Any]) -> Any:
+    """A network whose frames begin in the first of all lanes."""
+    return roce_network(
+        topology,
+        payload=PAYLOAD,
+        congestion_control="none",
+        reliability={"timeout": "20ms"},
+        priority=0,
+        ack_priority=0,
+    )
+
+
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
+def test_valiant_routes_load_links_twice_as_much_as_shortest_ones(backend: str, tmp_path: Path) -> None:
+    """Each of a torus' routers is drawn alike: two legs of the mean way from a router to any, itself counted."""
+    hosts, size = 16, 8 * PAYLOAD
+    flows = [Flow(one, other, size) for one in range(hosts) for other in range(hosts) if one != other]
+    shortest = {"kind": "torus", "shape": [4, 4], "link": LINK, "switch": {"buffer": "64MB", "credits": {}}}
+    topology = valiant({"kind": "torus", "shape": [4, 4]}, lanes=8)
+    sums = []
+    for number, each in enumerate((shortest, topology)):
+        (folder := tmp_path / str(number)).mkdir()
+        network = of_lanes(each)
+        ports = play_flows(network, flows, folder, backend=backend).ports
+        sent = {name: int(row["sent_bytes"]) for name, row in ports.items()}
+        of_hosts = sum(sent[name] for name in sent if name.startswith("host"))
+        sums.append(sum(sent.values()) - 2 * of_hosts)  # nothing is lost, so routers send hosts as much
+    # A router is 2 links from another on average, so the way to any of 16 is 2 and to any of 15 others 32 / 15.
+    assert sums[1] / sums[0] == pytest.approx(2 * 2 / (32 / 15), rel=0.06)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("topology", VALIANT, ids=lambda topology: topology["kind"])
+def test_valiant_routes_with_lanes_enough_never_deadlock(topology: dict[str, Any], seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    network = of_lanes(valiant(topology, bytes=random.choice(["1200", "3KB", "8KB"])))
+    pairs = list(permutations(range(network.npus), 2))
+    flows = [Flow(*random.choice(pairs), random.randrange(1, 60) * PAYLOAD) for _ in range(40)]
+    played = play_flows(network, flows, tmp_path)
+    assert len(played.table("flows")) == len(flows)
+    assert played.statistics["dropped_frames"] == played.statistics["retransmissions"] == 0
 
 
 def test_a_link_that_comes_back_sends_as_fast_as_before(tmp_path: Path) -> None:

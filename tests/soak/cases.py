@@ -10,12 +10,14 @@ from typing import Any, get_args
 from support.transports import transport_of
 
 from astra_ns3.config.network.packet_network import NetworkConfig
-from astra_ns3.config.topology.routing import RoutingConfig
+from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.tcp import TcpTransport
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.lanes import find_circle, orders_by_hop
 from astra_ns3.topology.ports import all_ports, port_name
+from astra_ns3.topology.routes import shortest_paths
 from soak.case import Case, network_of, write_files
 from soak.draw import Draw
 from soak.hpcc import draw_hpcc_files
@@ -99,7 +101,7 @@ def _random_case(seed: int) -> Case:
     record = _with_timeline(seed, job, record + (("accounts",) if draw.chance(0.3) else ()))
     draw_heads(draw, parts.places, packet_bytes)  # last, so that the cases are else what they were
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
-    _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
+    _with_ways_and_sums(seed, parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
     _storing(Draw(f"stores {seed}"), parts, network, files, job, explained="timeline" in record)
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
@@ -118,6 +120,26 @@ def _by_credit(draw: Draw, parts: Parts, graph: Graph, roce: Drawn, packet_bytes
         priority = roce.get("priority", 3)
         used = [priority, roce.get("ack_priority", priority), roce.get("cnp_priority", 6)] if roce else []
         draw_credits(draw, parts.places, graph, [0, *used], packet_bytes)
+
+
+def _with_ways_and_sums(seed: int, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
+    """Now and then have flows take longer ways, where links are by credit, and switches reduce."""
+    if all("credits" in place for place in parts.places):
+        _over_drawn_switches(Draw(f"valiant {seed}"), parts, network, files)
+    _reducing(Draw(f"reduces {seed}"), parts, network, files, job)
+
+
+def _over_drawn_switches(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str]) -> None:
+    """Now and then have flows go over a drawn switch first, where lanes are enough."""
+    topology = network.get("topology", {})
+    if not parts.places or not draw.chance(0.6):
+        return
+    _, graph = _built(network, files)
+    lanes = parts.places[0]["credits"]["lanes"]
+    if all(config.credits is not None for config in graph.switch_configs) and not find_circle(
+        graph, shortest_paths(graph), orders_by_hop(graph), lanes, detours=True
+    ):
+        topology["routing"] = {"kind": VALIANT}
 
 
 def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
@@ -183,7 +205,7 @@ def _built(network: Drawn, files: dict[str, str]) -> tuple[NetworkConfig, Graph]
 
 
 def _routing(draw: Draw) -> Drawn:
-    kind = draw.weighted({kind: 5 if kind == "ecmp" else 1.2 for kind in ROUTING_KINDS})
+    kind = draw.weighted({kind: 5 if kind == "ecmp" else 1.2 for kind in ROUTING_KINDS if kind != VALIANT})
     made: Drawn = {"kind": kind} | draw.some(0.2, seed=draw.randrange(1000), weighted=True)
     if kind == "spray":
         made |= draw.some(0.5, spray=draw.pick("round-robin", "random"))

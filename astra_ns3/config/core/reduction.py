@@ -43,3 +43,6 @@ class ReductionTrees(Protocol):
 
     def players(self, ranks: Sequence[int], trees: Trees) -> tuple[int, ...]:
         """Return the number of each player: ranks, perhaps a pool, and behind the network's last NPU its reducers."""
+
+    def shared(self, ranks: Sequence[int]) -> tuple[int, ...]:
+        """Return the players of the reducing switches nearest to all of some ranks; none if they share none."""

@@ -76,7 +76,7 @@ def _interval(value: str | int | float | Interval) -> Interval:
     return Interval(time_ps)
 
 
-def _form(value: object) -> str:
+def _form(value: str | int | float | Interval) -> str:
     return "time" if isinstance(value, (str, Interval)) else "iterations"
 
 

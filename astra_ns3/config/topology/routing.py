@@ -32,18 +32,23 @@ class Pin(ConfigModel):
     (path div c) to the next."""
 
 
+VALIANT = "valiant"
+
+
 class RoutingConfig(ConfigModel):
     """How a switch chooses among equally short ways.
 
     ``ecmp``: by a hash of the flow, so that a flow stays on one path. ``spray``: packet by packet, in turn or at
     random. ``adaptive``: packet by packet, the port with the shortest queue. ``flowlet``: as adaptive, but only where a
     flow begins and after a pause of ``flowlet_gap`` (Kandula et al., CCR 2007; Vanini et al., NSDI 2017). ``pinned``:
-    as the ``pins`` say; other pairs by hash. Hosts with several ports choose by hash, or as pinned.
+    as the ``pins`` say; other pairs by hash. ``valiant``: a flow first goes to a router that a hash of it draws, and
+    from there on (Valiant, SIAM J. Comput. 11(2), 1982). Hosts with several ports choose by hash, or as pinned.
     """
 
-    kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned"] = "ecmp"
+    kind: Literal["ecmp", "spray", "adaptive", "flowlet", "pinned", "valiant"] = "ecmp"
     """How a switch chooses: `ecmp` by a hash of the flow. `spray` and `adaptive` choose packet by packet, `adaptive`
-    the port with least to send. `flowlet` does so anew after each pause of the flow, and `pinned` goes by `pins`."""
+    the port with least to send. `flowlet` does so anew after each pause of the flow, and `pinned` goes by `pins`.
+    `valiant` sends a flow to a router drawn by its hash first; it needs `switch.credits` with enough lanes."""
     seed: Annotated[int, Strict(), Ge(0), Le(LARGEST_SEED)] | None = None
     """The seed of the hash; each switch mixes its own number in, so that levels don't choose alike. Absent: the run's
     seed's."""

@@ -19,6 +19,8 @@ from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.experiments.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, place_of, with_queue_pairs, with_servers
+from astra_ns3.experiments.packet_graph import Ground
+from astra_ns3.experiments.reduction import with_switches
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import BYTES_PER_US
 from astra_ns3.nccl.logs import bus_factor
@@ -164,7 +166,8 @@ def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemCon
     """Return the system of a measurement: NCCL alone, on all NPUs of a network. Raises InputError."""
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
-    return with_servers(written, network, tenancy, merges=lets_merge(written, network, backend))
+    placed = with_servers(written, network, tenancy, merges=lets_merge(written, network, backend))
+    return with_switches(placed, Ground(network, tenancy, backend, None))
 
 
 class _Members:
@@ -173,7 +176,7 @@ class _Members:
     def __init__(self, network: NetworkBackend, system: SystemConfig, grid: Grid, numbers: ScheduleNumbers) -> None:
         assert system.nccl is not None
         self.npus = grid.cosets((0,))[0]
-        self.planner = NcclPlanner(system.nccl, grid)
+        self.planner = NcclPlanner(system.nccl, grid, system.reduction_trees)
         self.table = LaunchTable(network, system, grid, OURS, numbers)
 
     def phases(self, operation: str, size: int) -> list[Phase]:
@@ -195,7 +198,9 @@ class _Played:
         npus = network.npus
         self._network, self._npus, self._operation, self._cases = network, npus, operation, cases
         self._plan = plan
-        self._before = np.zeros(npus**2, dtype=np.int64)
+        packets = plan.of_packets
+        self._players = npus if packets is None else len(packets.graph.player_host)
+        self._before = np.zeros(self._players**2, dtype=np.int64)
         self._ports_before = self._ports_so_far()
         self._servers = np.array(system.servers, dtype=np.int64)
         world, numbers = Grid((npus,)), ScheduleNumbers(network)
@@ -269,19 +274,19 @@ class _Played:
         """Nothing to tell."""
 
     def _carried_so_far(self) -> npt.NDArray[np.int64]:
-        """Bytes on the wire that each NPU has sent each other; shape ``(npus * npus,)``."""
+        """Bytes on the wire that each player has sent each other; shape ``(players * players,)``."""
         carried = self._network.carried()
         if carried is None:
-            return np.zeros(self._npus**2, dtype=np.int64)
-        pairs = carried.sender * self._npus + carried.receiver
-        return np.bincount(pairs, weights=carried.bytes, minlength=self._npus**2).astype(np.int64)
+            return np.zeros(self._players**2, dtype=np.int64)
+        pairs = carried.sender * self._players + carried.receiver
+        return np.bincount(pairs, weights=carried.bytes, minlength=self._players**2).astype(np.int64)
 
     def _sent(self) -> CarriedBytes:
         """Return the bytes sent since the last call."""
         so_far = self._carried_so_far()
         sent, self._before = so_far - self._before, so_far
         pairs = np.flatnonzero(sent)
-        return CarriedBytes(pairs // self._npus, pairs % self._npus, sent[pairs])
+        return CarriedBytes(pairs // self._players, pairs % self._players, sent[pairs])
 
     def _ports_so_far(self) -> npt.NDArray[np.int64]:
         """Bytes on the line that each port has sent."""
@@ -306,8 +311,11 @@ class _Played:
     def _by_npu(self, carried: CarriedBytes) -> npt.NDArray[np.int64]:
         """Return the bytes that each NPU sent inside its server, and to others; shape ``(2, npus)``."""
         found = np.zeros((2, self._npus), dtype=np.int64)
-        far = self._servers[carried.sender] != self._servers[carried.receiver]
-        np.add.at(found, (far.astype(np.int64), carried.sender), carried.bytes)
+        own = carried.sender < self._npus
+        sender, receiver = carried.sender[own], carried.receiver[own]
+        to_npu = np.minimum(receiver, self._npus - 1)
+        far = (receiver < self._npus) & (self._servers[sender] != self._servers[to_npu])
+        np.add.at(found, (far.astype(np.int64), sender), carried.bytes[own])
         return found
 
     def _fabric(self, carried: CarriedBytes, time_us: float) -> tuple[str, float]:
@@ -359,6 +367,7 @@ def _copying_us(phase: Phase) -> float:
     kept = schedule.kept
     sizes = phase.bytes * schedule.expansion / schedule.blocks * kept["block_count"]
     receivers = np.zeros(schedule.kept_rows, dtype=np.int64) if schedule.rotation is not None else kept["receiver"]
+    sizes = np.where(receivers < schedule.ranks - schedule.helpers, sizes, 0.0)  # switches have no kernel
     player = receivers.astype(np.int64) * schedule.lanes + kept["step"] % schedule.lanes
     # Receptions of one step are copied side by side.
     step = player * (int(kept["step"].max(initial=0)) + 1) + kept["step"]

@@ -220,11 +220,12 @@ class _Machine:
 
     def _planners(self, variables: Mapping[str, Json]) -> list[NcclPlanner]:
         """A planner for each group."""
-        table = system_of(self._network, self._table(variables), self._backend).nccl
+        system = system_of(self._network, self._table(variables), self._backend)
+        table = system.nccl
         assert table is not None
         world = Grid((self._network.npus,))
         groups = (Communicator(members) for members in self._case.groups if members is not None)
-        return [NcclPlanner(table, world.of(group)) for group in groups]
+        return [NcclPlanner(table, world.of(group), system.reduction_trees) for group in groups]
 
     def _messages(self, pair: Pair) -> int:
         chunks = (each.chunks(self._one.kind, self._one.bytes, (0,)) for each in self._planners(_forced(pair)))

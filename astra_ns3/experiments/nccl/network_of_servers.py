@@ -64,7 +64,7 @@ def _scale_up(server: Server, gpus: int) -> dict[str, Json]:
         return {"kind": "full-mesh", "link": {"rate": f"{rate * links / server.nvlinks:g}Gbps", "delay": _NEAR_DELAY}}
     return {
         "link": {"rate": f"{rate:g}Gbps", "delay": _NEAR_DELAY},
-        "switch": {"buffer": _BUFFER, "pfc": {}},
+        "switch": {"buffer": _BUFFER, "pfc": {}, **({"reduction": {}} if server.multicast and gpus > 1 else {})},
     }
 
 

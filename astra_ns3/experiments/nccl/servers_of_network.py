@@ -7,6 +7,7 @@ from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical, RailOptimised
+from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.config.topology.switched import SingleSwitch
 from astra_ns3.config.transports.kinds import TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
@@ -49,7 +50,7 @@ def lets_merge(system: SystemConfig, network: AnyNetwork, backend: str, plan: An
         return True
     known = None if plan is None else plan.of_packets
     tables = shortest_paths(build_graph(network.topology)) if known is None else known.tables
-    return not tables.branch
+    return not tables.branch and network.topology.routing.kind != VALIANT
 
 
 def with_servers(

@@ -33,14 +33,24 @@ class ReducerPlayers:
         self._room = rooms(graph)
         self._first = [0, *accumulate(self._room)]
         self._taken = [*[0] * len(graph.reducers), *[1] * len(graph.storage)]
+        self._of_channels: dict[tuple[int, ...], dict[int, int]] = {}
         names = np.repeat(np.arange(len(self._room)), self._room)
         numbers = [np.arange(self._npus), self._npus + names]
         self._named: Numbers = np.concatenate(numbers).astype(np.int64)
 
-    def players(self, members: Sequence[int]) -> Sequence[int]:
-        """Return the players of a new group; raises BackendError if a reducer has no more."""
+    def players(self, members: Sequence[int], *, shared: bool = False) -> Sequence[int]:
+        """Return the players of a new group; raises BackendError if a reducer has no more.
+
+        ``shared``: channels among the same members have one player in a reducer, for each has connections of its own.
+        """
         if not self._room or max(members, default=0) < self._npus:
             return members
+        if shared:
+            known = self._of_channels.setdefault(tuple(sorted(members)), {})
+            for member in members:
+                if member >= self._npus and member not in known:
+                    known[member] = self._player(member - self._npus)
+            return [known.get(member, member) for member in members]
         if len(members) == _ENDS_OF_ACCESS:
             return [members[0], self._npus + self._first[members[1] - self._npus]]
         return [member if member < self._npus else self._player(member - self._npus) for member in members]

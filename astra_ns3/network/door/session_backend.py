@@ -120,17 +120,17 @@ class SessionBackend:
             if self._raised is not None:  # by a user's code that was called while the session was made
                 raise self._raised
             if on_built is not None:
-                with _translated():
-                    self._run_hook(on_built)
+                self._run_hook(on_built)
         except BaseException:
             self._live = False
             close_session(self._session, process_ends=False)
             raise
 
     def _run_hook(self, on_built: Callable[[HookContext], object]) -> None:
-        self._session.KeepHostsTogether()
-        self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
-        ended = on_built(self._hook)
+        with _translated():
+            self._session.KeepHostsTogether()
+            self._hook = HookContext(load_namespace(), self._session, self._graph, self._call_hook)
+            ended = on_built(self._hook)
         self._hook_ended = ended if callable(ended) else None
 
     @property
@@ -171,7 +171,8 @@ class SessionBackend:
 
     def register_channel(self, npus: Sequence[int], channel: ChannelCosts) -> int:
         """As :meth:`register_group`, of NPUs that play a channel of a collective library."""
-        members, servers = np.array(npus, dtype=np.uint32), np.array(channel.servers, dtype=np.uint32)
+        players = self._reducers.players(npus, shared=True)
+        members, servers = np.array(players, dtype=np.uint32), np.array(channel.servers, dtype=np.uint32)
         costs = np.array(channel.numbers, dtype=np.uint64)
         with _translated():
             number = int(self._session.RegisterChannel(members, len(npus), servers, costs))

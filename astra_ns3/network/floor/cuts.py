@@ -11,6 +11,7 @@ import numpy.typing as npt
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.topology.direct import RouterTopology
+from astra_ns3.config.topology.routing import VALIANT
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.floor.carried import CarriedBytes, Numbers
 from astra_ns3.network.plan import AnyPlan, NetworkPlan
@@ -143,6 +144,11 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             at = np.isin(ends, graph.storage)
             sums = _summed(ends[at], all_sizes[at], graph.hosts)
             yield Cuts(sums, lines.around(every), (f"the lines {way} storage host ", ""), every - graph.storage[0])
+        if graph.reducers:
+            reducers = np.array(graph.player_host[len(graph.npu_host) :][: len(graph.reducers)], dtype=np.int64)
+            sums = _summed(ends, all_sizes, graph.hosts)[reducers]
+            words = f"the line {way} the reducer of switch ", ""
+            yield Cuts(sums, lines.own()[reducers], words, np.array(graph.reducers, dtype=np.int64))
         if graph.host_boxes:
             box = "group" if plan.config.topology.kind == "dragonfly" else "server"
             boxes = np.array(graph.host_boxes, dtype=np.int64)
@@ -150,8 +156,9 @@ def _of_graph(plan: NetworkPlan, carried: CarriedBytes) -> Iterator[Cuts]:
             sums = _summed(boxes[own][outside], sizes[outside], int(boxes.max()) + 1)
             yield Cuts(sums, lines.around(boxes), (f"the lines {way} {box} ", ""), np.arange(len(sums)))
     yield from _below_switches(plan, source, destination, all_sizes, first_npu)
-    yield from _along_axes(plan, source, destination, all_sizes, first_npu)
-    yield from _towards(plan, source, destination, all_sizes, first_npu, host)
+    if plan.config.topology.routing.kind != VALIANT:  # which leaves by lines that no shortest way has
+        yield from _along_axes(plan, source, destination, all_sizes, first_npu)
+        yield from _towards(plan, source, destination, all_sizes, first_npu, host)
 
 
 def _towards(
@@ -355,6 +362,10 @@ class _HostLines:
         # What shares no part goes another way, such as over hosts that forward: it may leave by any line.
         found[(found == 0) | self._not_all_known[own] | self._not_all_known[other]] = (1 << self._most) - 1
         return found
+
+    def own(self) -> npt.NDArray[np.float64]:
+        """Return the joint rate of each host's lines."""
+        return np.array([sum(each.values()) for each in self._lines], dtype=np.float64)
 
     def rates(self, mask: int) -> npt.NDArray[np.float64]:
         """Return the joint rate of each host's lines into the parts of ``mask``."""

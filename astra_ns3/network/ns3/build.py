@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from astra_ns3.config.topology.routing import RoutingConfig
+from astra_ns3.config.topology.routing import VALIANT, RoutingConfig
 from astra_ns3.config.topology.switch import PfcConfig, SwitchConfig
 from astra_ns3.network.credit_lanes import credit_orders
 from astra_ns3.network.door.description import Description, NativeValue
@@ -256,7 +256,7 @@ def _memories(plan: NetworkPlan, present: Graph, switches: Sequence[int]) -> dic
 def _describe_routing(
     description: Description, graph: Graph, tables: RouteTables, routing: RoutingConfig, run_seed: int, *, murmur: bool
 ) -> None:
-    words = {"ecmp": "murmur" if murmur else "flow-hash", "adaptive": "load", "pinned": "pin"}
+    words = {"ecmp": "murmur" if murmur else "flow-hash", "adaptive": "load", "pinned": "pin", VALIANT: "detour"}
     values: dict[str, NativeValue] = {
         "kind": words.get(routing.kind, routing.kind),
         "random": routing.spray == "random",

@@ -137,8 +137,12 @@ class Channels:
         assert messages is not None
         kept = messages["row"][received] % len(rows["step"])
         sources, wire = messages["source"][received], messages["bytes"][received]
-        near = self._servers[sources] == self._servers[npu]
-        rates = np.where(near, costs["near_copy_bytes_per_us"], costs["far_copy_bytes_per_us"])
+        # Switches that reduce, behind the last NPU, are in the servers of all that they hear of, and have no kernel.
+        npus = len(self._servers)
+        in_switch = npu >= npus
+        near = (sources >= npus) | in_switch
+        near |= self._servers[np.minimum(sources, npus - 1)] == self._servers[min(npu, npus - 1)]
+        rates = np.where(near, costs["near_copy_bytes_per_us"], costs["far_copy_bytes_per_us"]) * (not in_switch)
         per_mille = np.where(near, costs["near_wire_per_mille"], costs["far_wire_per_mille"])
         data = _data_bytes(costs, rows["first_block"][kept], rows["block_count"][kept], wire, per_mille)
         copies = np.where(rates > 0, data * PS_PER_US // np.maximum(rates, 1), 0)
@@ -150,7 +154,7 @@ class Channels:
             rows["step"][kept],
             rows["block_count"][kept] == 0,
             copies,
-            np.where(near, costs["near_ps"], costs["far_ps"]),
+            np.where(near, costs["near_ps"], costs["far_ps"]) * (not in_switch),
             ~near & (costs["copies_as_it_comes"] == 0),
         )
         return [Arrival(*cells) for cells in zip(*(column.tolist() for column in columns), strict=True)]

@@ -11,6 +11,8 @@ from astra_ns3.transport.network_outline import NetworkOutline
 from astra_ns3.transport.roce.control_sets import InForce, Line, in_force
 from astra_ns3.units import PS_PER_SECOND
 
+_REDUCER_ACK_EVERY = 8
+
 
 @dataclass(frozen=True)
 class RoceFrames:
@@ -61,6 +63,7 @@ class RoceParameters(RoceFrames):
     ack_priority: int
     cnp_priority: int
     ack_every: int
+    reducer_ack_every: int
     reliability: str
     timeout_ps: int
     retries: int
@@ -110,6 +113,15 @@ def roce_lines(transport: RoceTransport, outline: NetworkOutline) -> list[Line]:
     return [Line(rate_bps, round_trip_ps, transport.payload_bytes) for rate_bps in rates]
 
 
+def _reducer_ack_every(transport: RoceTransport) -> int:
+    """Return the packets of an acknowledgement between an NPU and a switch that reduces, or two such switches.
+
+    They have one for several, as adapters have, unless a congestion control listens to acknowledgements.
+    """
+    listens = transport.congestion_control.kind not in ("none", "dcqcn")
+    return transport.ack_every if listens else max(transport.ack_every, _REDUCER_ACK_EVERY)
+
+
 def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> RoceParameters:
     """The configuration with what was left open filled in: windows, telemetry and numbers as the control needs them.
 
@@ -133,6 +145,7 @@ def roce_parameters(transport: RoceTransport, line: Line, *faster: Line) -> Roce
         ack_priority=_given(transport.ack_priority, transport.priority),
         cnp_priority=transport.cnp_priority,
         ack_every=transport.ack_every,
+        reducer_ack_every=_reducer_ack_every(transport),
         reliability=reliability.kind,
         timeout_ps=reliability.timeout_in_use_ps,
         retries=reliability.retries,

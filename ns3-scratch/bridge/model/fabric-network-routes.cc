@@ -14,6 +14,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <unordered_set>
 
 namespace astra_ns3
 {
@@ -116,7 +117,7 @@ FabricNetwork::SetGroupRoutes(uint32_t node,
 void
 FabricNetwork::UseRouting(const RoutingParameters& parameters)
 {
-    if (parameters.kind > ROUTE_BY_PIN || parameters.flowletGapPs < 0)
+    if (parameters.kind > ROUTE_BY_DETOUR || parameters.flowletGapPs < 0)
     {
         throw std::invalid_argument("there is no routing " + std::to_string(parameters.kind) +
                                     " with that gap");
@@ -171,6 +172,25 @@ FabricNetwork::SetUpRouting(uint32_t node)
     }
 }
 
+std::shared_ptr<const FabricDetours>
+FabricNetwork::MakeDetours() const
+{
+    if (m_routing.kind != ROUTE_BY_DETOUR || !m_groups)
+    {
+        return nullptr;
+    }
+    std::vector<uint32_t> places; // the first host of each group
+    std::unordered_set<uint32_t> known;
+    for (uint32_t host = 0; host < m_hosts; ++host)
+    {
+        if (known.insert((*m_groups)[host]).second)
+        {
+            places.push_back(host);
+        }
+    }
+    return std::make_shared<const FabricDetours>(std::move(places), m_routing.seed);
+}
+
 void
 FabricNetwork::Finish()
 {
@@ -187,10 +207,12 @@ FabricNetwork::Finish()
             addresses->push_back(HpccAddress(m_names[host]));
         }
     }
+    const auto detours = MakeDetours();
     for (uint32_t number = 0; number < m_switches.size(); ++number)
     {
         const uint32_t node = m_hosts + number;
         SetUpRouting(node);
+        m_switches[number]->UseDetours(detours);
         if (addresses)
         {
             m_switches[number]->SetPathChoice(

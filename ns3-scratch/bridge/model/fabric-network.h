@@ -159,6 +159,8 @@ class FabricNetwork
     ns3::FabricNetDevice& GetOrMakeDevice(uint32_t host);
     /// \return the table of a node
     ns3::FabricRoutes& GetRoutes(uint32_t node);
+    /// \return where frames go first; none if they go straight to their destination
+    std::shared_ptr<const ns3::FabricDetours> MakeDetours() const;
     /// Give a switch its way of choosing paths.
     void SetUpRouting(uint32_t node);
     /// Raise an error if a port number of a table is too high.

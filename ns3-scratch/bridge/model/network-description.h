@@ -115,7 +115,8 @@ enum RoutingKind : uint32_t
     ROUTE_BY_LOAD = 2,      //!< packet by packet, the port with the shortest queue
     ROUTE_BY_FLOWLET = 3,   //!< the port with the shortest queue after a pause of the flow
     ROUTE_BY_MURMUR = 4,    //!< ECMP as simulators of the HPCC family hash
-    ROUTE_BY_PIN = 5        //!< as the description's pins say, the rest by flow hash
+    ROUTE_BY_PIN = 5,       //!< as the description's pins say, the rest by flow hash
+    ROUTE_BY_DETOUR = 6     //!< first to a place that the flow hash draws: see FabricDetours
 };
 
 /// Choice between equal paths.
@@ -128,12 +129,13 @@ struct RoutingParameters
 };
 
 /// Words for RoutingKind.
-inline constexpr std::array<const char*, 6> ROUTING_KINDS{"flow-hash",
+inline constexpr std::array<const char*, 7> ROUTING_KINDS{"flow-hash",
                                                           "spray",
                                                           "load",
                                                           "flowlet",
                                                           "murmur",
-                                                          "pin"};
+                                                          "pin",
+                                                          "detour"};
 
 /// Read all fields by their names. \param field what reads them
 template <typename READER>

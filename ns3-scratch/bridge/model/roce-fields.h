@@ -36,6 +36,7 @@ ForEachParameter(PART& part, ns3::RoceParameters& parameters)
     part("ack_priority", parameters.ackPriority);
     part("cnp_priority", parameters.cnpPriority);
     part("ack_every", parameters.ackEvery);
+    part("reducer_ack_every", parameters.reducerAckEvery);
     part("reliability", parameters.reliability, ROCE_RELIABILITIES);
     part("timeout_ps", parameters.timeoutPs);
     part("retries", parameters.retries);

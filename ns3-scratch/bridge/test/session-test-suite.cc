@@ -171,7 +171,7 @@ class BadDescriptionsAreRefused : public TestCase
         Refused("names a node that does not exist: 3", [](auto& n) { n.AddTable(3, {}); });
         Refused("found groups for 1 hosts", [](auto& n) { n.SetGroups({0}); });
         Refused("a path is pinned", [](auto& n) { n.PinPath(0, 2, {0, 0}); });
-        Refused("there is no routing", [](auto& n) { n.Get().routing.kind = ROUTE_BY_PIN + 1; });
+        Refused("there is no routing", [](auto& n) { n.Get().routing.kind = ROUTE_BY_DETOUR + 1; });
         Refused("8 priorities", [](auto& n) {
             n.AddSwitch(SwitchParameters());
             n.Get().switchKinds.back().quantumBytes.assign(7, 1'500);

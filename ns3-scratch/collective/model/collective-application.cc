@@ -177,7 +177,8 @@ CollectiveApplication::Launch(uint64_t instance,
     // Always an event, even without delay: the caller is told of the end only after Launch has
     // returned.
     const auto* channel = phase.group->channel.get();
-    GetClock().Schedule(AwakeDelayPs(channel ? channel->startPs : EndpointDelayPs(phase)),
+    const bool isKernel = channel && !m_costs.ofReducer;
+    GetClock().Schedule(AwakeDelayPs(isKernel ? channel->startPs : EndpointDelayPs(phase)),
                         "an NPU",
                         MakeEvent(&CollectiveApplication::Start, this, instance));
     HandleEarly(instance, phase);
@@ -222,7 +223,7 @@ CollectiveApplication::Handle(uint64_t instance,
                               const CollectiveSchedule::Reception& reception)
 {
     phase.GetLane(reception.lane).arrived.push_back(arrived.row);
-    if (phase.group->channel)
+    if (phase.group->channel && !m_costs.ofReducer)
     {
         HandledLater(ChannelDelayPs(phase, arrived, reception), instance, reception.lane);
         return;
@@ -425,18 +426,20 @@ CollectiveApplication::SendRow(uint64_t instance,
     CollectiveMessage message;
     message.instance = instance;
     message.bytes = phase.schedule->MessageBytes(send.firstBlock, send.blockCount, phase.bytes);
-    message.channel = phase.group->connections;
-    if (phase.group->reducers > 0)
+    const CollectiveGroup& group = *phase.group;
+    const ChannelCosts* channel = group.channel.get();
+    message.channel = channel ? channel->channel : group.connections;
+    const std::size_t npus = group.members.size() - group.reducers;
+    if (group.reducers > 0 && (!channel || std::max(phase.rank, send.receiver) >= npus))
     {
         // What goes up, what comes down and signals don't wait behind each other: each has
         // connections of its own.
         const auto reception = phase.schedule->GetReception(send.row);
         message.channel = 3 * message.channel + (reception.isSignal ? 2 : reception.lane % 2);
     }
-    message.priority = phase.group->priority;
-    if (const ChannelCosts* channel = phase.group->channel.get())
+    message.priority = group.priority;
+    if (channel)
     {
-        message.channel = channel->channel;
         if (send.blockCount > 0)
         {
             const bool isNear = channel->IsNear(phase.rank, send.receiver);

@@ -24,7 +24,7 @@ namespace ns3
  * another server a message is copied once it is there as a whole, or, with flags in the data, as it
  * comes; inside a server the sender's kernel writes where the receiver's reads. What is copied as
  * it comes is copied from when it is sent. The latency passes after that, and the kernel goes on
- * meanwhile. Signals, which carry no block, cost nothing.
+ * meanwhile. Signals, which carry no block, cost nothing, and reducers have no kernel.
  */
 struct ChannelCosts
 {

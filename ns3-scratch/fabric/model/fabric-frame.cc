@@ -182,6 +182,7 @@ FabricFramePool::Give(FabricFrame* frame)
     frame->marked = false;
     frame->isPause = false;
     frame->switches = 0;
+    frame->hasTurned = 0;
     FabricLane& lane = FabricLane::Here();
     if (!lane.IsFirst())
     {

@@ -96,7 +96,8 @@ struct alignas(64) FabricFrame
     uint32_t source{0};            //!< index of the host it comes from
     uint32_t destination{0};       //!< index of the destination host
     uint32_t flowHash{0};          //!< hash of addresses and ports
-    uint32_t ingressPort : 29 {0}; //!< port by which it came into the switch that holds it
+    uint32_t ingressPort : 28 {0}; //!< port by which it came into the switch that holds it
+    uint32_t hasTurned : 1 {0};    //!< it has been where it goes first: see FabricDetours
     uint32_t ingressLane : 3 {0};  //!< its priority on that link
     uint32_t payloadBytes{0};      //!< the flow's: bytes of data
     uint8_t priority : 3 {0};      //!< 0 to 7; 7 is the highest

@@ -80,6 +80,12 @@ class FabricRoutes
         return {m_setPorts.data() + first, m_setOffsets[set + 1] - first};
     }
 
+    /// \param destination a host that exists \return whether it is joined to this node
+    bool IsLocal(uint32_t destination) const
+    {
+        return m_setOfGroup[(*m_groups)[destination]] == LOCAL;
+    }
+
   private:
     /// \return ports that lead to a host joined to this node
     Ports FindLocal(uint32_t destination) const;

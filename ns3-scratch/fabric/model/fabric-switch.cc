@@ -109,6 +109,34 @@ FabricSwitch::GetUnroutedFrames() const
     return m_unroutedFrames;
 }
 
+void
+FabricSwitch::UseDetours(std::shared_ptr<const FabricDetours> detours)
+{
+    m_detours = std::move(detours);
+}
+
+FabricRoutes::Ports
+FabricSwitch::FindWays(FabricFrame& frame) const
+{
+    if (m_detours && !frame.hasTurned) [[unlikely]]
+    {
+        // What stays at its first switch goes nowhere else, and a place that can't be reached is
+        // left out.
+        const uint32_t place = m_detours->PlaceOf(frame.flowHash);
+        const bool stays = frame.switches == 0 && m_routes.IsLocal(frame.destination);
+        if (!stays && !m_routes.IsLocal(place))
+        {
+            const FabricRoutes::Ports ways = m_routes.Find(place);
+            if (ways.count > 0)
+            {
+                return ways;
+            }
+        }
+        frame.hasTurned = 1;
+    }
+    return m_routes.Find(frame.destination);
+}
+
 uint32_t
 FabricSwitch::ChoosePort(const FabricFrame& frame, const FabricRoutes::Ports& choices)
 {
@@ -139,7 +167,7 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
         m_ports[std::exchange(frame->egressPort, FABRIC_NO_PORT)]->Enqueue(frame);
         return;
     }
-    const FabricRoutes::Ports choices = m_routes.Find(frame->destination);
+    const FabricRoutes::Ports choices = FindWays(*frame);
     if (choices.count == 0)
     {
         m_unroutedFrames++;
@@ -154,7 +182,7 @@ FabricSwitch::ReceiveFrame(FabricFrame* frame, uint32_t port)
 bool
 FabricSwitch::AdmitHead(FabricFrame* frame, uint32_t port)
 {
-    const FabricRoutes::Ports choices = m_routes.Find(frame->destination);
+    const FabricRoutes::Ports choices = FindWays(*frame);
     if (choices.count == 0)
     {
         return false; // counted when all of it is there

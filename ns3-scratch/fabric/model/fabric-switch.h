@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric-flow-hash.h"
+#include "fabric-detours.h"
 #include "fabric-path-choice.h"
 #include "fabric-port.h"
 #include "fabric-routes.h"
@@ -53,6 +54,11 @@ class FabricSwitch : public Object, public FabricReceiver
     /// \return frames that had no route and were discarded; where no link goes down, anything but 0
     /// is an error of who built the table
     uint64_t GetUnroutedFrames() const;
+    /// \param detours where frames go first; none: straight to their destination
+    void UseDetours(std::shared_ptr<const FabricDetours> detours);
+    /// \param frame a frame that is here, which is told if it goes straight on from now on
+    /// \return the ports that lead on
+    FabricRoutes::Ports FindWays(FabricFrame& frame) const;
     /**
      * \param frame a frame to send on
      * \param choices ports that lead on, at least one
@@ -71,6 +77,7 @@ class FabricSwitch : public Object, public FabricReceiver
     std::vector<Ptr<FabricPort>> m_ports;       //!< the ports
     FabricRoutes m_routes;                      //!< routing table
     std::unique_ptr<FabricPathChoice> m_choice; //!< chooses between equal ways; none: by hash
+    std::shared_ptr<const FabricDetours> m_detours; //!< where frames go first, if not straight on
     Ptr<FabricSharedBuffer> m_buffer;           //!< memory of all queues
     uint32_t m_hashSeed{0};                     //!< makes the choices of switches independent
     uint64_t m_unroutedFrames{0};               //!< frames without a route

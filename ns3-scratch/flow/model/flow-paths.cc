@@ -60,7 +60,7 @@ FlowPaths::FindOne(FabricPort* port, uint32_t from, uint32_t to, uint32_t flowHa
     std::vector<FlowLine> lines{{port, 1.0}};
     while (FabricSwitch* node = SwitchBehind(*port))
     {
-        const FabricRoutes::Ports choices = node->GetRoutes().Find(to);
+        const FabricRoutes::Ports choices = node->FindWays(frame);
         if (choices.count == 0)
         {
             return {};

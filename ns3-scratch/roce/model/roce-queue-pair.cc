@@ -183,6 +183,7 @@ RoceQueuePair::Address(FabricFrame& frame, uint32_t bufferBytes, uint8_t priorit
     frame.wireBytes = frame.bufferBytes + m_context.parameters.lineGapBytes;
     frame.priority = priority;
     frame.switches = 0;
+    frame.hasTurned = 0;
 }
 
 FabricFrame*

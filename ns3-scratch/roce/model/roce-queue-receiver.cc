@@ -84,7 +84,11 @@ RoceQueueReceiver::TakeInOrder(FabricFrame* frame, const FabricTrail* trail)
     m_unanswered++;
     const bool ends = m_message->end <= m_expected;
     // The answer leaves before anybody hears of the message: what follows may add to the list.
-    if (ends || frame->wantsAnswer || m_unanswered >= m_context.parameters.ackEvery)
+    const RoceAddress& address = m_pair.GetAddress();
+    const bool isOfReducer = std::max(address.senderNpu, address.receiverNpu) >= m_context.npus;
+    const uint32_t every =
+        isOfReducer ? m_context.parameters.reducerAckEvery : m_context.parameters.ackEvery;
+    if (ends || frame->wantsAnswer || m_unanswered >= every)
     {
         frame->marked = m_marked;
         m_unanswered = 0;

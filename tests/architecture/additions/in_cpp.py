@@ -32,9 +32,9 @@ class FabricFirstChoice : public FabricPathChoice
     },
     lines={
         "ns3-scratch/bridge/model/network-description.h": (
-            ("    ROUTE_BY_PIN = 5 ", "    ROUTE_BY_FIRST = 6, //!< always the first\n    ROUTE_BY_PIN = 5 "),
-            ("std::array<const char*, 6> ROUTING_KINDS", "std::array<const char*, 7> ROUTING_KINDS"),
-            ('"pin"};', '"pin",\n    "first"};'),
+            ("    ROUTE_BY_DETOUR = 6 ", "    ROUTE_BY_FIRST = 7, //!< always the first\n    ROUTE_BY_DETOUR = 6 "),
+            ("std::array<const char*, 7> ROUTING_KINDS", "std::array<const char*, 8> ROUTING_KINDS"),
+            ('"detour"};', '"detour",\n    "first"};'),
         ),
         "ns3-scratch/bridge/model/fabric-network-routes.cc": (
             (

@@ -10,6 +10,7 @@ import pytest
 from astra_ns3.collectives.in_network import (
     IN_NETWORK,
     MOST_PIECES,
+    channel_of_head,
     hung_from,
     in_network_schedule,
     pooled_schedule,
@@ -113,6 +114,19 @@ def test_two_shots_carry_s_and_an_nth_each_way(members: int, switches: int) -> N
         [size] * members,
         [size * members] * members,
     )
+
+
+@pytest.mark.parametrize("members", [2, 3, 8])
+@pytest.mark.parametrize(("pieces", "slots"), [(1, 8), (16, 8), (40, 4)])
+def test_a_head_of_nvls_reduces_and_spreads_its_part_over_the_switch(members: int, pieces: int, slots: int) -> None:
+    for head in (0, members - 1):
+        schedule = channel_of_head(KIND.ALL_REDUCE, members, head, pieces, slots)
+        prove(schedule, KIND.ALL_REDUCE)
+        up, down = sent(schedule, pieces * PIECE, members)
+        shot = [pieces * PIECE * (2 if member == head else 1) for member in range(members)]
+        assert up == down == shot  # heads of n parts together: S (1 + 1/n)
+    prove(channel_of_head(KIND.REDUCE, members, 0, pieces, slots), KIND.REDUCE)
+    prove(channel_of_head(KIND.BROADCAST, members, 0, pieces, slots), KIND.BROADCAST)
 
 
 def test_planes_share_the_data() -> None:

@@ -75,6 +75,22 @@ def test_npus_of_one_host_share_its_line_and_talk_beside_it() -> None:
     assert floor_of(plan, carried((0, 1, 10**9)), NO_CHAIN) is None
 
 
+def test_a_reducer_takes_in_no_more_than_its_line() -> None:
+    """Of three members on 12.5 bytes a nanosecond each, over a line of 10."""
+    switch = {**SWITCH, "reduction": {"rate": "80Gbps"}}
+    plan = packets(star(3, switch=switch))
+    assert found(plan, (0, 3, 1000), (1, 3, 1000), (2, 3, 1000)) == (300_000, "the line into the reducer of switch 0")
+    assert found(plan, (3, 0, 1000), (3, 1, 1000), (0, 1, 10)) == (200_000, "the line out of the reducer of switch 0")
+
+
+def test_flows_over_drawn_switches_may_leave_by_any_line() -> None:
+    ring = {"kind": "ring", "npus": 4, "link": LINK, "switch": {"buffer": "1GB", "credits": {"lanes": 4}}}
+    straight = found(packets(ring), (0, 1, 10_000))
+    anywhere = found(packets({**ring, "routing": {"kind": "valiant"}}), (0, 1, 10_000))
+    assert straight == (800_000, straight[1])
+    assert anywhere[0] <= 800_000
+
+
 SERVERS = {
     "kind": "hierarchical",
     "nodes": 4,

@@ -60,11 +60,28 @@ def lanes_along(graph: Graph, orders: Orders, route: list[tuple[int, int]], lane
     return found
 
 
-def has_circle(graph: Graph, tables: RouteTables, orders: Orders, lanes: int) -> bool:
+def detours_between(graph: Graph, tables: RouteTables, sender: int, receiver: int) -> Iterator[list[tuple[int, int]]]:
+    """Every route over the router of any host: there, and from that router on as its own hosts go."""
+    for place in range(graph.hosts):
+        if sender == place:
+            yield from routes_between(graph, tables, sender, receiver)
+            continue
+        for there in routes_between(graph, tables, sender, place):
+            router = there[-1][1]
+            neighbours = [host for host in range(graph.hosts) if graph.ports[host][0].peer == router]
+            begins = sender if router == graph.ports[sender][0].peer else neighbours[0]
+            if begins == receiver:
+                yield [*there[:-1], (graph.ports[receiver][0].link, router)]
+                continue
+            for onwards in routes_between(graph, tables, begins, receiver):
+                yield [*there[:-1], *onwards[1:]]
+
+
+def has_circle(graph: Graph, tables: RouteTables, orders: Orders, lanes: int, routes: Any = routes_between) -> bool:
     waits: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {}
     for sender in range(graph.hosts):
         for receiver in range(graph.hosts):
-            for route in routes_between(graph, tables, sender, receiver) if sender != receiver else ():
+            for route in routes(graph, tables, sender, receiver) if sender != receiver else ():
                 along = lanes_along(graph, orders, route, lanes)
                 for one, other in pairwise(along):
                     waits.setdefault(one, set()).add(other)
@@ -103,6 +120,19 @@ def test_a_circle_is_found_exactly_where_following_each_route_finds_one(topology
     assert bool(find_circle(graph, tables, orders_by_hop(graph), lanes)) == has_circle(
         graph, tables, orders_by_hop(graph), lanes
     )
+
+
+@pytest.mark.parametrize(
+    "topology", [TOPOLOGIES[0], TOPOLOGIES[2], TOPOLOGIES[6]], ids=lambda topology: topology["kind"]
+)
+@pytest.mark.parametrize("lanes", [1, 2, 4, 6])
+def test_with_detours_a_circle_is_found_where_following_each_of_them_finds_one(
+    topology: dict[str, Any], lanes: int
+) -> None:
+    graph, tables = built(**topology)
+    orders = orders_by_hop(graph)
+    found = find_circle(graph, tables, orders, lanes, detours=True)
+    assert bool(found) == has_circle(graph, tables, orders, lanes, detours_between)
 
 
 def test_with_any_order_of_links_a_circle_is_found_where_there_is_one() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.network.credit_lanes import check_lanes
-from astra_ns3.network.plan import plan_network
+from astra_ns3.network.credit_lanes import check_detours, check_lanes
+from astra_ns3.network.plan import NetworkPlan, plan_network
 from astra_ns3.transport.check import check_transports
 from astra_ns3.transport.credits import lanes_in_use, next_lanes
 
@@ -116,6 +116,22 @@ def test_pfc_at_one_end_of_a_link_and_credits_at_the_other_are_refused() -> None
     )
     with pytest.raises(InputError, match="link 2 has pfc at one end and credits at the other"):
         list(check_lanes(plan_network(network)))
+
+
+def test_valiant_routes_with_too_few_lanes_or_without_credits_are_refused() -> None:
+    def of(**switch: Any) -> NetworkPlan:
+        topology = {**RING, "switch": {"buffer": "64MB", **switch}, "routing": {"kind": "valiant"}}
+        keys = {"kind": "roce", "congestion_control": "none", "priority": 0, "ack_priority": 0}
+        return plan_network(parse_network({"topology": topology, "transport": keys}))
+
+    with pytest.raises(
+        InputError, match=r"key 'topology.switch.credits.lanes': found 2 lanes, too few for routing kind"
+    ):
+        list(check_lanes(of(credits={"lanes": 2})))
+    assert list(check_lanes(of(credits={"lanes": 6}))) == []
+    check_detours(of(credits={"lanes": 6}))
+    with pytest.raises(InputError, match="valiant needs credits of all switches"):
+        check_detours(of())
 
 
 def test_each_lane_is_followed_by_the_next_up_to_the_last_of_its_priority() -> None:
