@@ -61,6 +61,17 @@ def test_a_flow_over_a_long_line_has_the_rate_of_the_line_or_credits_over_the_lo
     assert played.statistics["dropped_frames"] == played.statistics["retransmissions"] == 0
 
 
+def test_credit_for_a_last_frame_is_used_although_more_is_on_its_way(tmp_path: Path) -> None:
+    """The credit of a first frame is back when three more come: these leave one behind the other."""
+    given = {"bytes": 3 * FRAME, "update": "0ns"}
+    network = roce_network(dumbbell("5us", given), payload=PAYLOAD, congestion_control="none")
+    flows = [Flow(0, 1, PAYLOAD), Flow(0, 1, 3 * PAYLOAD, start_ps=50 * US)]
+    played = play_flows(network, flows, tmp_path)
+    lines = [Line(100, 500_000), Line(40, 5 * US), Line(100, 500_000)]
+    expected = [arrivals(lines, [WIRE], 3, 0)[-1], 50 * US + arrivals(lines, [WIRE] * 3, 3, 0)[-1]]
+    assert played.table("flows")["end_ps"].tolist() == expected
+
+
 RING = {"kind": "ring", "npus": 6, "link": LINK}
 
 

@@ -157,6 +157,14 @@ def test_pieces_grow_where_there_would_be_too_many() -> None:
     assert in_network_schedule(KIND.BARRIER, "sharp", trees, 1).blocks == 1
 
 
+def test_fewer_pieces_have_room_in_a_switch_once_they_grow() -> None:
+    """16 pieces of a usual size have room: 8 of the double size, and one of what is larger than all the room."""
+    for pieces, room in ((MOST_PIECES, 16), (2 * MOST_PIECES, 8), (20 * MOST_PIECES, 1)):
+        schedule = in_network_schedule(KIND.ALL_REDUCE, "sharp", star(2, pieces=16), pieces * PIECE)
+        own = (schedule.sender == 0) & (schedule.block_count > 0)
+        assert np.count_nonzero(schedule.wait_step[own] < 0) == room
+
+
 def test_equal_trees_share_a_schedule() -> None:
     one = in_network_schedule(KIND.ALL_REDUCE, "sharp", star(4), 40 * PIECE)
     assert in_network_schedule(KIND.ALL_REDUCE, "sharp", star(4), 40 * PIECE) is one

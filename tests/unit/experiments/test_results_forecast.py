@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.fake_backend import FakeBackend
 from support.many_networks import leaf_spine
@@ -70,6 +71,15 @@ def test_a_message_in_parts_opens_a_queue_pair_for_each_of_them() -> None:
         network = parse_network({"topology": {"kind": "single-switch", **topology}, "transport": transport})
         found[use] = validate(parse_workload(ALL_TO_ALL), small_system(), network).forecast.queue_pairs
     assert found == {"turns": 12 * 2, "split": 12 * 8}
+
+
+def test_parts_of_a_message_are_whole_packets_each() -> None:
+    """Of 8,001 bytes in 8 parts, 7 have a packet of 1,000 bytes and one has two; 3 bytes have no more parts."""
+    topology = small_network().topology.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    roce = {"kind": "roce", "payload": 1000, "queue_pairs_per_pair": 8, "queue_pair_use": "split"}
+    network = parse_network({"topology": {"kind": "single-switch", **topology}, "transport": roce})
+    (found,) = carried(load_inputs(small_workload(), small_system(), network), 1)
+    assert found.by.packets(np.array([8000, 8001, 8008, 3])).tolist() == [8, 9, 16, 3]
 
 
 def test_what_joins_a_pair_is_named_as_its_transport_names_it() -> None:

@@ -144,8 +144,8 @@ def test_collnet_adds_half_the_channels_where_the_server_is_wider(make: Make) ->
 
 
 def test_from_2_22_to_2_27_rings_have_at_least_the_channels_of_nvls(make: Make) -> None:
-    counts = [launched_channels(make("h100", 2, 2, version)) for version in ("2.20", "2.24", "2.29")]
-    assert counts == [8, 16, 8]
+    counts = [launched_channels(make("h100", 2, 2, version)) for version in ("2.21", "2.22", "2.27", "2.28")]
+    assert counts == [8, 16, 16, 8]
 
 
 @pytest.mark.parametrize(("servers", "expected"), [(2, [4, 4, 4, 4]), (10, [2, 2, 2, 1])])

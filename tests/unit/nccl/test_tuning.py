@@ -208,6 +208,14 @@ def test_cells_of_least_traffic_spread_few_bytes_since_2_22(make: Make) -> None:
     assert choose(make("h100", 1, 8, "2.29", **settings), ALL_REDUCE, GIB).channels == 24
 
 
+def test_cells_of_ll_count_four_times_since_2_26(make: Make) -> None:
+    # 64 KiB, two channels of 64 KiB of traffic each. Cells of 16 KiB / 2: 4 a channel, so 2 channels; of a quarter of
+    # that, each counting 8: again 4 a channel, so 8 channels.
+    settings = {"algo": "Ring", "proto": "LL"}
+    found = [choose(make("h100", 1, 8, version, **settings), ALL_REDUCE, 64 * KIB) for version in ("2.25", "2.26")]
+    assert [(one.channels, one.part_bytes) for one in found] == [(2, 32 * KIB), (8, 8 * KIB)]
+
+
 def test_chunks_of_rings(make: Make) -> None:
     def sizes(**settings: object) -> tuple[int, int]:
         choice = choose(make("h100", 2, 8, algo="Ring", **settings), ALL_REDUCE, GIB)

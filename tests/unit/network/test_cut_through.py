@@ -52,6 +52,16 @@ def test_a_bound_on_ways_knows_whether_their_switches_cut_through_alike() -> Non
     assert not alike({"cut_through": "64B"}, {})
 
 
+def test_a_bound_on_ways_has_the_least_delay_of_each_step() -> None:
+    """Two ways between two switches, the first by slow lines: 1 + 2 + 3 + 1 ps, although no way has both of these."""
+    ends = ((0, 2, 1), (2, 3, 9), (2, 4, 2), (3, 5, 3), (4, 5, 9), (5, 1, 1))
+    links = tuple(Link(a, b, GBPS, delay_ps) for a, b, delay_ps in ends)
+    configs = (SwitchConfig.model_validate({"buffer": "1MB"}),) * 4
+    graph = Graph(hosts=2, switches=4, links=links, npu_host=(0, 1), switch_configs=configs)
+    way = widest_way(graph, shortest_paths(graph), 0, 1)
+    assert (way.delay_ps, way.widths) == (1 + 2 + 3 + 1, (1, 2, 2, 1))
+
+
 def dumbbell(link: int, bottleneck: int, transport: dict[str, Any] | None = None, **switch: Any) -> NetworkConfig:
     """Two hosts on each of two switches: link, bottleneck, link."""
     topology = {

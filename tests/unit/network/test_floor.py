@@ -14,8 +14,10 @@ import networkx
 import numpy as np
 import pytest
 
+from astra_ns3.collectives.in_network import in_network_schedule
 from astra_ns3.collectives.lookup import lookup
 from astra_ns3.config.core.collective_kind import CollectiveKind
+from astra_ns3.config.core.reduction import NOBODY, Trees
 from astra_ns3.config.formats.analytical import AnalyticalDimension
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import parse_network
@@ -342,6 +344,19 @@ def test_launches_of_a_ring_carry_two_n_minus_1_over_n_of_the_data_from_each_npu
     for npu in npus:
         assert int(found.bytes[found.sender == npu].sum()) == 2 * 2 * (ranks - 1) * 1000
         assert int(found.bytes[found.receiver == npu].sum()) == 2 * 2 * (ranks - 1) * 1000
+
+
+def test_a_switch_that_reduces_takes_the_data_of_each_member_and_gives_it_back() -> None:
+    """It plays rank 2, and is launched by nobody."""
+    launches, size = Launches(), 8 * 4096
+    trees = Trees((0,), ((2, 2, NOBODY),), 4096, size)
+    launches.schedule(7, in_network_schedule(CollectiveKind.ALL_REDUCE, "sharp", trees, size))
+    launches.group(2, (0, 1, 9))
+    launches.all_launched([(npu, 7, 2, 5, size) for npu in (0, 1)])
+    carried = launches.carried()
+    for npu in (0, 1):
+        assert int(carried.bytes[(carried.sender == npu) & (carried.receiver == 9)].sum()) == size
+        assert int(carried.bytes[(carried.sender == 9) & (carried.receiver == npu)].sum()) == size
 
 
 def test_messages_of_many_sizes_between_many_pairs_are_all_counted() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf, sqrt
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.plans import servers
@@ -12,7 +13,7 @@ from support.plans import servers
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.prices import PricesFile, read_prices
 from astra_ns3.errors import InputError
-from astra_ns3.planning.budget.budget import Runs, Split, search, search_per_cost
+from astra_ns3.planning.budget.budget import Budget, Runs, Split, search, search_per_cost
 from astra_ns3.planning.budget.spending import Rates, Spending, spending_of
 from astra_ns3.planning.budget.splitting import NEARBY, Point, TimeIsUp, least_at, point_of, shares_of
 from astra_ns3.topology.builders import build_graph
@@ -166,6 +167,22 @@ def test_npus_nics_and_switches_are_fixed_and_bandwidth_costs_by_npu(tmp_path: P
     assert spending.prices == pytest.approx((8 * 2 / 1e9, 8 * 5 / 1e9))
     assert spending.least == pytest.approx((8 * 2, 8 * 5))  # 1 Gb/s
     assert spending.most == pytest.approx((8 * 2 * 10**6, 8 * 5 * 80))  # a petabit a second at the most
+
+
+def test_npus_that_are_joined_without_nics_pay_for_none(tmp_path: Path) -> None:
+    """The router beside each NPU of a ring is no switch either."""
+    file = prices(tmp_path, "{budget: 100000, npu: 100, nic: 10, switch: 1000, dimensions: [{gbps: 2}]}")
+    link = {"rate": "100Gbps", "delay": "1us"}
+    topology = parse_network({"topology": {"kind": "ring", "npus": 4, "link": link, "switch": {"buffer": "1MB"}}})
+    assert spending_of(file, topology.topology, build_graph(topology.topology)).fixed == 4 * 100
+
+
+@pytest.mark.parametrize(("money", "told"), [(101.0, True), (103.0, False)])
+def test_bandwidth_within_two_percent_of_the_least_is_the_least_whatever_npus_cost(money: float, told: bool) -> None:
+    spending = Spending((1.0,), (100.0,), UNBOUND[:1], 1000.0, 5000.0)
+    split = Split((int(money),), 1000.0 + money, (1,), 1e-12)
+    request: Any = None
+    assert Budget(request, spending, split, split, split, (split,)).at_the_least == told
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,23 @@ def test_gradients_that_all_wait_for_the_end_take_what_a_ring_takes() -> None:
     assert found.time_ps <= 1.1 * (computed_ps + ring_ps) + 100e6  # and an update of less than 100 us
 
 
+@pytest.mark.parametrize(("keeps", "gathers"), [(False, 2), (True, 1)])
+def test_weights_that_are_gathered_for_each_use_cross_a_line_twice_a_micro_batch(keeps: bool, gathers: int) -> None:
+    """Rajbhandari et al. 2020, section 7.2.2: for each pass the weights come in, and gradients go out after it.
+
+    Weights that are kept come in once an iteration. A ring sends (n - 1) / n of them from each NPU.
+    """
+    npus, batches, bytes_per_ns = 4, 3, 0.125
+    base = small_llama(samples=npus * batches, parallel={"keep_gathered": keeps})
+    case = Case(base, rings(), one_switch(npus, "1Gbps"))
+    found = bounds_by_name(case)["data 4, zero 3, micro-batch 1"]
+    plan = changed(case.space.workload, found.choice.keys).plan(npus)
+    weight_bytes = 2 * sum(block.parameters for block in blocks(plan))
+    times = batches * (gathers + 1) if gathers > 1 else 1 + batches
+    sent_ps = times * (npus - 1) / npus * weight_bytes / bytes_per_ns * 1000
+    assert 0.999 * sent_ps <= found.time_ps <= 1.05 * sent_ps
+
+
 @pytest.mark.parametrize("network", [one_switch(4), servers(2, 2)])
 def test_no_choice_needs_less_memory_than_its_bound(network: NetworkConfig) -> None:
     case = Case(small_llama(samples=4, parallel={"bucket": "1MiB"}), rings(len(network.dimensions)), network)

@@ -70,6 +70,19 @@ def test_a_limit_leaves_choices_open_and_says_how_much_faster_one_may_be(space: 
     assert found.gap == pytest.approx(1 - 1003 / 3000)
 
 
+def test_a_bound_that_is_the_best_time_is_not_played(space: Space, choices: list[Choice]) -> None:
+    """At its best such a choice is as fast."""
+    bounds = [Bound(choice, 1000 * number, 1) for number, choice in enumerate(choices[:3], start=1)]
+    found = played(Search(space, bounds, None, 1), dict.fromkeys(choices[:3], 2000))
+    assert (list(found.played), found.pruned) == ([choices[0]], 2)
+
+
+def test_what_is_still_running_counts_towards_the_limit(space: Space, choices: list[Choice]) -> None:
+    """Two of a second each fit into 2.5 seconds side by side, a third doesn't; only the first bound is the least."""
+    bounds = [Bound(choice, 1000 * number, 1, 1.0) for number, choice in enumerate(choices[:4], start=1)]
+    assert Search(space, bounds, None, 3, cpu_seconds=2.5).begin() == choices[:2]
+
+
 def test_with_a_limit_the_cheapest_of_nearly_the_least_bounds_goes_first(space: Space, choices: list[Choice]) -> None:
     bounds = [Bound(choice, 1000 + number, 1, 100.0 - number) for number, choice in enumerate(choices[:99])]
     bounds.append(Bound(choices[99], 5000, 1, 0.5))

@@ -99,6 +99,13 @@ def test_a_scaled_model_has_no_bounds(request_of_a_plan: PlanRequest, name: str)
         _ = replace(request_of_a_plan, changes={name: 0.5}).base
 
 
+def test_a_varied_key_goes_before_one_that_is_set_for_all(request_of_a_plan: PlanRequest) -> None:
+    request = replace(request_of_a_plan, changes={RATE: "50Gbps", "workload.model.layers": 1})
+    points = vary(request, varied_keys([f"{RATE}=20Gbps,400Gbps"]), play=False).points
+    assert [point.request.changes[RATE] for point in points] == ["20Gbps", "400Gbps"]
+    assert {point.request.changes["workload.model.layers"] for point in points} == {1}
+
+
 def test_lists_are_values_too() -> None:
     (key,) = varied_keys(["network.topology.rates=[1Gbps, 2Gbps],[2Gbps, 1Gbps]"])
     assert key.values == (["1Gbps", "2Gbps"], ["2Gbps", "1Gbps"])

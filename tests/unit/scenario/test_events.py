@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from astra_ns3.config.scenario.file import EventConfig, read_scenario
 from astra_ns3.errors import InputError
 from astra_ns3.network.backends import ABILITIES
-from astra_ns3.scenario.events import Event, changes_of, check_heeded, check_not_cut, node_of
+from astra_ns3.scenario.events import Event, changes_of, check_heeded, check_not_cut, event_at, node_of
 from astra_ns3.topology.changes import Change, LinkTarget, NpuTarget, State, SwitchTarget, Target
 from astra_ns3.topology.graph import Graph, Link
 
@@ -217,6 +217,16 @@ def test_what_a_backend_knows_nothing_of_is_refused_by_name(backend: str, state:
         check_heeded(events({"at": 0, "link": 0, **state}), backend, ABILITIES[backend].heeds)
     assert str(caught.value).startswith(f"f.yaml:0: key 'events.0': {expected}")
     check_heeded(events({"at": 0, "link": 0, **state}), "ns3", ABILITIES["ns3"].heeds)
+
+
+def test_an_event_of_a_memory_is_found_when_it_begins_and_when_it_ends() -> None:
+    given = events(
+        {"at": "10us", "for": "2us", "switch": "leaf 1", "buffer": "1MB"},
+        {"at": "8us", "switch": "leaf 1", "up": False},
+        {"at": "12us", "switch": "leaf 0", "buffer": "1MB"},
+    )
+    found = {time: event_at(given, graph(), 1, time * US) for time in (8, 10, 11, 12, 14)}
+    assert found == {8: None, 10: given[0], 11: None, 12: given[0], 14: None}
 
 
 def test_an_event_is_of_one_part_by_its_key() -> None:

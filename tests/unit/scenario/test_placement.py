@@ -8,9 +8,12 @@ import pytest
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.config.scenario.placement import Placement
+from astra_ns3.config.scenario.traffic import TrafficConfig
 from astra_ns3.errors import InputError
+from astra_ns3.frozen import replace
 from astra_ns3.scenario.placement import place, placed, places_of
 from astra_ns3.scenario.tenant import Tenant
+from astra_ns3.scenario.traffic import Traffic
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph
 
@@ -133,6 +136,14 @@ def _job(name: str, npus: Any, where: str = "") -> Tenant:
 def test_lists_go_before_rules_and_rules_in_their_order() -> None:
     jobs = [_job("a", rule("packed", 3)), _job("b", [1, 6]), _job("c", rule("packed", 2))]
     assert placed(jobs, 8, lambda: graph(FLAT), 1) == ((0, 2, 3), [1, 6], (4, 5))
+
+
+def test_a_job_that_arrives_may_get_npus_that_other_traffic_has() -> None:
+    """Other jobs keep theirs from the begin on."""
+    config = TrafficConfig.model_validate({"name": "t", "kind": "poisson", "sizes": "1MB", "load": 0.1, "flows": 9})
+    beside = Tenant("t", [0, 1, 2, 3], "w", "s", traffic=Traffic(config, ""))
+    jobs = [beside, _job("a", [1]), replace(_job("b", rule("packed", 4)), arrives=True)]
+    assert placed(jobs, 8, lambda: graph(FLAT), 1) == ([0, 1, 2, 3], [1], (0, 2, 3, 4))
 
 
 def test_a_seed_of_its_own_goes_before_that_of_run_and_name() -> None:

@@ -52,6 +52,15 @@ def alone(name: str, **options: Any) -> Result:
     return astra_ns3.run(**{**own, "run_name": name, "backend": FakeBackend(4), **options})
 
 
+def test_a_tenant_s_run_has_the_warnings_of_its_own_files_and_the_network_s_has_all() -> None:
+    told = small_system(**{"track-local-mem": 1})
+    result = play(tenant("a", range(4)), Tenant("b", range(4, 8), small_workload(), told))
+    of_each = {name: run.metadata["warnings"] for name, run in result.tenants.items()}
+    (words,) = told.warnings
+    assert of_each == {"a": [], "b": [words]}
+    assert result.metadata["warnings"] == [words]
+
+
 @pytest.mark.parametrize(("tenants", "bits"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << MOST_TENANT_BITS, 16)])
 def test_a_tenant_s_number_takes_as_many_bits_as_the_tenants_need(tenants: int, bits: int) -> None:
     numbers = TenantBits(tenants)

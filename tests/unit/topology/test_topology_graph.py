@@ -7,6 +7,7 @@ import pytest
 from astra_ns3.config.topology.kinds import SingleSwitch
 from astra_ns3.errors import InputError
 from astra_ns3.topology import ports
+from astra_ns3.topology.added_hosts import with_hosts, without_hosts
 from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.graph import Graph, Link, Port
 
@@ -90,3 +91,14 @@ def test_a_graph_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(InputError):
         Graph(2, 1, links, npu_host, buffers)
+
+
+def test_hosts_behind_a_graphs_hosts_leave_the_numbers_and_names_of_all_others() -> None:
+    """A line to node 3, switch 1, is one to node 5 once two hosts more come before it; servers get new numbers."""
+    links = (Link(0, 2, 1, 0), Link(1, 3, 1, 0), Link(2, 3, 1, 0))
+    graph = Graph(2, 2, links, (0, 1), (1, 1), node_ids=(10, 14, 12, 11), host_boxes=(0, 3))
+    more = with_hosts(graph, [[3], [2, 3]], lambda host, node: Link(host, node, 7, 0, kind="storage"))
+    assert more.node_ids == (10, 14, 15, 16, 12, 11)
+    assert more.host_boxes == (0, 3, 4, 5)
+    assert [(link.a, link.b) for link in more.links] == [(0, 4), (1, 5), (4, 5), (2, 5), (3, 4), (3, 5)]
+    assert without_hosts(more, 2, "storage") == graph

@@ -64,6 +64,13 @@ def test_states_beyond_the_device_are_there_for_an_update_alone(prefetch: int) -
         assert one.usage._replace(optimizer=0) == other.usage._replace(optimizer=0)
 
 
+def test_one_layer_is_fetched_ahead_unless_a_file_says_more() -> None:
+    """Of alike layers the update has the one that works, the one that comes and the one that leaves."""
+    (found,) = memory_of(plan(offload={"optimizer": {}}))
+    sizes = [12 * block.parameters for block in plan().chunks[0]]
+    assert found.moments[-1].usage.optimizer == max(sum(sizes[number : number + 3]) for number in range(len(sizes)))
+
+
 def test_no_more_is_fetched_ahead_than_any_model_has() -> None:
     with pytest.raises(InputError, match=r"offload\.activations\.prefetch"):
         plan(offload={"activations": {"prefetch": 10**20}})

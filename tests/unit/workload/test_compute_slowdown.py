@@ -445,3 +445,10 @@ def test_slowdowns_may_be_given_without_a_file(tmp_path: Path, given: Any) -> No
 def test_what_is_wrong_in_given_keys_is_told_by_the_options_name(tmp_path: Path, given: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         played(tmp_path, None, compute_slowdown=given)
+
+
+@pytest.mark.parametrize(("begin", "told"), [("8ps", False), ("9ps", True)])
+def test_a_straggler_that_begins_when_its_npus_end_is_told(begin: str, told: bool) -> None:
+    slowdown = ComputeSlowdown.model_validate({"stragglers": [{"factor": 2, "from": begin}]})
+    records = RunRecords(True, 9, (NpuRecord(0, 9, 5, 4, done=True),), (), (), (), (), ())
+    assert bool(slowdown_warnings(slowdown, records)) == told
