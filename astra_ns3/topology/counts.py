@@ -49,12 +49,22 @@ def count_network(config: TopologyBase) -> Counts | None:
     """The counts of a network; None for a kind that isn't known here, or is a grid in a file.
 
     Every host counts as one that forwards if any may: one with a single link doesn't, and is less. So does every switch
-    count as one that reduces, by a host of its own, if any does, and but in a leaf-spine as one with a rack's storage.
+    inside nodes, and every one outside, count as one that reduces, by a host of its own, if any there does, and but in
+    a leaf-spine as one with a rack's storage.
     """
     counts = _count_storing(config)
     if counts is None or not _reduces(config):
         return counts
-    return Counts(counts.hosts + counts.switches, counts.switches, counts.links + counts.switches)
+    reducers = _count_reducers(config, counts.switches)
+    return Counts(counts.hosts + reducers, counts.switches, counts.links + reducers)
+
+
+def _count_reducers(config: TopologyBase, switches: int) -> int:
+    """Return the switches that reduce, of a network with so many in which any does."""
+    if not isinstance(config, Hierarchical):
+        return switches
+    inside, _ = _inside(config.scale_up, config.nodes, config.npus_per_node)
+    return _reduces(config.scale_up) * inside + _reduces(config.scale_out) * (switches - inside)
 
 
 def _count_storing(config: TopologyBase) -> Counts | None:

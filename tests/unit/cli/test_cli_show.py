@@ -111,7 +111,7 @@ def test_the_same_schedule_gives_the_same_picture(suffix: str) -> None:
     ("words", "message"),
     [
         (["rnig"], "no algorithm 'rnig'; there are ring, "),
-        (["rnig"], "bruck; did you mean 'ring'?"),
+        (["rnig"], "bruck, pat; did you mean 'ring'?"),
         (["ring", "-k", "all_redcue"], "did you mean 'all_reduce'"),
         (["bruck", "-k", "all_reduce"], "can't do it; those that can"),
         (["halvingDoubling", "-n", "6"], "must be a power of two, got 6"),
