@@ -323,6 +323,23 @@ class CausalChain:
 
     _through_work = _through_step = _through_compute
 
+    def _through_remote(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
+        """An access to a remote memory, from its post on; it has no phases."""
+        for what, row in moments:
+            if what == "began" and self._posts(row, link):
+                yield "accessed", row
+
+    def _posts(self, row: int, link: Link) -> bool:
+        operation = self.operations[row]
+        asked = operation.kind in POSTS and (operation.npu, operation.collective) == (link.npu, link.collective)
+        return asked and (link.collective, link.npu) not in self.last_end
+
+    def _after_accessed(self, row: int, time_ps: int) -> Iterator[Moment]:
+        operation = self.operations[row]
+        for wait in self.waits[operation.npu, time_ps]:
+            if self.operations[wait].collective == operation.collective:
+                yield "ended", wait
+
     def _through_update(self, link: Link, moments: set[Moment]) -> Iterator[Moment]:
         row = self.operations[link.operation]
         over = {self.phases[number] for what, number in moments if what == "over"}

@@ -51,7 +51,9 @@ def problems_of_explanation(result: Result) -> list[str]:
     found += CausalChain(result).problems(whole)
     for iteration in tables.iterations_there():
         found += [f"iteration {iteration}: {problem}" for problem in _holes(critical_path(tables, iteration))]
-    for number in result.collectives["collective"].tolist()[-COLLECTIVES:]:
+    of_messages = set(result.phases["collective"])  # an access to remote memory has none
+    numbers = [number for number in result.collectives["collective"].tolist() if number in of_messages]
+    for number in numbers[-COLLECTIVES:]:
         found += [f"collective {number}: {problem}" for problem in _holes(path_of_collective(tables, number))]
     return found
 

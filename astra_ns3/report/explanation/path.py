@@ -32,11 +32,12 @@ def path_of_collective(tables: Tables, collective: int) -> tuple[Segment, ...]:
     posts = list(tables.posts(collective))
     found = [tables.phases_of(collective, npu)[-1:] for npu in {npu: None for npu, _, _ in posts}]
     rows = [row for rows in found for row in rows]
-    refuse(not rows, f"there is no collective {collective} that ended: see collectives.csv")
+    refuse(not posts, f"there is no collective {collective}: see collectives.csv")
     refuse(
         tables.stopped_ps is not None and collective in tables.unended,
         f"collective {collective} had not ended when the run was stopped: see collectives.csv",
     )
+    refuse(not rows, f"collective {collective} has no messages: it is an access to remote memory")
     last = max(rows, key=lambda row: tables.phase_end[row])
     return _walked_back(Causes(tables), Causes.over(tables, last), posts[0][1])
 
