@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.lengths import some_slow
 from support.many_networks import system_for
 
 import astra_ns3
@@ -52,8 +53,11 @@ def network(transport: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("how", ["roce", "tcp", "analytical"])
-@pytest.mark.parametrize("name", FILES)
+WAYS = [(name, how) for name in FILES for how in ("roce", "tcp", "analytical")]
+QUICK = [(name, how) for name, how in WAYS if how == "roce" or name.startswith(("resnet-50", "dlrm", "llama-3-8b"))]
+
+
+@pytest.mark.parametrize(("name", "how"), some_slow(WAYS, QUICK))
 def test_a_smaller_model_is_trained(name: str, how: str) -> None:
     model = small(name)
     result = astra_ns3.run(

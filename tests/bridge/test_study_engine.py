@@ -69,6 +69,7 @@ def test_a_point_has_the_files_of_a_run(pool: ServerPool, tmp_path: Path) -> Non
     assert played == alone
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_point_is_that_of_its_process(pool: ServerPool, tmp_path: Path) -> None:
     cost = play_point(point(Store(tmp_path)), pool).cost
     assert cost["cpu_seconds"] > 0
@@ -161,6 +162,7 @@ def _kill_server_when(pool: ServerPool, true: Callable[[], object], number: sign
     return thread
 
 
+@pytest.mark.slow
 def test_a_point_whose_server_is_killed_is_played_on_another(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     pool = ServerPool()
@@ -193,6 +195,7 @@ def test_a_point_whose_servers_are_killed_twice_fails_and_the_next_is_played(tmp
     pool.close()
 
 
+@pytest.mark.slow
 def test_a_study_that_is_given_up_ends_what_is_played_and_writes_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     pool = ServerPool()

@@ -74,6 +74,7 @@ def test_a_study_writes_its_tables_figures_and_page_and_plays_nothing_twice(fold
     assert table(folder) == rows
 
 
+@pytest.mark.slow
 def test_without_matplotlib_a_study_says_so_and_writes_all_but_its_figures(
     folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

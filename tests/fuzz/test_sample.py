@@ -8,8 +8,8 @@ import pytest
 
 from fuzz.fuzzer import Fuzzer
 
-CASES = 150
-CASES_OF_A_KIND = 40
+CASES = 60
+CASES_OF_A_KIND = 15
 SECONDS = 30
 SEED = 1
 

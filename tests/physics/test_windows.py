@@ -115,7 +115,7 @@ def _play(network: dict[str, Any], flows: Path, output: Path, seed: int, cores: 
     )
 
 
-@pytest.mark.parametrize("seed", some_slow(range(CASES + CASES_BY_CREDIT), range(0, CASES + CASES_BY_CREDIT, 2)))
+@pytest.mark.parametrize("seed", some_slow(range(CASES + CASES_BY_CREDIT), range(0, CASES + CASES_BY_CREDIT, 4)))
 def test_windows_and_cores_change_nothing(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     network = {"topology": _drawn_topology(draw), "transport": _drawn_transport(draw)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from support.command import NEEDS_HEADERS, Command
 
-CASES = 25
+CASES = 15
 LEAST_PAUSED = 8
 TIMEOUT_SECONDS = 300
 """A hang must not hold up the tests for ever; the sample takes a quarter of a minute."""
