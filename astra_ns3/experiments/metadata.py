@@ -75,7 +75,7 @@ def run_document(
         **_totals(records),
         **flow_document(records.flows),
         **foreseen_document(description.foreseen),
-        **(_throughput(request, description, records) if complete and outcome.ended_by == PROGRAMS else {}),
+        **(_throughput(request, description, records, outcome) if complete and outcome.ended_by == PROGRAMS else {}),
         "statistics": {name: value for name, value in played.statistics.items() if not _varies(name)},
         "warnings": warnings,
         "compat": description.compat,
@@ -139,13 +139,15 @@ def _job_document(
     request: RunRequest, descriptions: Sequence[Description], played: Played, tries: Tries
 ) -> TenantDocument:
     """A job in a few numbers, those of its last try; and how often it began again, if it may."""
-    first, last = tries
-    tenant, part = request.parts[last]
-    found = _tenant_document(part, descriptions[last], played.records[last], played.outcomes[last])
-    if tenant is None or tenant.restart is None:
-        return found
-    first_ps, resumed = played.outcomes[first].start_ps, played.outcomes[last].resumed
-    return {**found, "restarts": tries.restarts, "first_start_ps": first_ps, "resumed_passes": resumed}
+    tenant, part = request.parts[tries.last]
+    found = _tenant_document(part, descriptions[tries.last], played.records[tries.last], played.outcomes[tries.last])
+    return found if tenant is None or tenant.restart is None else {**found, **tries_document(played, tries)}
+
+
+def tries_document(played: Played, tries: Tries) -> TenantDocument:
+    """Return how often a job began again, when it first began, and how many passes its last try took over."""
+    first_ps, resumed = played.outcomes[tries.first].start_ps, played.outcomes[tries.last].resumed
+    return {"restarts": tries.restarts, "first_start_ps": first_ps, "resumed_passes": resumed}
 
 
 def _tenant_document(
@@ -277,12 +279,15 @@ def _of_roles(records: RunRecords) -> RunDocument:
     }
 
 
-def _throughput(request: RunRequest, description: Description, records: RunRecords) -> RunDocument:
-    """The throughput of a model whose run came to its end; nothing for other runs."""
-    work = description.foreseen.work
-    if work is None or not records.finish_ps:
+def _throughput(request: RunRequest, description: Description, records: RunRecords, outcome: Outcome) -> RunDocument:
+    """The throughput of a model whose run came to its end; nothing for other runs.
+
+    Of a job that began again it is that of the last try, which plays the passes that no checkpoint had.
+    """
+    work, passes = description.foreseen.work, request.passes - outcome.resumed
+    if work is None or not records.finish_ps or not passes:
         return {}
-    return {"throughput": throughput_document(work, len(records.npus), records.finish_ps, request.passes)}
+    return {"throughput": throughput_document(work, len(records.npus), records.finish_ps, passes)}
 
 
 def _groups(groups: Mapping[str, int]) -> list[ExposedDocument]:

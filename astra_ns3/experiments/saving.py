@@ -19,7 +19,7 @@ from astra_ns3.experiments.flow_tables import flow_tables
 from astra_ns3.experiments.foreseen import foreseen_tables
 from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
-from astra_ns3.experiments.metadata import run_document, scenario_document
+from astra_ns3.experiments.metadata import run_document, scenario_document, tries_document
 from astra_ns3.experiments.play import Played
 from astra_ns3.experiments.replacing import RUN_FILE
 from astra_ns3.experiments.request import RunRequest
@@ -29,6 +29,7 @@ from astra_ns3.experiments.scenario_result import ScenarioResult
 from astra_ns3.experiments.store import RunFolder, tenant_folder
 from astra_ns3.experiments.tables import Table
 from astra_ns3.experiments.watch import Watch
+from astra_ns3.frozen import replace
 from astra_ns3.network.parquet import ParquetTables, reason_of
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.records import RoleTimes, RunRecords
@@ -224,8 +225,11 @@ def save_all(
     failures: list[ResultsNotSaved] = []
     tenants = [tenant for tenant, _ in request.parts]
     folders = list(destinations.tenants.values())
-    for number in [each.last for each in tries_of(tenants, played.outcomes)]:
-        description, part = descriptions[number], request.parts[number][1]
+    for tries in tries_of(tenants, played.outcomes):
+        number = tries.last
+        description, (tenant, part) = descriptions[number], request.parts[number]
+        if tenant is not None and tenant.restart is not None and description.tenant is not None:
+            description = replace(description, tenant={**description.tenant, **tries_document(played, tries)})
         own = played.records[number], played.outcomes[number]
         own_warnings = list(description.warnings)
         result, failure = save(part, description, played, *own, watch, folders[number], own_warnings)

@@ -71,8 +71,8 @@ class Timetable:
                 entry.view.call_at(time_ps, partial(self._device_dies, number, failed))
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Return what has become of each tenant by now."""
-        return tuple(
+        """Return what has become of each tenant by now; who ended while a further try was to come ended in the last."""
+        found = [
             Outcome(
                 entry.view.start_ps if entry.view.started else None,
                 ended_by,
@@ -83,7 +83,13 @@ class Timetable:
             for entry, ended_by, passes, resumed in zip(
                 self._entries, self._ended_by, self._passes, self._resumed, strict=True
             )
-        )
+        ]
+        for number, outcome in enumerate(found):
+            again = self._entries[number].times.restart_ps is not None
+            if again and outcome.start_ps is None and outcome.ended_by is not None:
+                found[number - 1] = found[number - 1]._replace(ended_by=outcome.ended_by)
+                found[number] = Outcome(start_ps=None, npus=outcome.npus)
+        return tuple(found)
 
     def fail(self, number: int) -> bool:
         """End a tenant whose transport has given up; return whether its job has another try."""

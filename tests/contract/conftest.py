@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from support.fake_backend import FakeBackend
+from support.in_process import runs_are_played_here  # noqa: F401
 from support.star_network import OPEN_WINDOW_SEGMENTS, star
 
 from astra_ns3.network.api import EndpointModel, NetworkBackend

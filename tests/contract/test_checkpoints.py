@@ -64,9 +64,18 @@ def alone_ps(folder: Path, checkpoint: Mapping[str, Any] | None, passes: int, ba
     return run.finish_ps
 
 
-def failing(folder: Path, fails_ps: list[int], backend: str = "ns3", *, at_most: int = 9, passes: int = PASSES) -> Any:
+def failing(
+    folder: Path,
+    fails_ps: list[int],
+    backend: str = "ns3",
+    *,
+    at_most: int = 9,
+    passes: int = PASSES,
+    end_ps: int | None = None,
+) -> Any:
     restart = {"after": f"{AFTER_PS}ps", "at-most": at_most, "fails": [f"{time_ps}ps" for time_ps in fails_ps]}
     job = {"name": "a", "workload": "model.yaml", "system": "system.yaml", "passes": passes, "restart": restart}
+    job |= {} if end_ps is None else {"end": f"{end_ps}ps"}
     (folder / "scenario.json").write_text(json.dumps({"network": "network.yaml", "jobs": [job]}), encoding="utf-8")
     return astra_ns3.run_scenario(scenario=folder / "scenario.json", isolated=False, backend=backend)
 
@@ -145,6 +154,29 @@ def test_parts_on_storage_hosts_are_copied_there_and_only_the_rest_moves(tmp_pat
     restarted = list(tries.values())[-1].collectives
     loaded = restarted[(restarted["layer"] == "checkpoint") & (restarted["part"] == "load")]
     assert int(loaded["bytes"].sum()) == 2 * 2 * parameters  # whole weights on each
+
+
+def test_a_job_that_resumes_is_as_fast_as_its_last_try_and_its_folder_says_so(tmp_path: Path) -> None:
+    """A failure in the fifth pass: the second try plays the last two of six, and loads besides."""
+    iteration_ps = alone_ps(tmp_path, {"every": 1}, 1)
+    write(tmp_path, {"checkpoint": {"every": 1}})
+    whole = failing(tmp_path, []).tenants["a"]
+    resumed = failing(tmp_path, [iteration_ps * 9 // 2]).tenants["a"]
+    job, found = resumed.metadata["job"], resumed.metadata["throughput"]
+    assert (job["restarts"], job["first_start_ps"], job["resumed_passes"]) == (1, 0, 4)
+    assert found["iteration_ps"] == resumed.finish_ps // 2
+    assert found["samples_per_second"] < whole.metadata["throughput"]["samples_per_second"]
+    assert astra_ns3.compare(whole, resumed).notes == ("B is try 2 of its job, which plays 2 passes of 6",)
+
+
+def test_a_job_that_ends_before_its_next_try_has_what_its_last_one_did(tmp_path: Path) -> None:
+    iteration_ps = alone_ps(tmp_path, {"every": 1}, 1)
+    write(tmp_path, {"checkpoint": {"every": 1}})
+    fails_ps = iteration_ps * 3 // 2
+    result = failing(tmp_path, [fails_ps], end_ps=fails_ps + AFTER_PS // 2)
+    (job,) = result.metadata["jobs"]
+    assert (job["start_ps"], job["finish_ps"], job["passes_done"]) == (0, fails_ps, 1)
+    assert (job["restarts"], job["resumed_passes"], job["ended_by"]) == (0, 0, "time")
 
 
 def test_a_job_that_fails_once_more_than_it_may_is_told_by_its_device(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _random_case(seed: int) -> Case:
     _by_credit(Draw(f"credits {seed}"), parts, graph, {} if mix == "tcp" else roce, packet_bytes)
     _with_ways_and_sums(seed, parts, network, files, job)
     job = with_nccl(seed, written_as_files(seed, job, config.dimensions))
-    _storing(Draw(f"stores {seed}"), parts, network, files, job, explained="timeline" in record)
+    _storing(Draw(f"stores {seed}"), parts, network, files, job)
     return Case(f"seed {seed}", network, job, files, simulation, record, look=look)
 
 
@@ -157,11 +157,8 @@ def _reducing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], j
     draw_in_network(draw, job["system"], on_one_switch=graph.switches == 1)
 
 
-def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn, *, explained: bool) -> None:
-    """Now and then have storage hosts, and a model that stores there.
-
-    ``explained``: an oracle follows the chain through the run, which knows of no remote memory.
-    """
+def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], job: Drawn) -> None:
+    """Now and then have storage hosts, and a model that stores there."""
     stores = str(job.get("text", "")).startswith(MODEL)
     if not draw.chance(STORING_MODELS if stores else STORING) or "transports" in network:
         return
@@ -179,7 +176,7 @@ def _storing(draw: Draw, parts: Parts, network: Drawn, files: dict[str, str], jo
         place["buffer"] = place["buffer"] + more
     if stores and not job.get("written"):  # no graph of ours can say it
         pools = of_roce and bool(graph.reducers) and network["topology"]["storage"]["per"] != "node"
-        job["text"] = draw_beyond(draw, job["text"], job["system"], config.npus, reduces=pools, remote=not explained)
+        job["text"] = draw_beyond(draw, job["text"], job["system"], config.npus, reduces=pools)
 
 
 def _kept(graph: Graph, switch: int) -> int:

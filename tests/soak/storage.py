@@ -27,10 +27,10 @@ def draw_storage(draw: Draw, topology: Drawn, graph: Graph) -> None:
     }
 
 
-def draw_beyond(draw: Draw, text: str, system: Drawn, npus: int, *, reduces: bool, remote: bool) -> str:
+def draw_beyond(draw: Draw, text: str, system: Drawn, npus: int, *, reduces: bool) -> str:
     """Have a model store on storage hosts, or in remote memory, what it may; any other workload as it is.
 
-    ``system`` gets the remote memory; ``reduces``: whether switches do; ``remote``: whether remote memory may be used.
+    ``system`` gets the remote memory; ``reduces``: whether switches do.
     """
     if not text.startswith(models.WORD):
         return text
@@ -43,7 +43,7 @@ def draw_beyond(draw: Draw, text: str, system: Drawn, npus: int, *, reduces: boo
         parts += ["activations", "weights"]
     model["offload"] = draw.some(0.5, **{part: {"prefetch": draw.randrange(3)} for part in parts})
     for part in model["offload"].values():
-        part |= draw.some(0.2 if remote else 0, to="remote")
+        part |= draw.some(0.2, to="remote")
     if any("to" in part for part in model["offload"].values()):
         kind = draw.pick("PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL")
         system["remote-memory"] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from astra_ns3.report.alignment import counted
 from astra_ns3.report.comparison.algorithms import other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Group, Setting, by_importance
@@ -70,8 +71,12 @@ def _differences(a: Quantities, b: Quantities) -> Iterator[Difference]:
 
 
 def _states(*runs: tuple[str, Records]) -> Iterator[str]:
-    """Yield which run lies below its floor, which alone is of flows, and how both ended if they did not end alike."""
+    """Yield which run is a job's last try, lies below its floor, or alone is of flows; and ends that aren't alike."""
     for name, run in runs:
+        job = run.metadata.get("job") or {}
+        if job.get("restarts"):
+            played = counted(run.metadata["passes"] - job["resumed_passes"], "pass", "passes")
+            yield f"{name} is try {job['restarts'] + 1} of its job, which plays {played} of {run.metadata['passes']}"
         floor = below_floor(run.metadata)
         if floor is not None:
             yield f"{name} lies below the floor: {floor_words(floor)}"

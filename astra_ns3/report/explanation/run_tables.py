@@ -88,6 +88,7 @@ class Tables:
         self.rules = preset(metadata["compat"])
         self._read_system(metadata["system"])
         self.stopped_ps = None if metadata["complete"] else int(metadata["finish_ps"])
+        self.resumed = (metadata.get("job") or {}).get("resumed_passes", 0)
         self._read_operations(operations.whole(_OPERATION_COLUMNS))
         self.messages = messages_of(run)
         ends = [] if self.messages is None else [self.messages[end].max(initial=0) for end in ("source", "destination")]
@@ -177,7 +178,8 @@ class Tables:
             rows = rows[self.iterations[rows] == iteration]
         if not len(rows):
             there = self.iterations_there()
-            raise wrong(f"there is no iteration {iteration}, expected {there[0]}..{there[-1]}")
+            of_try = f" of the last try, which goes on after pass {self.resumed}" if self.resumed else ""
+            raise wrong(f"there is no iteration {iteration}, expected {there[0]}..{there[-1]}{of_try}")
         return int(rows[np.argmax(self.operation_end[rows])])
 
     def iterations_there(self) -> list[int]:
