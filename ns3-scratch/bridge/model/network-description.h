@@ -129,13 +129,8 @@ struct RoutingParameters
 };
 
 /// Words for RoutingKind.
-inline constexpr std::array<const char*, 7> ROUTING_KINDS{"flow-hash",
-                                                          "spray",
-                                                          "load",
-                                                          "flowlet",
-                                                          "murmur",
-                                                          "pin",
-                                                          "detour"};
+inline constexpr std::array<const char*, 7>
+    ROUTING_KINDS{"flow-hash", "spray", "load", "flowlet", "murmur", "pin", "detour"};
 
 /// Read all fields by their names. \param field what reads them
 template <typename READER>

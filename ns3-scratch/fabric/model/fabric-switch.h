@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "fabric-flow-hash.h"
 #include "fabric-detours.h"
+#include "fabric-flow-hash.h"
 #include "fabric-path-choice.h"
 #include "fabric-port.h"
 #include "fabric-routes.h"
@@ -74,14 +74,14 @@ class FabricSwitch : public Object, public FabricReceiver
     void DoDispose() override;
 
   private:
-    std::vector<Ptr<FabricPort>> m_ports;       //!< the ports
-    FabricRoutes m_routes;                      //!< routing table
-    std::unique_ptr<FabricPathChoice> m_choice; //!< chooses between equal ways; none: by hash
+    std::vector<Ptr<FabricPort>> m_ports;           //!< the ports
+    FabricRoutes m_routes;                          //!< routing table
+    std::unique_ptr<FabricPathChoice> m_choice;     //!< chooses between equal ways; none: by hash
     std::shared_ptr<const FabricDetours> m_detours; //!< where frames go first, if not straight on
-    Ptr<FabricSharedBuffer> m_buffer;           //!< memory of all queues
-    uint32_t m_hashSeed{0};                     //!< makes the choices of switches independent
-    uint64_t m_unroutedFrames{0};               //!< frames without a route
-    bool m_seesHeads{false};                    //!< heads of frames have been offered
+    Ptr<FabricSharedBuffer> m_buffer;               //!< memory of all queues
+    uint32_t m_hashSeed{0};                         //!< makes the choices of switches independent
+    uint64_t m_unroutedFrames{0};                   //!< frames without a route
+    bool m_seesHeads{false};                        //!< heads of frames have been offered
 };
 
 } // namespace ns3

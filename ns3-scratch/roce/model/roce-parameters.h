@@ -45,7 +45,7 @@ struct RoceParameters
     int64_t timeoutPs{16'777'000'000}; //!< without progress for so long everything is sent again
     uint32_t retries{7};               //!< timeouts in a row before giving up; 0: never
     uint32_t newPathAfter{0};          //!< timeouts in a row after which data takes a new path
-    uint32_t reducerAckEvery{1}; //!< the same between an NPU and a reducer, or two reducers
+    uint32_t reducerAckEvery{1};       //!< the same between an NPU and a reducer, or two reducers
     int64_t nackIntervalPs{0};         //!< a gap is reported again after so long; 0: once
     uint32_t reorderingPackets{0}; //!< selective repeat: packets out of order before one is lost
     uint32_t chunkBytes{0};        //!< go back 0: parts a message starts over by; 0: whole messages
