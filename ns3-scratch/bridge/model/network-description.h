@@ -129,7 +129,7 @@ struct RoutingParameters
 };
 
 /// Words for RoutingKind.
-inline constexpr std::array<const char*, 7>
+inline constexpr std::array
     ROUTING_KINDS{"flow-hash", "spray", "load", "flowlet", "murmur", "pin", "detour"};
 
 /// Read all fields by their names. \param field what reads them

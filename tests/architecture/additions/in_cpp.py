@@ -33,8 +33,7 @@ class FabricFirstChoice : public FabricPathChoice
     lines={
         "ns3-scratch/bridge/model/network-description.h": (
             ("    ROUTE_BY_DETOUR = 6 ", "    ROUTE_BY_FIRST = 7, //!< always the first\n    ROUTE_BY_DETOUR = 6 "),
-            ("std::array<const char*, 7> ROUTING_KINDS", "std::array<const char*, 8> ROUTING_KINDS"),
-            ('"detour"};', '"detour",\n    "first"};'),
+            ('"detour"}', '"detour", "first"}'),
         ),
         "ns3-scratch/bridge/model/fabric-network-routes.cc": (
             (
