@@ -123,3 +123,19 @@ def test_nccl_speed_measures_tables_and_loops(script: Script, tmp_path: Path) ->
         assert all(Path(words[case][place]).is_file() for place in (2, 4, 6))
     small = [*words["flows"][: words["flows"].index("-b")], "-b", "8", "-e", "8"]
     assert 0 < speed.seconds_of(small) < 60
+
+
+def test_a_ring_with_a_slow_server_takes_no_longer_than_its_slow_lines_explain(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    papers = script("cluster_papers")
+    monkeypatch.setattr(papers, "RING_MEBIBYTES", (4,))
+    longer = [float(row[3].rstrip("%")) / 100 for row in papers.optcc()]
+    assert all(0 < found < 1 / rate - 1 for found, rate in zip(longer, (0.875, 0.75, 0.5), strict=True))
+    assert longer == sorted(longer)
+
+
+def test_a_sender_is_silent_from_its_timeout_to_its_new_path(script: Script) -> None:
+    silent_us = [int(row[3].split()[2]) for row in script("cluster_papers").reps()]
+    assert 20 < silent_us[0] < 100 < silent_us[1] < 1000
+    assert silent_us[2] > 5000  # routes converge after 5 ms
