@@ -59,12 +59,12 @@ from astra_ns3.system.groups import Grid
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
 
-_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES = 16, 64, 128, 64
+_MOST_LOOPS, _MOST_LOOPS_OF_EACH, _MOST_CHUNKS, _MOST_SLICES, _MOST_SLICES_ALONE = 16, 64, 128, 64, 128
 """Chunks of a channel are larger than NCCL's where there would be more of them: of rings (merged, and each by itself),
-trees and send/recv."""
+trees, all batches of send/recv together, and a batch alone."""
 _MANY_CHUNKS, _TOGETHER, _SLICES_TOGETHER = 64, 4, 2
 """A tree of many chunks has one signal for several chunks: half as many messages, and times within 1%. A message of
-16 slices or more has one for two, for more would leave its sender too few places."""
+16 slices or more has one for two if there are several batches, for more would leave its sender too few places."""
 _PIECES, _LEAST_PIECE = 64, 16 << 10
 """A head's part goes through a switch in so many pieces at least: a switch stores what it passes on, NVSwitches don't.
 Pieces have so many bytes at least."""
@@ -413,9 +413,9 @@ class _GroupPlan:
 
     @staticmethod
     def _exchange_cut(lanes: int, batches: int, part_bytes: int, chunk_bytes: int) -> ExchangeCut:
-        most = max(_MOST_SLICES // batches, SLOTS)
+        most = _MOST_SLICES_ALONE if batches == 1 else max(_MOST_SLICES // batches, SLOTS)
         slices = min(max(-(-part_bytes // chunk_bytes), 1), most)
-        return ExchangeCut(lanes, slices, SLOTS, _SLICES_TOGETHER if slices >= 2 * SLOTS else 1)
+        return ExchangeCut(lanes, slices, SLOTS, _SLICES_TOGETHER if batches > 1 and slices >= 2 * SLOTS else 1)
 
     def _channel_of_messages(self, part: Part, p2p: PointToPoint, part_bytes: int, messages: Messages) -> Channel:
         """The channel of messages with parts of so many bytes. The last chunk is copied out of its slot at the end."""

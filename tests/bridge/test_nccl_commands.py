@@ -22,7 +22,7 @@ RING_LL = ("--set", "NCCL_ALGO=Ring", "--set", "NCCL_PROTO=LL")
 TWO = ("--servers", "2xhgx-h100", "--gpus", "1")
 NIC_GBYTES_PER_S = 50.0
 OF_PAYLOAD = 4096 / (4096 + 82)
-LATENCY_SHARE = 0.065
+LATENCY_SHARE = 0.06
 """Of the time of 64 MiB at most that isn't bytes on the narrowest link."""
 LEAVES = """topology:
   kind: hierarchical
@@ -169,9 +169,9 @@ def test_pairs_on_one_leaf_have_the_nic_s_rate_and_pairs_on_two_the_uplink_s(tmp
             else:
                 most = rate / 8 * OF_PAYLOAD
                 assert (1 - LATENCY_SHARE) * most < value <= most
-    assert picture.read_text(encoding="utf-8").count("11.6") == 8
+    assert picture.read_text(encoding="utf-8").count("11.9") == 8
     text = run_command("nccl", *words, "-o", str(page)).stdout
-    assert "# least 11.59" in text
+    assert "# least 11.86" in text
     assert page.read_text(encoding="utf-8").count("<td style") == 12
 
 

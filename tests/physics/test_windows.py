@@ -253,6 +253,32 @@ def test_random_runs_that_once_differed(seed: int) -> None:
     assert outcome.problems == ()
 
 
+def test_credit_given_before_a_delay_changes_takes_the_delay_of_its_time() -> None:
+    """What had left a switch when a delay changed was settled in its window's end, over the delay after the change."""
+    network = {
+        "topology": {
+            "kind": "dragonfly",
+            "a": 2,
+            "p": 1,
+            "h": 1,
+            "link": {"rate": "400Gbps", "delay": "3us"},
+            "global_link": {"rate": "10Gbps"},
+            "switch": {"buffer": 515_304, "credits": {"bytes": 13_954, "lanes": 3}},
+            "routing": {"kind": "spray"},
+        },
+        "transport": {"kind": "roce", "payload": 256, "queue_pairs": "per-message"},
+    }
+    flows = {"name": "others", "kind": "poisson", "sizes": "20901B", "load": 0.8, "flows": 24, "seed": 8}
+    event = {"at": "60608ns", "for": "40us", "every": "90us", "times": 3, "nic": 2, "delay": "66ns"}
+    scenario = {"traffic": [flows], "events": [event]}
+    one, three = (
+        astra_ns3.run_scenario(scenario=scenario, network=parse_network(network), cores=cores).metadata["statistics"]
+        for cores in (1, 3)
+    )
+    assert one == three
+    assert one["pauses"] > 1000
+
+
 _EDGE = {"buffer": 104_715, "pfc": {"priorities": [3], "alpha": 4.0, "reserve": "1KB"}, "cut_through": 64}
 _SPINE = {"buffer": 60_678, "pfc": {"priorities": [3], "alpha": 1 / 64, "resume_offset": 4200}, "cut_through": 2100}
 

@@ -158,6 +158,11 @@ FabricPort::SetDelay(Time delay)
             m_name + " gets a delay of " + std::to_string(delay.GetTimeStep()) + " ps, below the " +
             std::to_string(leastPs) + " ps with which the run began; set it before the run begins");
     }
+    if (m_hasCredits && m_receiver)
+    {
+        CatchUp();
+        SettleMemory(); // what has left by the switch's other ports gives credit over this delay
+    }
     SettleIfUsed();
     m_line.SetDelayPs(delay.GetTimeStep());
 }
