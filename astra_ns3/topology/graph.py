@@ -44,6 +44,11 @@ class Link:
     silent: bool = False
     storm: int = 0
 
+    @classmethod
+    def of(cls, a: int, b: int, wire: LinkConfig, kind: str, cost: int = 1) -> Link:
+        """Return a link with the keys of a file."""
+        return cls(a, b, wire.rate_bps, wire.delay_ps, wire.error_rate, kind, cost)
+
     def check(self, number: int) -> None:
         """Raise InputError, which names the link's number, for a field that is of another kind than said."""
         for name in ("a", "b", "rate_bps", "delay_ps", "cost"):

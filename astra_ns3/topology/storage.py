@@ -31,11 +31,7 @@ def with_storage(config: TopologyBase, graph: Graph) -> Graph:
     boxes = () if isinstance(config, Dragonfly) else graph.host_boxes  # which are groups there, no servers
     places = [place for place in _places(said, graph, boxes) for _ in range(said.count if said.per != "fabric" else 1)]
     wire = said.link
-
-    def line(host: int, node: int) -> Link:
-        return Link(host, node, wire.rate_bps, wire.delay_ps, wire.error_rate, STORAGE)
-
-    found = with_hosts(graph, places, line)
+    found = with_hosts(graph, places, lambda host, node: Link.of(host, node, wire, STORAGE))
     return replace(found, storage=tuple(range(graph.hosts, found.hosts)))
 
 

@@ -7,7 +7,7 @@ from runpy import run_path
 from typing import Any
 
 import pytest
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
 
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.experiments.expected import expected_run

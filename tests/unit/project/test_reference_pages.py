@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 import pytest
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
 from support.reference import reference, rows, sections
 from support.small_run import small_run
 
