@@ -33,7 +33,7 @@ class TrainingJob(ProgramsJob):
         return scaled_apart(self.workload, comm_scale, compute_scale)
 
     def warnings(self, platform: Platform) -> list[str]:
-        """What of the file its loop never issues or computes, and what of its pipeline isn't played."""
+        """Return a warning of all in the file that its loop, or its pipeline, doesn't play."""
         return [
             *self.workload.warnings,
             *unissued_collectives(self.workload, platform.dimensions),

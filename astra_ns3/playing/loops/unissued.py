@@ -1,4 +1,4 @@
-"""What of a workload's file its loop never issues, or issues among a single NPU, or never computes."""
+"""Collectives of a workload's file that its loop never issues, or issues among a single NPU; times never computed."""
 
 from __future__ import annotations
 
