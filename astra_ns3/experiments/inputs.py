@@ -55,7 +55,7 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import NOTHING, Course
 from astra_ns3.scenario.events import Event, check_switches, event_at
-from astra_ns3.scenario.paces import check_known_start, check_not_restarted, slowed_by_events
+from astra_ns3.scenario.paces import check_known, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
@@ -251,9 +251,9 @@ def _slowdown(
     if tenancy.berth is not None:  # no event slows an NPU that it may get
         return on_device
     if tenancy.after is not None:
-        check_known_start(course.stretches, tenancy.name, tenancy.npus)
+        check_known(course.stretches, tenancy.name, tenancy.npus, "after")
     if restarts:
-        check_not_restarted(course.stretches, tenancy.name, tenancy.npus)
+        check_known(course.stretches, tenancy.name, tenancy.npus, "restart")
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 
