@@ -136,7 +136,8 @@ def test_every_file_of_a_run_and_its_columns_are_in_the_reference(tmp_path: Path
 
 
 def test_every_column_of_a_csv_file_has_words_in_the_reference_and_in_its_docstring() -> None:
-    from astra_ns3.experiments import astra_sim_tables, flow_tables, foreseen, run_tables
+    from astra_ns3.experiments import astra_sim_tables, flow_tables, run_tables
+    from astra_ns3.experiments.forecasting import foreseen
 
     made = {
         astra_sim_tables.END_TO_END: astra_sim_tables.END_TO_END_COLUMNS,
