@@ -231,7 +231,7 @@ def save_all(
         if tenant is not None and tenant.restart is not None and description.tenant is not None:
             description = replace(description, tenant={**description.tenant, **tries_document(played, tries)})
         own = played.records[number], played.outcomes[number]
-        own_warnings = list(description.warnings)
+        own_warnings = [*description.warnings, *played.warnings_of.get(number, ())]
         result, failure = save(part, description, played, *own, watch, folders[number], own_warnings)
         results[part.run_name] = result
         failures += [] if failure is None else [failure]

@@ -114,6 +114,10 @@ class Job(ABC):
         """Each kind of collective that is issued before anything computes or waits, and how often."""
         return []
 
+    def tried_again(self, passes: int) -> tuple[Job, int]:
+        """Return a further try after a failure, for :meth:`expected` alone, and passes: the most that it does anew."""
+        return self, passes
+
     @abstractmethod
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> Driver:
         """Return what plays it on ``network``."""
