@@ -523,7 +523,7 @@ class FluidBackend(NetworkBackend):
     },
     check="""
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.experiments.forecast import backend_costs, forecast
+from astra_ns3.experiments.forecasting.forecast import backend_costs, forecast
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.ideal.choice import ideal_of
