@@ -1,1 +1,1 @@
-"""What a run will send and take, from its inputs alone: messages, packets, tables, time and memory."""
+"""Forecasts of a run from its inputs alone: messages, packets, tables, time and memory."""
