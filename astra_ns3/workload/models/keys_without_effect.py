@@ -43,6 +43,8 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
         and parallel.zero < _LAST_STAGE_OF_ZERO
         and f"zero is {parallel.zero}",
     }
+    if file.reduces_on_the_way is not None:
+        reasons["offload.optimizer.prefetch"] = "reduce is in-network, so no state travels"
     if isinstance(file, TransformerFile):
         ring = degrees.context > 1 and parallel.context_by == "ring" and "a ring's attention keeps no scores"
         reasons["model.fused_attention"] = not file.model.fused_attention and ring
