@@ -13,13 +13,13 @@ from typing import Protocol
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
-from astra_ns3.experiments.asked_reducers import check_reducers
-from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
+from astra_ns3.experiments.forecasting.capacity import check_run_fits
 from astra_ns3.experiments.garbage import no_search, rare_search
 from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
+from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
@@ -62,7 +62,7 @@ class Played:
     outcomes: tuple[Outcome, ...] = ()
     """The outcome of each tenant."""
     warnings_of: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Those of ``warnings`` that are a tenant's or of the network that it shares, by its number."""
+    """For each tenant, by its number, the ``warnings`` of its own and of the network that it shares."""
 
 
 class Reporter(Protocol):

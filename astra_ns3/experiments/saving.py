@@ -16,7 +16,7 @@ from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_tables
-from astra_ns3.experiments.foreseen import foreseen_tables
+from astra_ns3.experiments.forecasting.foreseen import foreseen_tables
 from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document, scenario_document, tries_document

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.experiments.asked_reducers import check_reducers
-from astra_ns3.experiments.forecast import Forecast, forecast
+from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import foreseen_tries, parts_of
 from astra_ns3.experiments.validate import does_not_fit, tenants_of

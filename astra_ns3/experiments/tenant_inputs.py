@@ -21,7 +21,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnalyticalPlan
 from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
-from astra_ns3.scenario.paces import check_not_of_arriving
+from astra_ns3.scenario.paces import check_known
 from astra_ns3.scenario.placement import drawn_by, placed
 from astra_ns3.scenario.scenario import Scenario, waiting_line
 from astra_ns3.scenario.times import times_of
@@ -74,7 +74,7 @@ def _check_arriving(scenario: Scenario, request: RunRequest) -> None:
     name = next((each.name for each in scenario.tenants if each.berth is not None), None)
     line = waiting_line(scenario)
     if name is not None and line is not None:
-        check_not_of_arriving(request.course.stretches, name, line.unclaimed)
+        check_known(request.course.stretches, name, line.unclaimed, "arrives")
 
 
 def _check_streams(request: RunRequest, tenants: Sequence[Inputs]) -> None:

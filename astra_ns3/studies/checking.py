@@ -10,7 +10,7 @@ from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.documents import AnyConfig, given_of
 from astra_ns3.experiments.changes.files import FILES
-from astra_ns3.experiments.forecast import forecast
+from astra_ns3.experiments.forecasting.forecast import forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import Options

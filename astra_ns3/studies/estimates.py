@@ -1,7 +1,7 @@
 """How long points will take: which to begin first, and when a study will end.
 
-A guess from the inputs (:mod:`astra_ns3.experiments.forecast`) says how points compare; those that have ended say what
-such a guess is worth on this machine.
+A guess from the inputs (:mod:`astra_ns3.experiments.forecasting.forecast`) says how points compare; those that have
+ended say what such a guess is worth on this machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.forecast import forecast
+from astra_ns3.experiments.forecasting.forecast import forecast
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.tenant_inputs import foreseen_tries, load_tenants, parts_of
 from astra_ns3.studies.task import PointOutcome, PointTask

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 TRAININGS: Any = import_module("published_trainings")

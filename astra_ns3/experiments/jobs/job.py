@@ -12,8 +12,8 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
-from astra_ns3.experiments.expected import ExpectedRun, expected_run
-from astra_ns3.experiments.foreseen import Foreseen
+from astra_ns3.experiments.forecasting.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal

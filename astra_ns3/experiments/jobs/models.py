@@ -7,7 +7,7 @@ from math import prod
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.device import losses_in_force
-from astra_ns3.experiments.foreseen import Foreseen
+from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import told_apart
 from astra_ns3.frozen import dataclass, field, replace

@@ -82,8 +82,8 @@ def expected_computation(programs: RolePrograms) -> tuple[int, int]:
     return first_ps, operations
 
 
-def computed_parts(programs: RolePrograms) -> set[tuple[int, str]]:
-    """Return what some role computes: numbers of layers, each with the name of the pass."""
+def computed_parts(programs: RolePrograms) -> set[tuple[int | str, str]]:
+    """Return what some role computes: layers, each with the name of the pass."""
     return {
         (operation.label.layer, operation.label.part)
         for role in programs.roles

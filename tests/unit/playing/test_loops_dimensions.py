@@ -85,8 +85,9 @@ def test_what_goes_over_no_dimension_of_more_than_one_npu_is_a_warning() -> None
 def test_compute_times_that_a_loop_never_plays_are_a_warning() -> None:
     layers = (_layer(), _layer())
 
-    def told(loop: str, **options: int) -> list[str]:
-        return uncomputed_passes(Workload(loop, layers, source="w", **options), (8,))
+    def told(loop: str, bottom: int | None = None, npus: int | None = None) -> list[str]:
+        workload = Workload(loop, layers, last_bottom_layer=bottom, model_parallel_npus=npus, source="w")
+        return uncomputed_passes(workload, (8,))
 
     both, second = "2 layers: 'layer', 'layer'", "layer 'layer'"
     backward = [f"weight gradient of {both}", f"input gradient of {second}"]
@@ -98,7 +99,7 @@ def test_compute_times_that_a_loop_never_plays_are_a_warning() -> None:
     ]
     for loop in ("DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA"):
         assert told(loop) == []
-    assert told("HYBRID_DLRM", last_bottom_layer=0) == told("HYBRID_TRANSFORMER", model_parallel_npus=8) == []
+    assert told("HYBRID_DLRM", bottom=0) == told("HYBRID_TRANSFORMER", npus=8) == []
     nothing = Pass(0, CollectiveKind.ALL_REDUCE, 10)
     assert uncomputed_passes(Workload("MICRO", (Layer("layer", nothing, nothing, nothing),)), (8,)) == []
 

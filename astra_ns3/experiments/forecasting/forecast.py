@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.config.transports.base import Joined
-from astra_ns3.experiments.capacity import run_need
-from astra_ns3.experiments.costs import (
+from astra_ns3.experiments.forecasting.capacity import run_need
+from astra_ns3.experiments.forecasting.costs import (
     IDLE_BYTES,
     PROGRAM_SECONDS,
     SECONDS_OF_CHANNELS,
@@ -20,9 +20,9 @@ from astra_ns3.experiments.costs import (
     SECONDS_PER_ROW,
     WARM_SECONDS,
 )
-from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.forecasting.expected import ExpectedRun
+from astra_ns3.experiments.forecasting.traffic import Carried, carried
 from astra_ns3.experiments.inputs import Inputs, Parts
-from astra_ns3.experiments.traffic import Carried, carried
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
 from astra_ns3.transport.transport import TransportCosts
