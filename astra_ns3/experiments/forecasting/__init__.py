@@ -1,1 +1,1 @@
-"""Forecasts from the inputs of a run alone: messages, packets, tables, time and memory."""
+"""Forecasts of a run from its inputs alone: messages, packets, tables, time and memory."""
