@@ -1,10 +1,6 @@
 """The switches that reduce for NCCL: those of servers for NVLS, and trees of those between servers for CollNet.
 
-<<<<<<< HEAD
-Inside a server NCCL plays a forest, whose roots are the server's heads. Switches are further players, behind
-=======
 NCCL plays a forest inside a server: the heads of each server are roots. Switches are further players, behind
->>>>>>> house36
 the ranks. The trees between servers are those of a system file's ``sharp``.
 """
 

@@ -10,8 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
 
 from astra_ns3.collectives.proof import prove
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -19,11 +17,8 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.nccl.servers_of_network import with_servers
-<<<<<<< HEAD
-=======
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.reduction import with_switches
->>>>>>> house36
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.system.channels import groups_of
 from astra_ns3.system.file import parse_system
