@@ -17,8 +17,8 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.nccl.servers_of_network import with_servers
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.system.channels import groups_of
 from astra_ns3.system.file import parse_system
