@@ -263,7 +263,7 @@ class SystemConfig(ConfigModel):
         able = self.nccl.server is not None and self.nccl.built.multicast and variables.nvls_enable != 0
         if able and len(members) > 1 and (trees is None or not trees.shared(members)):
             yield (
-                f"key 'nccl': the switches of server '{self.nccl.server}' add up (NVLS), those of the network don't, so "
+                f"key 'nccl': the switches of server '{self.nccl.server}' add up (NVLS), those of the network don't: "
                 "NVLS is never chosen; give scale_up.switch 'reduction', or set NCCL_NVLS_ENABLE to 0"
             )
 

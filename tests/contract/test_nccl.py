@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from oracles.causal_chain import CausalChain
@@ -338,7 +338,7 @@ def test_nvls_sends_the_same_messages_on_every_backend(nodes: int, algorithm: st
 def test_the_switches_of_an_analytical_network_s_servers_reduce(backend: str, tmp_path: Path) -> None:
     """Two servers of four, whose NPUs reach each other by a switch; without one, NVLS is never chosen."""
 
-    def run(topology: str) -> Any:
+    def run(topology: Literal["switch", "ring"]) -> Any:
         inner = AnalyticalDimension(topology=topology, npus=4, bytes_per_ns=450.0, link_latency_ns=250.0)
         outer = AnalyticalDimension(topology="switch", npus=2, bytes_per_ns=50.0, link_latency_ns=500.0)
         return astra_ns3.run(
