@@ -206,8 +206,7 @@ class _Played:
         npus = network.npus
         self._network, self._npus, self._operation, self._cases = network, npus, operation, cases
         self._plan = plan
-        packets = plan.of_packets
-        self._players = npus if packets is None else len(packets.graph.player_host)
+        self._players = len(plan.graph.player_host)
         self._before = np.zeros(self._players**2, dtype=np.int64)
         self._ports_before = self._ports_so_far()
         self._servers = np.array(system.servers, dtype=np.int64)
