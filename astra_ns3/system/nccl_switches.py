@@ -1,6 +1,7 @@
 """The switches that reduce for NCCL: those of servers for NVLS, and trees of those between servers for CollNet.
 
-Inside servers NCCL plays a forest: the heads of each server are roots. Switches are further players, behind the ranks. The trees between servers are those of a system file's ``sharp``.
+NCCL plays a forest inside a server: the heads of each server are roots. Switches are further players, behind
+the ranks. The trees between servers are those of a system file's ``sharp``.
 """
 
 from __future__ import annotations

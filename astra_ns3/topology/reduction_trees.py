@@ -24,8 +24,6 @@ ONE_SWITCH, ONE_TREE = "nvls", "sharp"
 MOST_TREES = 64
 """The trees of one group, where many switches could be roots."""
 
-_Numbers = npt.NDArray[np.int64]
-
 
 class GraphTrees:
     """The trees of a graph; ``npus``: the NPU of each rank that asks; ``first_root``: of its first group.

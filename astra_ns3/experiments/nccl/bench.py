@@ -17,10 +17,10 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.experiments.costs import SECONDS_PER_CHANNEL_MESSAGE
+from astra_ns3.experiments.forecasting.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, place_of, with_servers
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import BYTES_PER_US
 from astra_ns3.nccl.logs import bus_factor

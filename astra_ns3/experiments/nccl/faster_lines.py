@@ -11,8 +11,8 @@ from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.experiments.nccl.choices_of_run import Played, npus_of, on_chain
 from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, with_servers
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import replace
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.what_ifs import ANEW

@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import pytest
 import yaml
+from support.documents.pages import OWN_FILES, OWN_PARTS, ROOT, blocks, commands, text_of
 from support.fake_backend import FakeBackend
-from support.pages import OWN_FILES, OWN_PARTS, ROOT, blocks, commands, text_of
 from support.reference import reference, rows, sections
 from support.small_run import NPUS
 

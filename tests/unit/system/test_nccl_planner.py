@@ -17,8 +17,8 @@ from astra_ns3.config.system import MOST_CHANNELS, SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.nccl import servers_of_network
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_servers
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import replace
 from astra_ns3.nccl.servers import server_named
 from astra_ns3.scenario.scenario import Tenancy, tenancy_of

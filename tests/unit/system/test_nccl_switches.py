@@ -17,8 +17,8 @@ from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.nccl.servers_of_network import with_servers
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.scenario.scenario import tenancy_of
 from astra_ns3.system.channels import groups_of
 from astra_ns3.system.file import parse_system
@@ -198,7 +198,9 @@ def test_nvls_needs_switches_of_servers_that_reduce() -> None:
         assert ("NVLSTree" in names) is able
     warned = system_on(network(2, 4, inside=False), server="dgx-h100").warnings
     assert len(warned) == 1
-    assert "the switches of server 'dgx-h100' add up (NVLS), those of the network don't: NVLS is never chosen" in warned[0]
+    assert (
+        "the switches of server 'dgx-h100' add up (NVLS), those of the network don't: NVLS is never chosen" in warned[0]
+    )
     assert system_on(network(2, 4, inside=False), server="dgx-h100", NCCL_NVLS_ENABLE=0).warnings == ()
     assert system_on(network(2, 4), server="dgx-h100").warnings == ()
 
