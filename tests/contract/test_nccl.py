@@ -296,8 +296,10 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
     if algorithm == "NVLSTree" and protocol != "Simple":
         pytest.skip("NVLS has Simple alone")
     text = DATA.replace("600000", "6000000")
-    table = {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol, "reduces": algorithm == "NVLSTree"}
-    times = follow(explained_run(tmp_path / "run", text, backend=backend, **table))
+    reduces, folder = algorithm == "NVLSTree", tmp_path / "run"
+    times = follow(
+        explained_run(folder, text, backend=backend, reduces=reduces, NCCL_ALGO=algorithm, NCCL_PROTO=protocol)
+    )
     assert {name for _, name in times} == {"", protocol}
     if (algorithm, protocol) == ("Ring", "Simple"):
         assert min(times[kind, protocol] for kind in (SIGNAL, SLOT_LATENCY, SLOT_COPYING)) > 0
