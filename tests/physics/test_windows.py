@@ -279,6 +279,49 @@ def test_credit_given_before_a_delay_changes_takes_the_delay_of_its_time() -> No
     assert one["pauses"] > 1000
 
 
+def test_a_queue_pair_moves_to_a_port_whose_line_is_busy(tmp_path: Path) -> None:
+    """Hosts with two NIC ports: what was due to leave by the new port leaves before the queue pair that moves there.
+
+    The rate that changes after the end makes windows shorter on several cores, and must change nothing.
+    """
+    network = {
+        "topology": {
+            "kind": "clos",
+            "levels": [
+                {"children": 2, "parents": 2, "link": {"rate": "40Gbps", "delay": "100ns"}, "switch": _SMALL},
+                {"children": 2, "parents": 2, "link": {"rate": "800Gbps", "delay": "500ns"}, "switch": _SMALL},
+                {"children": 2, "link": {"rate": "200Gbps", "delay": "500ns"}, "switch": _SMALL},
+            ],
+        },
+        "transport": {"kind": "roce", "payload": 256, "congestion_control": "none"},
+    }
+    system = tmp_path / "system.yaml"
+    keys = {"scheduling-policy": "FIFO", "preferred-dataset-splits": 1, "endpoint-delay": 10}
+    system.write_text(json.dumps(keys | {"all-reduce-implementation": "direct"}), encoding="utf-8")
+
+    def job(name: str, npus: list[int], compute_ns: int, size: int, start: str) -> dict[str, Any]:
+        text = f"MICRO\n1\none -1 {compute_ns} NONE 0 0 NONE 0 0 ALLREDUCE {size} 0\n"
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+        files = {"workload": str(tmp_path / f"{name}.txt"), "system": str(system)}
+        return {"name": name, **files, "npus": npus, "dimensions": [len(npus)], "start": start}
+
+    events = [
+        {"at": "11652ns", "for": "24us", "link": 39, "up": False},
+        {"at": "34435ns", "for": "143us", "switch": 17, "up": False},
+        {"at": "500us", "nic": 7, "rate": "50%"},
+    ]
+    jobs = [job("a", [5, 0, 2, 7], 2466, 131_397, "15us"), job("b", [1, 3, 4, 6], 0, 64_851, "0ns")]
+    finish_ps = {
+        (cores, len(happens)): astra_ns3.run_scenario(
+            scenario={"jobs": jobs, "events": happens}, network=parse_network(network), cores=cores
+        ).finish_ps
+        for cores in (1, 2, 3)
+        for happens in (events, events[:2])
+    }
+    assert len({*finish_ps.values()}) == 1, finish_ps
+
+
+_SMALL = {"buffer": "100KB"}
 _EDGE = {"buffer": 104_715, "pfc": {"priorities": [3], "alpha": 4.0, "reserve": "1KB"}, "cut_through": 64}
 _SPINE = {"buffer": 60_678, "pfc": {"priorities": [3], "alpha": 1 / 64, "resume_offset": 4200}, "cut_through": 2100}
 

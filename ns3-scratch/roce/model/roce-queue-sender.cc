@@ -92,7 +92,11 @@ RoceQueueSender::Move(RoceNicPort& port, const RoceWay& way)
         return;
     }
     const int64_t nowPs = GetNowPs();
-    m_port->GetPort().Settle(nowPs);
+    // Frames of others were due to leave by the new port too: its line hasn't been idle.
+    for (RoceNicPort* each : {m_port, &port})
+    {
+        each->GetPort().Settle(nowPs);
+    }
     if (m_context.parameters.windowOfPath && m_windowBytes == GetWay().path.bandwidthDelayBytes)
     {
         m_windowBytes = way.path.bandwidthDelayBytes; // no congestion control has set another
