@@ -27,7 +27,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-WITH_EXAMPLES = ["docs/compute.md", "docs/extending.md", "docs/hooks.md", "docs/models.md", "docs/python.md"]
+WITH_EXAMPLES = ["docs/compute.md", "docs/extending.md", "docs/hooks.md", "docs/python.md"]
 QUICK = ["docs/extending.md", "docs/hooks.md", "docs/python.md"]
 
 
