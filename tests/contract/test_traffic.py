@@ -173,6 +173,19 @@ def test_traffic_goes_on_until_the_jobs_have_ended(files: Files, backend: str, t
     assert abs(flows["started"] - expected) < 5 * expected**0.5 + 1
 
 
+@pytest.mark.parametrize(("backend", "transport"), PLAYED)
+def test_flows_that_are_still_to_start_don_t_keep_a_run_whose_jobs_have_ended(
+    files: Files, backend: str, transport: str
+) -> None:
+    """One flow at once, and others 10 ms and more later, which no job of microseconds waits for."""
+    waits = {"name": "t", "kind": "incast", "sizes": "1KB", "senders": 1, "interval": "10ms", "flows": 3}
+    result = files.play(network(transport), {"backend": backend}, jobs=[job(npus=[0, 1, 4, 5])], traffic=[waits])
+    finish_ps = result.tenants["a"].metadata["finish_ps"]
+    assert finish_ps < 10_000 * PS_PER_US
+    assert result.metadata["finish_ps"] == finish_ps
+    assert result.tenants["t"].metadata["flows"]["started"] == 1
+
+
 def test_traffic_slows_a_job_that_shares_its_links_and_no_other(files: Files) -> None:
     """The job of one leaf, and traffic on the same leaf or on the other: without common links nothing changes."""
     alone = files.play(network(), jobs=[job(npus=[0, 1, 2, 3], dimensions=[4])])

@@ -168,6 +168,14 @@ def test_a_block_sent_before_it_is_held_is_refused() -> None:
         prove(changed(changed(schedule, "wait_step", 1, -1), "wait_count", 1, 0), CollectiveKind.ALL_GATHER)
 
 
+def test_a_signal_adds_nothing_to_what_its_receiver_holds() -> None:
+    """Rank 1 adds what rank 0 sends and sends the sum back, which is taken over; then rank 0 signals that it has it."""
+    rows = {"sender": [0, 1, 0], "receiver": [1, 0, 1], "step": [0, 1, 2], "wait_step": [-1, 0, 1]}
+    data = _on_one_block(2, {**rows, "wait_count": [0, 1, 1]})
+    schedule = replace(data, block_count=np.array([1, 1, 0], np.int32))
+    assert prove(schedule, CollectiveKind.ALL_REDUCE).combines.tolist() == [True, False, False]
+
+
 def test_a_partial_sum_counted_twice_is_refused() -> None:
     # rank 1 adds rank 0's part, sends the sum to rank 2, which has added rank 0's part by itself
     rows = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 from support.fake_backend import FakeBackend
@@ -13,12 +14,15 @@ import astra_ns3
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options, load_inputs
+from astra_ns3.experiments.jobs.graphs import GraphJob
 from astra_ns3.experiments.scaling import joint_scales, scaled_apart
 from astra_ns3.experiments.validate import validate
 from astra_ns3.workload.files.astra_sim import parse_workload
+from astra_ns3.workload.files.chakra.trace import read_chakra
 
 SILENT = parse_workload("MICRO\n1\nonly -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1000 0\n", "silent.txt")
 MICRO = parse_workload("MICRO\n1\nonly -1 0 NONE 0 0 NONE 0 1000 ALLREDUCE 1000 0\n", "micro.txt")
+TRACE = Path(__file__).parents[3] / "inputs/workload/chakra/step"
 ALONE = parse_workload("DATA\n1\nonly -1 1000 NONE 0 0 NONE 0 0 NONE 0 0\n", "alone.txt")
 
 
@@ -47,6 +51,19 @@ def test_run_and_validate_pass_the_warning_on(caplog: pytest.LogCaptureFixture) 
         result = astra_ns3.run(**small_run(), comm_scale=0.01)
     assert "scaled by 0.01" in caplog.text
     assert "scaled by 0.01" in result.metadata["warnings"][0]
+
+
+def test_graphs_send_by_one_factor_and_compute_by_the_other() -> None:
+    """A tenth of the bytes is left, cut to whole ones, and half of each duration."""
+    trace = read_chakra(TRACE)
+    scaled = GraphJob(trace).scaled(0.1, 0.5).workload
+    pairs = list(zip(trace.nodes(0), scaled.nodes(0), strict=True))
+    bytes = [(old.bytes, new.bytes) for old, new in pairs if old.bytes]
+    times = [(old.duration_ps, new.duration_ps) for old, new in pairs if old.duration_ps]
+    assert bytes
+    assert times
+    assert all(new == max(int(old * 0.1), 1) for old, new in bytes)
+    assert all(new == old // 2 for old, new in times)
 
 
 def test_scale_multiplies_both_and_what_they_say() -> None:

@@ -185,6 +185,12 @@ def test_before_2_24_ring_stands_in(make: Make) -> None:
     assert _names(make("a100", 4, 8, "2.21", algo="CollNetDirect")) == {"Ring", "Tree"}
 
 
+@pytest.mark.parametrize(("version", "expected"), [("2.18", {"Ring"}), ("2.19", {"NVLS"})])
+def test_from_2_19_on_a_list_may_take_ring_from_an_all_gather(make: Make, version: str, expected: set[str]) -> None:
+    """2.18's tuning.cc never disables ring but for all-reduces, and has no NVLS for others; 2.19's has neither rule."""
+    assert _names(make("h100", 1, 8, version, algo="NVLS"), ALL_GATHER) == expected
+
+
 def test_an_all_to_all_is_not_tuned(make: Make) -> None:
     with pytest.raises(InputError, match="makes of messages"):
         candidates(make("h100", 1, 8), CollectiveKind.ALL_TO_ALL, MIB)

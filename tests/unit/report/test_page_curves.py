@@ -17,6 +17,23 @@ def test_the_range_of_a_value_goes_from_the_least_to_the_most() -> None:
     assert (drawn["error_y"]["array"], drawn["error_y"]["arrayminus"]) == ([5, 1], [2, 0])
 
 
+@pytest.mark.parametrize(("mark", "symbol"), [(0, "circle"), (1, "diamond"), (8, "circle")])
+def test_each_mark_has_a_symbol_the_first_one_too_and_begins_again_after_the_last(mark: int, symbol: str) -> None:
+    curve = Curve(x=[1, 2], y=[10, 20], mark=mark, size=7)
+    drawn = _trace(curve, Panel(Axis(), Axis(), [curve]))
+    assert drawn is not None
+    assert drawn["mode"] == "lines+markers"
+    assert (drawn["marker"]["symbol"], drawn["marker"]["size"]) == (symbol, 7)
+
+
+def test_a_line_without_marks_has_no_symbol() -> None:
+    curve = Curve(x=[1, 2], y=[10, 20])
+    drawn = _trace(curve, Panel(Axis(), Axis(), [curve]))
+    assert drawn is not None
+    assert drawn["mode"] == "lines"
+    assert "marker" not in drawn
+
+
 def test_columns_without_edges_stand_at_whole_numbers() -> None:
     heat = Heat(values=[[1.0, 2.0, 3.0]], of=Axis(low=0), rows=["a"])
     drawn = _trace(heat, Panel(Axis(), Axis(), [heat]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from support.small_run import small_run
 
 from astra_ns3 import run
+from astra_ns3.report.explanation.explain import nccl_chose_by_lines
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.explanation.parts import COMPUTE, ENDPOINT, LATENCY, MESSAGE, SIGNAL, Segment
 from astra_ns3.report.explanation.what_ifs import Lines, WhatIf, waited_for_others, what_ifs
@@ -162,3 +164,31 @@ def test_only_other_collectives_are_others() -> None:
     assert waited_for_others([first], None) == 0
     only_one = {name: column[4:] for name, column in messages.items()}
     assert waited_for_others([Segment(MESSAGE, 1, 0, 50, message=0)], only_one) == 0  # its own acknowledgements
+
+
+class _Chosen:
+    """A run of two collectives, of which NCCL chose the second; ``server``: of its system file, None: the lines'."""
+
+    def __init__(self, server: str | None = None) -> None:
+        self.metadata: Any = {"system": {"nccl": None if server is None else {"server": server}}}
+        self.folder = None
+
+    def rows(self, name: str) -> list[dict[str, str]]:
+        assert name == "collectives.csv"
+        names = ("direct", "nccl Ring LL128 x8")
+        return [{"collective": str(number), "algorithm": words} for number, words in enumerate(names)]
+
+    def file(self, name: str) -> Path:
+        raise AssertionError(name)
+
+
+@pytest.mark.parametrize(
+    ("server", "on_chain", "chosen"),
+    [(None, 1, True), (None, 0, False), (None, -1, False), ("dgx-h100", 1, False)],
+)
+def test_only_what_nccl_chose_for_the_chain_by_lines_may_be_chosen_anew(
+    server: str | None, on_chain: int, chosen: bool
+) -> None:
+    """Other lines change a choice of the second collective alone, and only where no server decides it."""
+    segments = [Segment(COMPUTE, 0, 0, 5), Segment(MESSAGE, 0, 5, 9, collective=on_chain)]
+    assert nccl_chose_by_lines(_Chosen(server), segments) == chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -15,7 +16,7 @@ from support.study_points import harmful_file, point, points
 
 from astra_ns3.cli.study import security_of
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.servers.messages import ServerKind
+from astra_ns3.experiments.servers.messages import Ready, ServerKind, receive, send
 from astra_ns3.network.api import Limits
 from astra_ns3.studies.estimates import Estimate, guessed_seconds, longest_first
 from astra_ns3.studies.play_point import failed_outcome
@@ -23,6 +24,7 @@ from astra_ns3.studies.playing import has_wider_limits, play_tasks
 from astra_ns3.studies.progress import StudyMeter, StudyProgress
 from astra_ns3.studies.store import Store
 from astra_ns3.studies.task import PointOutcome, PointTask
+from astra_ns3.studies.workers import local
 from astra_ns3.studies.workers.cluster import ClusterWorkers
 from astra_ns3.studies.workers.contract import Crew
 
@@ -169,6 +171,26 @@ def test_a_cluster_plays_waiting_points_in_the_order_of_their_numbers(tmp_path: 
     for number, task in enumerate(points(Store(tmp_path), 3)):
         workers.submit(task, number)
     assert priorities[0] > priorities[1] > priorities[2]
+
+
+def test_a_worker_that_gets_ready_plays_the_waiting_point_of_the_least_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker takes seconds to start; who is submitted meanwhile may go before those that wait already."""
+    ours, its = socket.socketpair()
+    its.settimeout(10)
+    process = SimpleNamespace(connection=ours, kill=lambda: None, close=lambda: None)
+    monkeypatch.setattr(local, "HelperProcess", lambda module: process)
+    crew = Crew(str(tmp_path), "mark", "code", ServerKind(), points=2)
+    first, second = points(Store(tmp_path), 2)
+    with ours, its, local.local_workers(1, crew) as workers:
+        workers.submit(second, 2)
+        workers.submit(first, 1)
+        assert receive(its)[0] == crew
+        send(its, Ready())
+        assert workers.ended(10) is None
+        assert workers.count() == 1
+        assert receive(its)[0].address == first.address
 
 
 def test_without_dask_a_scheduler_cannot_be_used_and_what_to_install_is_named(

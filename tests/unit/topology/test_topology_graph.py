@@ -46,6 +46,11 @@ def test_ports_count_in_the_order_of_links() -> None:
     )
 
 
+def test_a_graph_without_dimensions_has_one_of_all_npus_however_many_share_a_host() -> None:
+    graph = Graph(2, 1, (Link(0, 2, 1, 0), Link(1, 2, 1, 0)), (0, 0, 0, 1, 1), (1,))
+    assert graph.dimensions == (5,)
+
+
 def test_every_port_has_a_name_that_finds_it_again() -> None:
     graph = Graph(2, 2, (Link(0, 2, 1, 0), Link(0, 3, 1, 0), Link(1, 3, 1, 0)), (0, 1), (1, 1))
     names = [ports.port_name(graph.hosts, *port) for port in ports.all_ports(graph)]
