@@ -1,8 +1,8 @@
 """How near `astra-ns3 validate` comes: CPU time and memory of whole runs, estimated and measured, as a table.
 
 CPU time is user and system time of the process, start-up included; memory is the highest resident memory. The
-constants of `astra_ns3/experiments/costs.py` are to be set so that estimates are within a factor of 1.5. To set them
-anew: run all cases on an otherwise idle machine, and move the constant that the worst cases share.
+constants of `astra_ns3/experiments/forecasting/costs.py` are to be set so that estimates are within a factor of 1.5.
+To set them anew: run all cases on an otherwise idle machine, and move the constant that the worst cases share.
 
 usage: benchmarks/forecast.py [--rounds N] [CASE ...]
 """

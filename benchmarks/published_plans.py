@@ -3,7 +3,9 @@
 Sources: D. Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", SC
 2021, table 1 and section 5 (``published_trainings.py`` says where the rows were read); V. Korthikanti et al., "Reducing
 Activation Recomputation in Large Transformer Models", table 5. Narayanan's space: tensor, pipeline, data, micro-batch
-and virtual stages; all is recomputed, without ZeRO and sequence parallelism.
+and virtual stages; all is recomputed, without ZeRO and sequence parallelism. A plan has to fit as in Megatron-LM, which
+needs 20 bytes a parameter when it updates (NVIDIA, "Megatron Core User Guide", "Distributed Optimizer", its row of
+float16 parameters and gradients): to ours of 16 it adds a copy of the gradients in single precision.
 
 Bounds are of all plans at full size. Then the published degrees are played, with each micro-batch and number of virtual
 stages whose bound isn't above their best run, and the plans of the least bounds. A plan is played with as many copies
@@ -29,6 +31,8 @@ MOST_PLAYED, MOST_OF_THEIRS = 10, 6
 LEAST_OF_STAGE = 64
 """NPUs of a stage that is played: eight servers, so that rings of gradients leave their servers as they would."""
 CAPACITY_BYTES = 80 * 10**9
+COPIES_OF_WEIGHTS = 2
+"""A copy of gradients in single precision takes as much as two of the weights in half precision."""
 SCHEDULES = ("1f1b", "interleaved")
 COLUMNS = ("case", "plan", "theirs", "bound_s", "time_s", "npus_played", "npus", "cpu_s")
 CHOSEN = (
@@ -153,8 +157,14 @@ def fits(case: Case, choice: Any) -> int:
     """Return the memory of the fullest NPU; 0 where it is more than 80 GB."""
     from astra_ns3.workload.memory.peaks import memory_of
 
-    most = max(stage.peak.usage.total_bytes for stage in memory_of(model_of(case, choice.keys).plan(case.gpus)))
+    usages = [stage.peak.usage for stage in memory_of(model_of(case, choice.keys).plan(case.gpus))]
+    most = max(max(usage.total_bytes, updating_bytes(usage)) for usage in usages)
     return most if most <= CAPACITY_BYTES else 0
+
+
+def updating_bytes(usage: Any) -> int:
+    """Return the memory of an NPU during Megatron-LM's update, when no activations are left."""
+    return int(usage.weights + usage.gradients + usage.optimizer + COPIES_OF_WEIGHTS * usage.weights)
 
 
 class Size(NamedTuple):

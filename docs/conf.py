@@ -24,6 +24,7 @@ myst_enable_extensions = ["deflist"]
 html_theme = "furo"
 html_title = "astra-ns3"
 html_copy_source = False
+html_show_copyright = False
 _SHOWN = {
     "README.md": "readme",
     "CONTRIBUTING.md": "contributing",

@@ -66,7 +66,7 @@ def version_1() -> list[str]:
     titles = ("Case", "Workload", "Network", "System", "Options", "ASTRA-sim (us)", "preset (us)", "our rules (us)")
     with CASES.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([titles, *rows])
-    return [f"{near} of {len(rows)} finish times within {TOLERANCE_NS:g} ns.", "", *own_rules(rows)]
+    return [f"{near} of {len(rows)} finish times agree within {TOLERANCE_NS:g} ns.", "", *own_rules(rows)]
 
 
 def own_rules(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -130,7 +130,7 @@ def version_2() -> list[str]:
     titles = ("Model", "Network", "Collective", "Algorithm", "ASTRA-sim (ns)", "ours (ns)", "Difference")
     with POINTS.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([titles, *rows])
-    return [f"{len(rows)} points, the largest difference {largest:.3%}."]
+    return [f"{len(rows)} points differ by at most {largest:.3%}."]
 
 
 def point_workload(point: Row) -> Workload:

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.tutorial import PAGES, played  # noqa: E402
+from support.documents.tutorial import PAGES, played  # noqa: E402
 
 
 def main(names: list[str]) -> int:

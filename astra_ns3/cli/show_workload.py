@@ -12,7 +12,7 @@ from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.workload import Workload
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.foreseen import Foreseen, foreseen_document
+from astra_ns3.experiments.forecasting.foreseen import Foreseen, foreseen_document
 from astra_ns3.experiments.jobs.flows import FlowsJob
 from astra_ns3.playing.converting.conversion import Unrolling, as_graphs
 from astra_ns3.playing.training.model_summary import summary_of

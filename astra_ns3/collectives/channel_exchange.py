@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, concatenate, rotated
-from astra_ns3.collectives.schedule import Content, Schedule
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.collectives.schedule import Schedule
+from astra_ns3.frozen import dataclass
 
 Round = tuple[int, int]
 """Groups on, and places on within the group."""
@@ -97,17 +97,6 @@ def channel_exchange(peers: Peers, cut: ExchangeCut) -> Schedule:
     check_messages(_NAME, peers.ranks, peers.ranks * each, kept=ranks * each)
     made = _Exchange(peers, cut, column(ranks)[:, None]).schedule()
     return rotated(made, digits=0, inner=peers.inner) if peers.are_alike else made
-
-
-def with_content(peers: Peers, cut: ExchangeCut) -> Schedule:
-    """The same as an all-to-all whose rows say what they carry, for the proof; its rounds must be those of all peers.
-
-    Raises InputError for what memory can't hold.
-    """
-    exchange = _Exchange(peers, cut, column(peers.ranks)[:, None])
-    schedule = exchange.schedule()
-    offsets = np.concatenate([[0], np.cumsum(schedule.block_count, dtype=np.int64)])
-    return replace(schedule, blocks=peers.ranks * cut.slices, content=Content(offsets, exchange.carried()))
 
 
 def channel_shift(ranks: int, cut: ExchangeCut, gates: Sequence[int] = ()) -> Schedule:
@@ -189,13 +178,6 @@ class _Exchange:
             keep=self._relayed,
         )
         return concatenate([first, second, back, home] if cut.signals else [first, second], _NAME)
-
-    def carried(self) -> Int32Array:
-        """The blocks of the rows of :meth:`schedule`, numbered through all ranks' data by sender and receiver."""
-        ranks, slices = self._peers.ranks, self._cut.slices
-        numbers = (self._rank * ranks + self._receiver) * slices + self._piece
-        relayed = np.broadcast_to(self._relayed, numbers.shape)
-        return np.concatenate([numbers.reshape(-1), numbers[relayed]]).astype(np.int32)
 
     def _at_end(self, piece: Int32Array | int) -> Int32Array:
         """The step in which a slice comes to its receiver."""

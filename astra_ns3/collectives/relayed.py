@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.columns import Int32Array, assemble, check_messages, column, concatenate
-from astra_ns3.collectives.schedule import Content, Schedule
+from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import MOST_BLOCKS, Parts, check_parts
 from astra_ns3.config.core.relay import Relay
 from astra_ns3.errors import refuse
@@ -24,11 +24,6 @@ _NAMES = {False: "relayed dispatch", True: "relayed combine"}
 def relayed_all_to_all(parts: Parts, relay: Relay) -> Schedule:
     """The messages of an all-to-all whose ``parts`` and ``relay.crossing`` count in blocks. Raises InputError."""
     return _Relayed(parts, relay).schedule()
-
-
-def with_content(schedule: Schedule, parts: Parts, relay: Relay) -> Schedule:
-    """The same with what each row carries, for the proof; only of messages in one piece."""
-    return _Relayed(parts, replace(relay, pieces=1)).told(schedule)
 
 
 def handed_over(parts: Parts, relay: Relay) -> tuple[_Sizes, _Sizes]:
@@ -77,15 +72,6 @@ class _Relayed:
             made = [made[1], made[0], made[2]]
         return replace(concatenate(made, self._name), parts=self._parts)
 
-    def told(self, schedule: Schedule) -> Schedule:
-        """The schedule with its content: parts by their number in ``Schedule.parts``."""
-        lanes = (schedule.step if self._gathers else schedule.wait_step.clip(min=0)) % self._nodes
-        rows = zip(schedule.sender.tolist(), schedule.receiver.tolist(), lanes.tolist(), strict=True)
-        carried = [self._carried(*row) for row in rows]
-        offsets = np.cumsum([0, *map(len, carried)], dtype=np.int64)
-        flat = np.array([number for numbers in carried for number in numbers], dtype=np.int32)
-        return replace(schedule, content=Content(offsets, flat, weighs=False))
-
     def handed_over(self) -> tuple[_Sizes, _Sizes]:
         """Bytes or blocks of each place."""
         home, away = np.zeros(self._ranks, dtype=np.int64), np.zeros(self._ranks, dtype=np.int64)
@@ -98,19 +84,6 @@ class _Relayed:
             home[place :: self._node] += others[mine].sum(axis=(0, 2))
             away += others[mine].sum(axis=0).reshape(-1)
         return (away, home) if self._gathers else (home, away)
-
-    def _carried(self, sender: int, receiver: int, lane: int) -> list[int]:
-        """The parts that a row carries; ``lane``: how many nodes before the gate's own that of the row's home is."""
-        near, far = (receiver, sender) if self._gathers else (sender, receiver)
-        at, node = int(self._at[far]), self._node
-        if self._at[near] == at:
-            home = (near - lane * node) % self._ranks
-            return [self._number(home, far)]
-        there = range(at * node, (at + 1) * node)
-        return [self._number(near, other) for other in there if self._own[near, at, other % node]]
-
-    def _number(self, home: int, other: int) -> int:
-        return other * self._ranks + home if self._gathers else home * self._ranks + other
 
     def _far(self) -> tuple[npt.NDArray[np.int32], ...]:
         """Numbers of a home, a piece, and how many nodes on, each on an axis of its own: first pieces leave first."""

@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BeforeValidator, Field, Strict, WithJsonSchema, model_validator
-from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, TimePs, as_value_error, checked, refuse_key, validated
@@ -147,8 +146,3 @@ def slowdown_of(given: object, source: str = "compute_slowdown") -> ComputeSlowd
     if isinstance(given, Mapping):
         return validated(ComputeSlowdown, Document(source, dict(given)))
     raise wrong(f"{source} is a {type(given).__name__}, expected the path of a file, its keys or a ComputeSlowdown")
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of the file."""
-    return ComputeSlowdown.model_json_schema(by_alias=True)

@@ -132,8 +132,6 @@ class NcclConfig(ConfigModel):
         if not version.is_known:
             nearest = "{}.{}".format(*version.rules)
             words.append(f"key 'nccl.version': the rules of {version} aren't known; those of {nearest} decide")
-        if variables.collnet_enable:
-            words.append("key 'nccl': NCCL_COLLNET_ENABLE needs switches that reduce, which no network file has")
         if variables.without_effect:
             words.append(f"key 'nccl': without effect here: {', '.join(variables.without_effect)}")
         return tuple(words)

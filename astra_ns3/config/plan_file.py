@@ -7,7 +7,6 @@ from typing import Annotated
 
 from annotated_types import Ge
 from pydantic import Field, JsonValue
-from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.model import ConfigModel, OnOff, PositiveTimePs, validated
 from astra_ns3.config.core.reading import read_text
@@ -48,11 +47,6 @@ class PlanConfig(ConfigModel):
     """One or two keys and their values: a plan for each value."""
     play: PlayConfig = Field(default_factory=PlayConfig)
     """How far the plan goes."""
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of a file of a plan."""
-    return PlanConfig.model_json_schema(by_alias=True)
 
 
 def read_plan_file(path: str | os.PathLike[str]) -> PlanConfig | None:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 from annotated_types import Ge, Gt
 from pydantic import Field, model_validator
-from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel, RateBps, checked, refuse_key, validated
@@ -59,11 +58,6 @@ class PricesFile:
 
     config: PricesConfig
     document: Document
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of a file of prices."""
-    return PricesConfig.model_json_schema(by_alias=True)
 
 
 def read_prices(path: str | os.PathLike[str]) -> PricesFile:

@@ -7,7 +7,7 @@ not modelled are accepted only at the value that leaves them without effect.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le, Len
@@ -245,7 +245,19 @@ class SystemConfig(ConfigModel):
             words.append(
                 "key 'track-local-mem': changes no time, and the trace of memory that ASTRA-sim 2 writes isn't written"
             )
-        return (*words, *(() if self.nccl is None else self.nccl.warnings))
+        return (*words, *self._nccl_warnings())
+
+    def _nccl_warnings(self) -> Iterator[str]:
+        """Yield what NCCL's table asks for in vain; of switches, once it is known which servers there are."""
+        if self.nccl is None:
+            return
+        yield from self.nccl.warnings
+        if not self.nccl.variables.collnet_enable or not self.nccl.servers:
+            return
+        first = {server: rank for rank, server in reversed(tuple(enumerate(self.nccl.servers)))}
+        trees = self.reduction_trees
+        if len(first) == 1 or trees is None or not trees.can_join(tuple(first.values())):
+            yield "key 'nccl': NCCL_COLLNET_ENABLE changes nothing: no switch that reduces joins several servers"
 
     @property
     def scaled_endpoint_delay_ns(self) -> int:

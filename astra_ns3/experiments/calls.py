@@ -10,7 +10,7 @@ from astra_ns3.config.compute_slowdown import ComputeSlowdown
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.forecast import Forecast
+from astra_ns3.experiments.forecasting.forecast import Forecast
 from astra_ns3.experiments.isolated.launching import forked
 from astra_ns3.experiments.option import function_of
 from astra_ns3.experiments.progress import ProgressSink

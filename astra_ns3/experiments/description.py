@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.experiments.foreseen import Foreseen
+from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.frozen import dataclass

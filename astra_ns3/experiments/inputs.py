@@ -19,9 +19,9 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError, located, of_npus, refuse, wrong
 from astra_ns3.experiments.changes.files import FILES
 from astra_ns3.experiments.changes.setting import RunFiles, place_of
-from astra_ns3.experiments.costs import BYTES_PER_NPU
 from astra_ns3.experiments.device import network_as_reached, slowdown_on_device
-from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.forecasting.costs import BYTES_PER_NPU
+from astra_ns3.experiments.forecasting.expected import ExpectedRun
 from astra_ns3.experiments.jobs.flows import system_of_flows
 from astra_ns3.experiments.jobs.job import Job, Platform
 from astra_ns3.experiments.jobs.job_kinds import (
@@ -33,6 +33,9 @@ from astra_ns3.experiments.jobs.job_kinds import (
     without_effect,
 )
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_trees
+from astra_ns3.experiments.network_parts.storage import with_storage
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import (
     USUAL,
@@ -40,10 +43,7 @@ from astra_ns3.experiments.options import (
     network_with_options,
     system_with_options,
 )
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_trees
 from astra_ns3.experiments.slowdown import checked_slowdown
-from astra_ns3.experiments.storage import with_storage
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.memory import require_memory
 from astra_ns3.network.api import EndpointModel
@@ -55,7 +55,7 @@ from astra_ns3.network.plan import AnyPlan, NetworkPlan, plan_network
 from astra_ns3.scenario.controls import control_changes
 from astra_ns3.scenario.course import NOTHING, Course
 from astra_ns3.scenario.events import Event, check_switches, event_at
-from astra_ns3.scenario.paces import check_known_start, check_not_restarted, slowed_by_events
+from astra_ns3.scenario.paces import check_known, slowed_by_events
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant import FilePath, Tenant
 from astra_ns3.scenario.times import times_of
@@ -251,9 +251,9 @@ def _slowdown(
     if tenancy.berth is not None:  # no event slows an NPU that it may get
         return on_device
     if tenancy.after is not None:
-        check_known_start(course.stretches, tenancy.name, tenancy.npus)
+        check_known(course.stretches, tenancy.name, tenancy.npus, "after")
     if restarts:
-        check_not_restarted(course.stretches, tenancy.name, tenancy.npus)
+        check_known(course.stretches, tenancy.name, tenancy.npus, "restart")
     return slowed_by_events(on_device, course.stretches, tenancy.npus, tenancy.start_ps)
 
 

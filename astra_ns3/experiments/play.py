@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
@@ -12,19 +13,19 @@ from typing import Protocol
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import AstraNs3Error, HookFailed, InputError, Interrupted, refuse
-from astra_ns3.experiments.asked_reducers import check_reducers
-from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.flow_tables import flow_warnings
+from astra_ns3.experiments.forecasting.capacity import check_run_fits
 from astra_ns3.experiments.garbage import no_search, rare_search
 from astra_ns3.experiments.hooks import HookFile, named_hook
 from astra_ns3.experiments.inputs import Inputs, scenario_of
 from astra_ns3.experiments.jobs.job import Playing
+from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.progress import Progress, ProgressMeter, ProgressSink, expected_work, tell_stage
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.slowdown import slowdown_warnings
 from astra_ns3.experiments.tenant_inputs import parts_of
 from astra_ns3.experiments.watch import Watch
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backend_makers import check_given, create_backend
 from astra_ns3.network.floor.floor import Floor, floor_of, floor_warnings
@@ -60,6 +61,8 @@ class Played:
     """The value that the hook's end function returned, as plain data."""
     outcomes: tuple[Outcome, ...] = ()
     """The outcome of each tenant."""
+    warnings_of: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """For each tenant, by its number, the ``warnings`` of its own and of the network that it shares."""
 
 
 class Reporter(Protocol):
@@ -198,6 +201,11 @@ def _left_by(
     whole = complete and all(outcome.ended_by == PROGRAMS for outcome in needed)
     floor = _floor(company, network, tenants, records) if whole else None
     finish_ps = finish_of(outcomes, records)
+    shared = [*floor_warnings(floor, finish_ps), *network.warnings()]
+    own = {
+        each.last: list(_warnings(tenants[0], tenants[each.last], records[each.last], stopped=error is not None))
+        for each in tries
+    }
     return Played(
         outcomes=outcomes,
         records=records,
@@ -208,15 +216,8 @@ def _left_by(
         peak_bytes=watch.peak_bytes,
         error=error,
         floor=floor,
-        warnings=[
-            *floor_warnings(floor, finish_ps),
-            *network.warnings(),
-            *_warnings(
-                [tenants[each.last] for each in tries],
-                [records[each.last] for each in tries],
-                stopped=error is not None,
-            ),
-        ],
+        warnings=[*shared, *chain.from_iterable(own.values())],
+        warnings_of={number: [*shared, *found] for number, found in own.items()},
     )
 
 
@@ -268,12 +269,11 @@ def _members(
     return members
 
 
-def _warnings(tenants: Sequence[Inputs], records: Sequence[RunRecords], *, stopped: bool) -> Iterator[str]:
-    """Warn of flows that say little, and of slowdowns that slowed nothing."""
-    for each in records:
-        yield from flow_warnings(each.flows, tenants[0].packets)
-    for inputs, each in zip(tenants, records, strict=True) if not stopped else ():
-        yield from slowdown_warnings(inputs.slowdown, each)
+def _warnings(first: Inputs, inputs: Inputs, records: RunRecords, *, stopped: bool) -> Iterator[str]:
+    """Warn of a tenant's flows that say little, and of a slowdown that slowed nothing."""
+    yield from flow_warnings(records.flows, first.packets)
+    if not stopped:
+        yield from slowdown_warnings(inputs.slowdown, records)
 
 
 def _floor(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from astra_ns3.experiments.forecast import backend_costs
+from astra_ns3.experiments.forecasting.forecast import backend_costs
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend

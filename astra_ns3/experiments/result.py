@@ -14,7 +14,7 @@ from astra_ns3.errors import failing, refuse, wrong
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.described.csv_tables import explained_csv
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
-from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
+from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
 from astra_ns3.experiments.replacing import RUN_FILE, whole_run

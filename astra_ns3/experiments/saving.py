@@ -16,7 +16,7 @@ from astra_ns3.errors import InputError, ResultsNotSaved
 from astra_ns3.experiments.astra_sim_tables import astra_sim_tables
 from astra_ns3.experiments.description import Description
 from astra_ns3.experiments.flow_tables import flow_tables
-from astra_ns3.experiments.foreseen import foreseen_tables
+from astra_ns3.experiments.forecasting.foreseen import foreseen_tables
 from astra_ns3.experiments.integrity import sealed
 from astra_ns3.experiments.layer_table import LAYERS, write_layers
 from astra_ns3.experiments.metadata import run_document, scenario_document, tries_document
@@ -231,7 +231,7 @@ def save_all(
         if tenant is not None and tenant.restart is not None and description.tenant is not None:
             description = replace(description, tenant={**description.tenant, **tries_document(played, tries)})
         own = played.records[number], played.outcomes[number]
-        own_warnings = list(description.warnings)
+        own_warnings = [*description.warnings, *played.warnings_of.get(number, ())]
         result, failure = save(part, description, played, *own, watch, folders[number], own_warnings)
         results[part.run_name] = result
         failures += [] if failure is None else [failure]

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
-from astra_ns3.experiments.asked_reducers import check_reducers
-from astra_ns3.experiments.forecast import Forecast, forecast
+from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import Inputs
+from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
 from astra_ns3.experiments.scenario_request import ScenarioRequest
-from astra_ns3.experiments.tenant_inputs import parts_of
+from astra_ns3.experiments.tenant_inputs import foreseen_tries, parts_of
 from astra_ns3.experiments.validate import does_not_fit, tenants_of
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.network.run_document import RowDocument, ScenarioDocument, TenantDocument, chosen
@@ -47,7 +47,11 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     parts = parts_of(request, tenants)
     check_reducers(parts)
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
-    return ScenarioView(_document(request, tenants), forecast(parts), (*warnings, *does_not_fit(parts)))
+    return ScenarioView(
+        _document(request, tenants),
+        forecast(parts, foreseen_tries(request, tenants)),
+        (*warnings, *does_not_fit(parts)),
+    )
 
 
 def _document(request: ScenarioRequest, tenants: Sequence[Inputs]) -> ScenarioDocument:

@@ -21,7 +21,7 @@ from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.plan import AnalyticalPlan
 from astra_ns3.playing.dry_run.counting import stops_in_each_pass
 from astra_ns3.scenario.events import check_not_cut
-from astra_ns3.scenario.paces import check_not_of_arriving
+from astra_ns3.scenario.paces import check_known
 from astra_ns3.scenario.placement import drawn_by, placed
 from astra_ns3.scenario.scenario import Scenario, waiting_line
 from astra_ns3.scenario.times import times_of
@@ -74,7 +74,7 @@ def _check_arriving(scenario: Scenario, request: RunRequest) -> None:
     name = next((each.name for each in scenario.tenants if each.berth is not None), None)
     line = waiting_line(scenario)
     if name is not None and line is not None:
-        check_not_of_arriving(request.course.stretches, name, line.unclaimed)
+        check_known(request.course.stretches, name, line.unclaimed, "arrives")
 
 
 def _check_streams(request: RunRequest, tenants: Sequence[Inputs]) -> None:
@@ -134,13 +134,29 @@ def _graph(network: AnyNetwork) -> Graph:
 def parts_of(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:
     """Return the inputs of each tenant with how many passes the tenant plays; one, where nobody knows how many.
 
-    Further tries of jobs are left out, for nobody knows whether they will be needed.
+    Further tries of jobs are left out; :func:`foreseen_tries` has some.
     """
     return [
         (inputs, 1 if part.passes == FOREVER else part.passes)
         for inputs, (_, part) in zip(tenants, request.parts, strict=True)
         if inputs.tenancy.restart_ps is None
     ]
+
+
+def foreseen_tries(request: RunRequest, tenants: Sequence[Inputs]) -> Parts:
+    """Return a try after each failure of which a job's ``restart.fails`` knows beforehand, with the most that it does.
+
+    What jobs do that never fail is in :func:`parts_of`.
+    """
+    found = []
+    tries = 0
+    for inputs, (tenant, part) in zip(tenants, request.parts, strict=True):
+        tries = 0 if inputs.tenancy.restart_ps is None else tries + 1
+        restart = None if tenant is None else tenant.restart
+        if restart is not None and 0 < tries <= len(restart.fails_ps):
+            job, passes = inputs.job.tried_again(1 if part.passes == FOREVER else part.passes)
+            found.append((replace(inputs, job=job, known_expected={}), passes))
+    return found
 
 
 def _check_anywhere(inputs: Inputs, place: str) -> None:

@@ -11,14 +11,14 @@ from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.asked_reducers import check_reducers
-from astra_ns3.experiments.capacity import check_run_fits
 from astra_ns3.experiments.description import in_force_document
-from astra_ns3.experiments.forecast import Forecast, forecast
-from astra_ns3.experiments.foreseen import foreseen_document
+from astra_ns3.experiments.forecasting.capacity import check_run_fits
+from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
+from astra_ns3.experiments.forecasting.foreseen import foreseen_document
 from astra_ns3.experiments.inputs import USUAL, FilePath, Inputs, Options, Parts, load_inputs
 from astra_ns3.experiments.isolated.trial import try_in_child
-from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
+from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
+from astra_ns3.experiments.tenant_inputs import foreseen_tries, load_tenants, parts_of
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.network.backend_makers import check_own_control
 from astra_ns3.network.run_document import ForeseenDocument
@@ -94,7 +94,8 @@ def validate(
 
 def forecast_of(request: ScenarioRequest) -> Forecast:
     """Return what the run of ``request`` will come to; raises InputError."""
-    return forecast(parts_of(request, tenants_of(request)))
+    tenants = tenants_of(request)
+    return forecast(parts_of(request, tenants), foreseen_tries(request, tenants))
 
 
 def tenants_of(request: ScenarioRequest) -> tuple[Inputs, ...]:

@@ -25,6 +25,7 @@ from astra_ns3.nccl.graphs import Graph, graph_of, has_collnet, has_nvls
 from astra_ns3.nccl.links import PATH_TYPES, PathType
 
 _NO_FALLBACK = (2, 24)
+_NEEDS_OF_COLLNET = "; CollNet needs NCCL_COLLNET_ENABLE=1 and switches between servers that reduce"
 _PARTED = (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER)
 
 
@@ -71,7 +72,9 @@ def _fallback(communicator: Communicator, kind: CollectiveKind) -> tuple[tuple[A
     asked = [
         f"NCCL_{name}={value}" for name, value in (("ALGO", environment.algo), ("PROTO", environment.proto)) if value
     ]
-    raise wrong(f"{' and '.join(asked)} leave no algorithm for {FUNCTIONS[kind]} on these servers", "NCCL")
+    listed = environment.listed("algo", FUNCTIONS[kind]) or frozenset[str]()
+    needs = "" if has_collnet(communicator) or not listed & {"CollNetDirect", "CollNetChain"} else _NEEDS_OF_COLLNET
+    raise wrong(f"{' and '.join(asked)} leave no algorithm for {FUNCTIONS[kind]} on these servers{needs}", "NCCL")
 
 
 def graph_for(communicator: Communicator, algorithm: Algorithm) -> Graph:

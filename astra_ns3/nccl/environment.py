@@ -161,7 +161,7 @@ class Environment:
     buffsize: int | None = None
     """Bytes of a channel's buffer with Simple."""
     collnet_enable: int | None = None
-    """1 is a warning: NCCL's CollNet isn't played."""
+    """1 lets switches between servers reduce (CollNet, SHARP), where the network file says that they can."""
     net_gdr_level: Level | None = None
     """How far a NIC may be from a GPU that it reads: LOC, PIX, PXB, PHB, SYS, or the old numbers."""
     nthreads: int | None = None

@@ -1,4 +1,4 @@
-"""Who sends to whom: the orders of rings, the parents in trees, the heads of NVLS.
+"""Who sends to whom: the orders of rings, the parents in trees, the heads of NVLS and the chains of CollNet.
 
 Source of the rules: NVIDIA/nccl v2.30.7, ``src/graph/connect.cc``, ``src/graph/trees.cc``. Global rank = server times
 GPUs of a server, plus the GPU. All servers find the same channels.
@@ -180,3 +180,15 @@ def nvls_tree_parents(communicator: Communicator) -> tuple[tuple[int, ...], ...]
     """
     trees = [tuple(up for up, _ in tree) for tree in double_tree(communicator.servers)]
     return tuple(trees[channel % 2] for channel in range(nvls_channels(communicator)))
+
+
+@cache
+def collnet_heads(communicator: Communicator) -> tuple[int, ...]:
+    """Return the GPUs of a server that CollNetDirect sends parts of the data to switches by."""
+    return tuple(dict.fromkeys(order[0] for order in graph_of(communicator, "collnet_direct").orders))
+
+
+@cache
+def collnet_chains(communicator: Communicator) -> tuple[tuple[int, ...], ...]:
+    """Return the chains of GPUs of CollNetChain, each from the GPU next to a NIC on; channels take them in turns."""
+    return graph_of(communicator, "collnet_chain").orders

@@ -158,21 +158,6 @@ def _chunk_bytes(communicator: Communicator, bytes: int, protocol: Protocol, rem
     return step // 4 if bytes < step else step // 2 if bytes < 8 * step else step
 
 
-@cache
-def peer_order(communicator: Communicator, rank: int) -> tuple[tuple[int, int], ...]:
-    """Return for each round of an all-to-all whom ``rank`` sends to and whom it receives from; the first is itself.
-
-    Ranks form groups of 8, or of the largest divisor of a server's GPUs. Distances between groups go up by 1, 2, 3, ...
-    modulo a power of two, those that are no group are left out; inside a group they go up by one.
-    """
-    size = group_size(communicator)
-    groups, group, local = communicator.ranks // size, rank // size, rank % size
-    return tuple(
-        ((group + far) % groups * size + (local + near) % size, (group - far) % groups * size + (local - near) % size)
-        for far, near in rounds_of(communicator)
-    )
-
-
 def group_size(communicator: Communicator) -> int:
     """Return the ranks of a group in an all-to-all."""
     gpus, grouped = communicator.gpus_per_server, communicator.version.rules >= (2, 28)
@@ -205,7 +190,7 @@ def _quadratic(count: int) -> tuple[int, ...]:
 
 @cache
 def channels_of_round(communicator: Communicator, turn: int, parts: int) -> tuple[int, ...]:
-    """Return the channels of a message's parts in a round of :func:`peer_order`."""
+    """Return the channels of a message's parts in a round of :func:`rounds_of`."""
     count, gpus = p2p_channels(communicator), communicator.gpus_per_server
     bits, mirrored = count.bit_length() - 1, communicator.version.rules >= (2, 28)
     size = gcd(P2P_AT_ONCE, gpus) if mirrored else gpus

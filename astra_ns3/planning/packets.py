@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.model.transformer import TransformerFile
 from astra_ns3.errors import AstraNs3Error, InputError
-from astra_ns3.experiments.forecast import forecast
+from astra_ns3.experiments.forecasting.forecast import forecast
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.degrees import Choice, Space, fits

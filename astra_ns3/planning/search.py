@@ -72,10 +72,10 @@ class Found:
 class Search:
     """A search over ``bounds`` of a space: says which choices to play, and hears how each did.
 
-    ``together``: how many are played at once. ``cpu_seconds``: none is begun that would take the CPU time of all that
-    were played beyond it, by what playing is expected to take (None: no limit). ``first``: to begin with, if it fits:
-    the degrees that the model's file has. With a limit the search begins besides with the cheapest of those whose
-    bounds are nearly the least: they prune as well, and say what playing takes here.
+    ``together``: how many are played at once. ``cpu_seconds``: none but the very first is begun that would take the CPU
+    time of all that were played beyond it, by what playing is expected to take (None: no limit). ``first``: to begin
+    with, if it fits: the degrees that the model's file has. With a limit the search begins besides with the cheapest of
+    those whose bounds are nearly the least: they prune as well, and say what playing takes here.
     """
 
     def __init__(
@@ -134,11 +134,13 @@ class Search:
         )
 
     def _cheapest(self, most: int) -> list[Choice]:
-        """Return the cheapest to play of those whose bounds are nearly the least."""
+        """Return the cheapest of those whose bounds are nearly the least, within the limit once one is begun."""
         near = [each for each in self._waiting if each.time_ps <= _NEARLY * self._waiting[0].time_ps][:_MOST_NEAR]
         found: list[Choice] = []
         for bound in sorted(near, key=lambda each: each.cpu_seconds):
-            if len(found) < most and self._takes(bound):
+            if len(found) >= most or (self._begun and not self._affords(bound)):
+                break  # all others cost no less
+            if self._takes(bound):
                 found.append(bound.choice)
         return found
 

@@ -14,7 +14,6 @@ from astra_ns3.errors import located, nearest, of_npus, refuse, some_of, wrong
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.network.run_document import EventDocument
-from astra_ns3.scenario.placement import is_outside
 from astra_ns3.topology.changes import (
     BUILT,
     OF_SWITCHES,
@@ -296,8 +295,8 @@ def _nic(given: int | str, graph: Graph) -> list[int]:
     host = graph.npu_host[given]
     if host in graph.forwarders:  # the switch inside it has its lines
         ports = graph.ports[graph.nodes - len(graph.forwarders) + graph.forwarders.index(host)]
-        return [port.link for port in ports if is_outside(graph, port.peer)]
-    outside = [port.link for port in graph.ports[host] if is_outside(graph, port.peer)]
+        return [port.link for port in ports if graph.is_outside(port.peer)]
+    outside = [port.link for port in graph.ports[host] if graph.is_outside(port.peer)]
     return outside or [port.link for port in graph.ports[host]]
 
 

@@ -13,7 +13,6 @@ from astra_ns3.config.scenario.failures import HOURS_PER_DAY, KINDS, PS_PER_HOUR
 from astra_ns3.config.scenario.file import MOST_EVENTS, EventConfig
 from astra_ns3.errors import refuse
 from astra_ns3.frozen import dataclass
-from astra_ns3.scenario.placement import is_outside
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import port_name
 from astra_ns3.topology.reducers import REDUCTION
@@ -115,12 +114,12 @@ def _links(graph: Graph) -> list[int]:
     return [
         number
         for number, link in enumerate(graph.links)
-        if link.kind != REDUCTION and (is_outside(graph, link.a) or is_outside(graph, link.b))
+        if link.kind != REDUCTION and (graph.is_outside(link.a) or graph.is_outside(link.b))
     ]
 
 
 def _switches(graph: Graph) -> list[int]:
-    return [number for number in range(graph.switches) if is_outside(graph, graph.hosts + number)]
+    return [number for number in range(graph.switches) if graph.is_outside(graph.hosts + number)]
 
 
 def _nics(graph: Graph) -> list[int | str]:
@@ -130,7 +129,7 @@ def _nics(graph: Graph) -> list[int | str]:
         port_name(graph.hosts, host, number)
         for host in sorted(set(graph.npu_host))
         for number, port in enumerate(graph.ports[host])
-        if is_outside(graph, port.peer)
+        if graph.is_outside(port.peer)
     ]
 
 

@@ -48,37 +48,23 @@ def _stretches(events: Sequence[Event]) -> Iterator[Stretch]:
                 yield Stretch(config.npu, start_ps, end_ps, factor, still, event.where)
 
 
-def check_known_start(found: Sequence[Stretch], name: str, npus: Sequence[int]) -> None:
-    """Raise InputError for an event that slows an NPU of a job down of which nobody knows when it starts."""
+_NOT_KNOWN = {
+    "after": "is of job '{}', which starts after another, so its time isn't known beforehand; expected an NPU of a job "
+    "that starts at a time",
+    "arrives": "may become one of job '{}', which arrives and gets NPUs when it starts; expected an NPU of a job with "
+    "NPUs of its own",
+    "restart": "is of job '{}', which may begin again at any time; expected an NPU of a job without restart",
+}
+
+
+def check_known(found: Sequence[Stretch], name: str, npus: Collection[int], why: str) -> None:
+    """Raise InputError for an event that slows one of ``npus`` down, of which nobody knows what it plays then.
+
+    ``name``: of the job. ``why``: the job starts ``after`` another one, ``arrives``, or may begin again (``restart``).
+    """
     for each in found:
         if each.npu in npus:
-            raise wrong(
-                f"NPU {each.npu} is of job '{name}', which starts after another, so its time isn't known beforehand; "
-                "expected an NPU of a job that starts at a time, or compute-slowdown of the job",
-                each.where,
-            )
-
-
-def check_not_of_arriving(found: Sequence[Stretch], name: str, npus: Collection[int]) -> None:
-    """Raise InputError for an event that slows an NPU down which a job may get that arrives."""
-    for each in found:
-        if each.npu in npus:
-            raise wrong(
-                f"NPU {each.npu} may become one of job '{name}', which arrives and gets NPUs when it starts; expected "
-                "an NPU of a job with NPUs of its own, or compute-slowdown of the job",
-                each.where,
-            )
-
-
-def check_not_restarted(found: Sequence[Stretch], name: str, npus: Sequence[int]) -> None:
-    """Raise InputError for an event that slows an NPU down of a job that may begin again at any time."""
-    for each in found:
-        if each.npu in npus:
-            raise wrong(
-                f"NPU {each.npu} is of job '{name}', which may begin again at any time; expected an NPU of a job "
-                "without restart, or compute-slowdown of the job",
-                each.where,
-            )
+            raise wrong(f"NPU {each.npu} {_NOT_KNOWN[why].format(name)}, or compute-slowdown of the job", each.where)
 
 
 def slowed_by_events(

@@ -16,9 +16,6 @@ from astra_ns3.frozen import dataclass
 from astra_ns3.scenario.tenant import Tenant
 from astra_ns3.topology.graph import Graph
 
-_OUTSIDE = 1
-"""From this row of a picture on, switches are outside of servers."""
-
 
 @dataclass(frozen=True)
 class Places:
@@ -61,18 +58,11 @@ def _switches_outside(graph: Graph, hosts: Collection[int]) -> frozenset[int]:
             if peer in seen or peer < graph.hosts:
                 continue
             seen.add(peer)
-            if is_outside(graph, peer):
+            if graph.is_outside(peer):
                 found.add(peer)
             else:
                 edge.append(peer)
     return frozenset(found)
-
-
-def is_outside(graph: Graph, node: int) -> bool:
-    """Whether a node is a switch that is not inside of a server."""
-    if node < graph.hosts:
-        return False
-    return not graph.switch_levels or graph.switch_levels[node - graph.hosts] >= _OUTSIDE
 
 
 def _packed(places: Places, free: Collection[int], _: Random) -> Iterable[int]:

@@ -10,13 +10,13 @@ from astra_ns3.config.topology.own import OwnTopology
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.changes.documents import AnyConfig, given_of
 from astra_ns3.experiments.changes.files import FILES
-from astra_ns3.experiments.forecast import forecast
+from astra_ns3.experiments.forecasting.forecast import forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.option import options_of
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.experiments.scenario_request import ScenarioRequest
-from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
+from astra_ns3.experiments.tenant_inputs import foreseen_tries, load_tenants, parts_of
 from astra_ns3.frozen import dataclass
 from astra_ns3.studies.expansion import Point, all_of
 
@@ -61,7 +61,9 @@ def forecasts(points: Iterable[Point]) -> Mapping[str, PointForecast]:
         kind = (_kind(request), *(getattr(request, name) for name in _OF_NO_CONSEQUENCE))
         if kind not in alike:
             inputs = _inputs(request)
-            guess = None if inputs is None else forecast(parts_of(request, inputs))
+            guess = None
+            if inputs is not None:
+                guess = forecast(parts_of(request, inputs), foreseen_tries(request, inputs))
             alike[kind] = None if guess is None else PointForecast(guess.warm_seconds, guess.memory_bytes)
         known = alike[kind]
         if known is not None:

@@ -1,7 +1,7 @@
 """How long points will take: which to begin first, and when a study will end.
 
-A guess from the inputs (:mod:`astra_ns3.experiments.forecast`) says how points compare; those that have ended say what
-such a guess is worth on this machine.
+A guess from the inputs (:mod:`astra_ns3.experiments.forecasting.forecast`) says how points compare; those that have
+ended say what such a guess is worth on this machine.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from astra_ns3.errors import AstraNs3Error
-from astra_ns3.experiments.forecast import forecast
+from astra_ns3.experiments.forecasting.forecast import forecast
 from astra_ns3.experiments.request import RunRequest
-from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
+from astra_ns3.experiments.tenant_inputs import foreseen_tries, load_tenants, parts_of
 from astra_ns3.studies.task import PointOutcome, PointTask
 
 # In a pickled request: a part of the user's, ``FILE.py:name``. Only children run that.
@@ -97,6 +97,7 @@ def _spread(tasks: Sequence[PointTask]) -> Iterable[PointTask]:
 def _forecast(request: RunRequest) -> float | None:
     """None where the inputs are refused, which is the run's affair."""
     try:
-        return float(forecast(parts_of(request, load_tenants(request))).warm_seconds)
+        tenants = load_tenants(request)
+        return float(forecast(parts_of(request, tenants), foreseen_tries(request, tenants)).warm_seconds)
     except AstraNs3Error:
         return None

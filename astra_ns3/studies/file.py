@@ -293,8 +293,3 @@ def read_study(given: str | os.PathLike[str] | Mapping[str, Json]) -> Study:
         text = read_text(given)
         document = parse_yaml(text, os.fspath(given))
         return Study(validated(StudyConfig, document), document, Path(given).absolute().parent, text)
-
-
-def json_schema() -> dict[str, Any]:  # as pydantic gives it
-    """JSON schema of a study's file."""
-    return StudyConfig.model_json_schema(by_alias=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 
 from astra_ns3.experiments.versions import versions
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.alignment import clock, counted
-from astra_ns3.report.page.markup import Markup, escaped, joined, table, tag
+from astra_ns3.report.page.markup import Markup, escaped, html_file, joined, table, tag
 from astra_ns3.studies.expansion import Part
 from astra_ns3.studies.figures.data import DONE, Row, label_text
 from astra_ns3.studies.means import has_several_seeds
@@ -47,26 +46,9 @@ def the_same_again(command: str) -> Markup:
 
 def page_of(title: str, content: Markup) -> str:
     """Return an HTML file around its content, which loads nothing."""
-    style = files("astra_ns3.report.page").joinpath("page.css").read_text(encoding="utf-8")
     known = versions()
-    lines = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
-        f"<title>{escaped(title)}</title>",
-        f"<style>\n{style}{_STYLE}\n</style>",
-        "</head>",
-        "<body>",
-        f"<main>{content}</main>",
-        tag("footer", f"astra-ns3 {known['astra-ns3']}, ns-3 {known['ns3']}."),
-        "</body>",
-        "</html>",
-        "",
-    ]
-    return "\n".join(lines)
+    foot = f"astra-ns3 {known['astra-ns3']}, ns-3 {known['ns3']}."
+    return html_file(title, content, foot, policy=_POLICY, style=f"{_STYLE}\n")
 
 
 def drawing(svg: str, name: str) -> Markup:

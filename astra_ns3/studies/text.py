@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from astra_ns3.experiments.costs import PROGRAM_SECONDS
+from astra_ns3.experiments.forecasting.costs import PROGRAM_SECONDS
 from astra_ns3.report.alignment import aligned, clock, counted, table
 from astra_ns3.studies.checking import PointForecast
 from astra_ns3.studies.expansion import Expansion, Part

@@ -16,8 +16,8 @@ class Channel:
     """A channel that plays a phase.
 
     ``order[rank]``: the place in its group of who plays a rank of the schedule. ``costs``: without servers, in which
-    groups differ. ``channels``: how many it stands for. ``reducers``: of each group, switches of servers that reduce,
-    the last players; ``beside``: for each of them, the place in a group of an NPU in its server.
+    groups differ. ``channels``: how many it stands for. ``reducers``: of each group, switches that reduce, the last
+    players; ``beside``: for each of them, the place in a group of an NPU in its server, -1 for one between servers.
     """
 
     order: tuple[int, ...]
@@ -35,8 +35,9 @@ class Channel:
         return (*self.members(group), *(self.reducers[number] if self.reducers else ()))
 
     def servers(self, group: Sequence[int], servers: Sequence[int]) -> tuple[int, ...]:
-        """The server of each player of a group; ``servers``: of each NPU."""
-        return tuple(servers[group[place]] for place in (*self.order, *self.beside))
+        """The server of each player of a group; ``servers``: of each NPU. Switches between servers are in none."""
+        of_none = max(servers) + 1
+        return tuple(servers[group[place]] if place >= 0 else of_none for place in (*self.order, *self.beside))
 
 
 def groups_of(dimensions: tuple[int, ...], channel: Channel | None, grid: Grid) -> tuple[tuple[int, ...], ...]:

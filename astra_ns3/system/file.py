@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from pydantic.json_schema import JsonSchemaValue
-
 from astra_ns3.collectives.lookup import algorithm_names
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import shown, validated
@@ -43,11 +41,6 @@ def parse_system(
 ) -> SystemConfig:
     """The system that plain data (a mapping as in a file) describes; ``source`` and ``lines`` say where in messages."""
     return _system(Document(source, data, lines))
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of a system file in YAML."""
-    return SystemConfig.model_json_schema(by_alias=True)
 
 
 def _system(document: Document) -> SystemConfig:

@@ -42,7 +42,14 @@ from astra_ns3.nccl.copying import (
     work_of_pat,
     work_of_stars,
 )
-from astra_ns3.nccl.orders import nvls_heads, nvls_tree_parents, spread_orders, tree_parents
+from astra_ns3.nccl.orders import (
+    collnet_chains,
+    collnet_heads,
+    nvls_heads,
+    nvls_tree_parents,
+    spread_orders,
+    tree_parents,
+)
 from astra_ns3.nccl.point_to_point import (
     PointToPoint,
     gates_of,
@@ -56,6 +63,7 @@ from astra_ns3.network.channel import ChannelCosts
 from astra_ns3.system.channels import Channel
 from astra_ns3.system.chunking import chunk_sizes
 from astra_ns3.system.groups import Grid
+from astra_ns3.system.nccl_switches import Joined, NcclSwitches
 from astra_ns3.system.phases import Phase
 from astra_ns3.units import PS_PER_US
 
@@ -75,6 +83,7 @@ _OF_STARS: Mapping[CollectiveKind, CollectiveKind] = {
     CollectiveKind.REDUCE_SCATTER: CollectiveKind.REDUCE,
 }
 _STARS = ("NVLS", "NVLSTree")
+_COLLNET = ("CollNetDirect", "CollNetChain")
 _NAME = "nccl"
 _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 
@@ -83,7 +92,8 @@ _ROOTED = {CollectiveKind.BROADCAST, CollectiveKind.REDUCE}
 class Part:
     """The part of one channel, or of several that do the same: ``order`` of a ring, or a tree's ``parents``.
 
-    ``head``: of NVLS, its number among its server's.
+    In a forest the heads of servers have no parents, until switches join them. ``head``: its number among its server's;
+    ``gpu``: the number of that GPU. ``root``: the rank that gets or has the data, if that isn't the tree's own root.
     """
 
     number: int
@@ -92,6 +102,8 @@ class Part:
     order: tuple[int, ...]
     parents: tuple[int, ...] = ()
     head: int = 0
+    gpu: int = 0
+    root: int | None = None
 
 
 def named(algorithm: str, protocol: str, channels: int) -> str:
@@ -126,16 +138,22 @@ class NcclPlanner:
 
     def name(self, kind: CollectiveKind, bytes: int, dimensions: tuple[int, ...]) -> str:
         """The name of what :meth:`chunks` plays of so many bytes, without the schedules. Raises InputError."""
-        plan = _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions)
-        return plan.name(kind, max(bytes, kind is CollectiveKind.BARRIER))
+        return self._plan(dimensions).name(kind, max(bytes, kind is CollectiveKind.BARRIER))
 
     def allowed(self, kind: CollectiveKind, dimensions: tuple[int, ...]) -> tuple[tuple[str, str], ...]:
         """Algorithms and protocols that NCCL's tuner may choose. Raises InputError."""
-        return _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).allowed(kind)
+        return self._plan(dimensions).allowed(kind)
+
+    def communicator(self, dimensions: tuple[int, ...]) -> Communicator:
+        """The first group over some dimensions, as NCCL's decisions see it."""
+        return self._plan(dimensions).communicator
 
     def shift(self, bytes: int, dimensions: tuple[int, ...]) -> list[Phase]:
         """A message from each NPU to the next one, as nccl-tests' sendrecv."""
-        return list(_GroupPlan(self._config, self._grid.cosets(dimensions), dimensions).shifts(bytes))
+        return list(self._plan(dimensions).shifts(bytes))
+
+    def _plan(self, dimensions: tuple[int, ...]) -> _GroupPlan:
+        return _GroupPlan(self._config, self._grid.cosets(dimensions), dimensions, self._trees)
 
 
 class _GroupPlan:
@@ -151,7 +169,6 @@ class _GroupPlan:
         self._config = config
         self._dimensions = dimensions
         self._groups = groups
-        self._trees = trees
         group = self._group = groups[0]
         servers = [config.servers[npu] for npu in group]
         of_server = Counter(servers)
@@ -160,16 +177,23 @@ class _GroupPlan:
         first = {server: number for number, server in enumerate(dict.fromkeys(servers))}
         self._places = sorted(range(len(group)), key=lambda place: (first[servers[place]], place))
         self._is_even = len(set(of_server.values())) == 1 and len(lying) == 1
-        environment = config.variables
+        environment, gpus = config.variables, max(of_server.values())
+        self._switches = NcclSwitches(trees if self._is_even else None, groups, self._places, gpus)
         self._communicator = Communicator(
             config.built,
             servers=len(of_server),
-            gpus_per_server=max(of_server.values()),
+            gpus_per_server=gpus,
             version=config.parsed_version,
             # Servers with unlike numbers of members: NCCL's search isn't followed there.
             environment=environment if self._is_even else replace(environment, algo="Ring"),
             sockets=config.has_sockets,
+            in_network=bool(environment.collnet_enable) and self._switches.join_servers,
         )
+
+    @property
+    def communicator(self) -> Communicator:
+        """The group as NCCL's decisions see it."""
+        return self._communicator
 
     def phases(self, kind: CollectiveKind, bytes: int) -> list[Phase]:
         """The phases of all channels."""
@@ -204,8 +228,11 @@ class _GroupPlan:
 
     def _parts(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
         """Return the part of each channel, with its share of the bytes."""
-        if choice.algorithm in _STARS:
+        if choice.algorithm in _STARS or choice.algorithm == "CollNetDirect":
             yield from self._stars(bytes, choice) if kind in _BOTH_WAYS else self._stars_of_ranks(kind, bytes, choice)
+            return
+        if choice.algorithm == "CollNetChain":
+            yield from self._chains(bytes, choice)
             return
         trees = tree_parents(self._communicator) if choice.algorithm == "Tree" else ()
         chain = tuple(range(-1, len(self._group) - 1))
@@ -219,24 +246,52 @@ class _GroupPlan:
                 yield Part(number, 1, share, ring)
 
     def _stars_of_ranks(self, kind: CollectiveKind, bytes: int, choice: Choice) -> Iterator[Part]:
-        """The parts of an all-gather or a reduce-scatter by NVLS: a star around each rank, for its own part."""
-        ranks = len(self._group)
+        """The parts of an all-gather or a reduce-scatter: a star around each rank, for its own part.
+
+        On several servers all GPUs are heads, and the part of a rank is that of its number in each server.
+        """
+        ranks, gpus = len(self._group), self._communicator.gpus_per_server
         shares = [bytes] * ranks if kind is CollectiveKind.ALL_GATHER else chunk_sizes(bytes, ranks)
-        star = (-1, *[0] * (ranks - 1))
+        if self._communicator.servers > 1:
+            for rank, share in enumerate(shares):
+                gpu = rank % gpus
+                order = list(self._places)
+                order[0], order[rank] = order[rank], order[0]
+                yield Part(rank, choice.channels, share, tuple(order), self._star(gpu, self._apart), gpu, gpu, rank)
+            return
+        around = (-1, *[0] * (ranks - 1))
         for rank, share in enumerate(shares):
-            yield Part(rank, choice.channels, share, (*self._places[rank:], *self._places[:rank]), star, rank)
+            yield Part(rank, choice.channels, share, (*self._places[rank:], *self._places[:rank]), around, rank)
 
     def _stars(self, bytes: int, choice: Choice) -> Iterator[Part]:
-        """The parts of NVLS: each head has a star in its server, and a tree over servers for each kind of channel.
+        """The parts of NVLS and of CollNetDirect: each head has a star in its server, and a tree over servers.
 
-        Channels that do the same are one part, for their kernels share the switches' work.
+        NVLSTree has a tree for each kind of channel, the others have switches between servers. Channels that do the
+        same are one part, for their kernels share the switches' work.
         """
-        heads = nvls_heads(self._communicator)
-        trees = Counter(nvls_tree_parents(self._communicator)[: choice.channels])
+        heads = collnet_heads(self._communicator) if choice.algorithm in _COLLNET else nvls_heads(self._communicator)
+        trees = Counter({self._apart: choice.channels})
+        if choice.algorithm == "NVLSTree":
+            trees = Counter(nvls_tree_parents(self._communicator)[: choice.channels])
         stars = [(head, tree, count) for tree, count in trees.items() for head in heads]
         shares = chunk_sizes(bytes, len(stars))
         for number, (share, (head, tree, count)) in enumerate(zip(shares, stars, strict=False)):
-            yield Part(number, count, share, tuple(self._places), self._star(head, tree), heads.index(head))
+            yield Part(number, count, share, tuple(self._places), self._star(head, tree), heads.index(head), head)
+
+    def _chains(self, bytes: int, choice: Choice) -> Iterator[Part]:
+        """The parts of CollNetChain: in each channel a chain through each server, that begins at its head."""
+        gpus, chains = self._communicator.gpus_per_server, collnet_chains(self._communicator)
+        for number, share in enumerate(chunk_sizes(bytes, choice.channels)):
+            order = chains[number % len(chains)]
+            above = dict(zip(order, (-1, *order), strict=False))
+            up = [(rank // gpus * gpus, above[rank % gpus]) for rank in range(len(self._group))]
+            parents = tuple(first + gpu if gpu >= 0 else -1 for first, gpu in up)
+            yield Part(number, 1, share, tuple(self._places), parents, order[0], order[0])
+
+    @property
+    def _apart(self) -> tuple[int, ...]:
+        """The parent of each server where servers have no tree of their own."""
+        return (-1,) * self._communicator.servers
 
     def _star(self, head: int, servers: tuple[int, ...]) -> tuple[int, ...]:
         """The parents of a star around one GPU of each server; ``servers``: the parent of each server."""
@@ -252,10 +307,10 @@ class _GroupPlan:
         """The same with channels that do the same as one, if they are to be."""
         if not self._config.merges:
             return parts
-        found: dict[tuple[tuple[int, ...], tuple[int, ...]], Part] = {}
+        found: dict[tuple[tuple[int, ...], tuple[int, ...], int | None], Part] = {}
         for part in parts:
-            alike = found.get((part.order, part.parents))
-            found[part.order, part.parents] = (
+            alike = found.get((part.order, part.parents, part.root))
+            found[part.order, part.parents, part.root] = (
                 part
                 if alike is None
                 else replace(alike, channels=alike.channels + part.channels, bytes=alike.bytes + part.bytes)
@@ -265,15 +320,11 @@ class _GroupPlan:
     def _phase(self, kind: CollectiveKind, part: Part, choice: Choice) -> Phase:
         ranks, work = len(self._group), self._work(kind, part, choice)
         name = named(choice.algorithm, choice.protocol, choice.channels)
-        reducers: tuple[tuple[int, ...], ...] = ()
-        if part.parents and choice.algorithm in _STARS and self._switches:
-            kind = _OF_STARS.get(kind, kind)
-            schedule = self._on_switches(kind, part, choice)
-            reducers = tuple(tuple(each[part.head % len(each)] for each in group) for group in self._switches)
-        elif part.parents:
+        joined = Joined(())
+        if part.parents:
             kind = _OF_STARS.get(kind, kind)  # a star gathers or scatters the part of its root
-            chunks = self._chunks(part, choice)
-            schedule = channel_tree(kind, part.parents, chunks, choice.slots, self._together(chunks))
+            joined = self._joined(part, choice)
+            schedule = self._tree(kind, joined, part, choice)
         elif choice.algorithm == "PAT":
             schedule = self._pat(kind, part, choice)
         else:
@@ -284,38 +335,33 @@ class _GroupPlan:
             left = -(-part.bytes // ranks)
         elif kind is CollectiveKind.ALL_GATHER:
             left = part.bytes * ranks
-        beside = tuple(self._places[:: self._communicator.gpus_per_server]) if reducers else ()
-        channel = Channel(part.order, self._costs(part, work, choice.protocol), part.channels, reducers, beside)
+        costs = self._costs(part, work, choice.protocol)
+        channel = Channel(part.order, costs, part.channels, joined.reducers, joined.beside)
         return Phase(self._dimensions, kind, name, part.bytes, left, schedule, channel, queue=part.number)
 
-    @cached_property
-    def _switches(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """The switches that reduce in each server of each group; none if some server has none."""
-        if self._trees is None or not self._is_even:
-            return ()
-        gpus = self._communicator.gpus_per_server
-        servers = [self._places[first : first + gpus] for first in range(0, len(self._places), gpus)]
-        found = tuple(
-            tuple(self._trees.shared([group[place] for place in server]) for server in servers)
-            for group in self._groups
-        )
-        return found if all(map(all, found)) else ()
+    def _joined(self, part: Part, choice: Choice) -> Joined:
+        """The tree of a part, with the switches that it goes over."""
+        switches = self._switches
+        if choice.algorithm in _STARS and switches.in_servers:
+            return switches.over_both(part.parents, part.gpu, part.head)
+        is_forest = choice.algorithm in _COLLNET or (choice.algorithm == "NVLS" and self._communicator.servers > 1)
+        return switches.over_servers(part.parents, part.gpu) if is_forest else Joined(part.parents)
 
-    def _on_switches(self, kind: CollectiveKind, part: Part, choice: Choice) -> Schedule:
-        """The schedule of a head's part over the switches of its servers, which are the last players."""
-        ranks, gpus, chunks = len(self._group), self._communicator.gpus_per_server, self._chunks(part, choice)
-        if self._communicator.servers == 1:
+    def _tree(self, kind: CollectiveKind, joined: Joined, part: Part, choice: Choice) -> Schedule:
+        """The schedule of a part over a tree, whose switches are its last players."""
+        ranks, chunks = len(self._group), self._chunks(part, choice)
+        if choice.algorithm == "NVLS" and self._communicator.servers == 1 and joined.reducers:
             pieces = self._pieces(part, choice)
             return channel_of_head(kind, ranks, part.parents.index(-1), chunks * pieces, choice.slots * pieces)
-        is_head = [above < 0 or above // gpus != rank // gpus for rank, above in enumerate(part.parents)]
-        above = [up if is_head[rank] else ranks + rank // gpus for rank, up in enumerate(part.parents)]
-        heads = [rank for rank in range(ranks) if is_head[rank]]
-        schedule = channel_tree(kind, (*above, *heads), chunks, choice.slots, self._together(chunks))
-        return replace(schedule, helpers=self._communicator.servers)
+        found = joined if part.root is None else joined.hung_from(part.root)
+        room = choice.slots if found.buffer_bytes is None else found.buffer_bytes // choice.chunk_bytes
+        slots = max(min(choice.slots, room), 1)
+        schedule = channel_tree(kind, found.parents, chunks, slots, min(self._together(chunks), slots))
+        return replace(schedule, helpers=len(found.parents) - ranks)
 
     def _pieces(self, part: Part, choice: Choice) -> int:
         """In how many pieces a chunk of a head goes through the switch of the only server; 1 elsewhere."""
-        if self._communicator.servers > 1 or not self._switches:
+        if self._communicator.servers > 1 or not self._switches.in_servers:
             return 1
         chunks = self._chunks(part, choice)
         return max(min(_PIECES // chunks, part.bytes // (_LEAST_PIECE * chunks)), 1)
@@ -432,10 +478,11 @@ class _GroupPlan:
             of_channel = -(-self._of_rank(kind, part) // part.channels)
             return work_of_pat(built, max(min(choice.chunk_bytes, of_channel), 1))
         if choice.algorithm not in _STARS:
-            return work_of(built, choice.algorithm, choice.protocol, who.gpus_per_server)
+            kernel = "Tree" if choice.algorithm in _COLLNET else choice.algorithm  # both add up and pass on
+            return work_of(built, kernel, choice.protocol, who.gpus_per_server)
         chunk = max(min(choice.chunk_bytes, -(-part.bytes // part.channels)), 1)
         ways = 2 if kind in _BOTH_WAYS else 1
-        stars = Stars(len(nvls_heads(who)), chunk, ways, self._pieces(part, choice), bool(self._switches))
+        stars = Stars(len(nvls_heads(who)), chunk, ways, self._pieces(part, choice), bool(self._switches.in_servers))
         return work_of_stars(built, choice.channels, who.gpus_per_server, who.servers, stars)
 
     def _costs(self, part: Part, work: Work, protocol: str) -> ChannelCosts:

@@ -40,8 +40,7 @@ def with_forwarding(config: TopologyBase, graph: Graph) -> Graph:
             f"{LARGEST_INTEGER}",
         )
         base = LinkConfig.model_construct(rate_bps=rate_bps, delay_ps=0, error_rate=0.0)
-        wire = said.injection.of(base)
-        links.append(Link(host, inside[host], wire.rate_bps, wire.delay_ps, wire.error_rate, INJECTION))
+        links.append(Link.of(host, inside[host], said.injection.of(base), INJECTION))
     levels = graph.switch_levels or (_LEVEL,) * graph.switches
     names = graph.switch_names or tuple(f"switch {number}" for number in range(graph.switches))
     next_id = max(graph.node_ids, default=0) + 1

@@ -21,6 +21,8 @@ MOST_LINKS = 2_000_000
 """A typing error must not fill the memory before it is seen."""
 MOST_COST = 1_000_000
 """A path's cost is a sum of these and must stay far below 2**31."""
+_OUTSIDE = 1
+"""From this row of a picture on, switches are outside of servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Link:
     up: bool = True
     silent: bool = False
     storm: int = 0
+
+    @classmethod
+    def of(cls, a: int, b: int, wire: LinkConfig, kind: str, cost: int = 1) -> Link:
+        """Return a link with the keys of a file."""
+        return cls(a, b, wire.rate_bps, wire.delay_ps, wire.error_rate, kind, cost)
 
     def check(self, number: int) -> None:
         """Raise InputError, which names the link's number, for a field that is of another kind than said."""
@@ -204,6 +211,12 @@ class Graph:
     def nodes(self) -> int:
         """Hosts and switches together."""
         return self.hosts + self.switches
+
+    def is_outside(self, node: int) -> bool:
+        """Whether a node is a switch outside of servers."""
+        if node < self.hosts:
+            return False
+        return not self.switch_levels or self.switch_levels[node - self.hosts] >= _OUTSIDE
 
     @cached_property
     def player_host(self) -> tuple[int, ...]:

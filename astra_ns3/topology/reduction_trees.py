@@ -7,6 +7,7 @@ combine and is left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -23,8 +24,6 @@ ONE_SWITCH, ONE_TREE = "nvls", "sharp"
 """The algorithms whose members share a switch, and those that have one tree."""
 MOST_TREES = 64
 """The trees of one group, where many switches could be roots."""
-
-_Numbers = npt.NDArray[np.int64]
 
 
 class GraphTrees:
@@ -43,20 +42,39 @@ class GraphTrees:
             self._known[key] = self._found(*key)
         return self._known[key]
 
+    def can_join(self, ranks: Sequence[int]) -> bool:
+        """Return whether some reducing switch can be reached from all of some ranks, each on a host of its own."""
+        hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
+        if not self._graph.reducers or len(set(hosts)) < len(hosts):
+            return False
+        worst = self._distances[list(self._graph.reducers)][:, self._groups.of_host[hosts]].max(axis=1)
+        return bool(worst.min() < UNREACHED)
+
     def players(self, ranks: Sequence[int], trees: Trees) -> tuple[int, ...]:
         """Return the ranks, and behind the network's last NPU its reducers."""
         first = len(self._graph.npu_host)
         return (*ranks, *(first + reducer for reducer in trees.reducers))
 
     def shared(self, ranks: Sequence[int]) -> tuple[int, ...]:
-        """Return the players of the reducing switches nearest to all of some ranks; none if they share none."""
+        """Return the players of the reducing switches nearest to all of some ranks; none if they share none.
+
+        Equally near ones are those that the fewest hosts hang on: a server's own.
+        """
         hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
         if not self._graph.reducers or len(set(hosts)) < len(hosts):
             return ()
         switches = [switch for switch in self._graph.reducers if self._hang_on(hosts, switch)]
         first = len(self._graph.npu_host)
-        near = {switch: sum(dict(self.attached(host))[switch] for host in hosts) for switch in switches}
+        near = {
+            switch: (sum(dict(self.attached(host))[switch] for host in hosts), self._hanging[switch])
+            for switch in switches
+        }
         return tuple(first + self.reducer_of[switch] for switch in switches if near[switch] == min(near.values()))
+
+    @cached_property
+    def _hanging(self) -> Counter[int]:
+        """How many hosts hang on each switch."""
+        return Counter(switch for host in self._graph.npu_host for switch, _ in self.attached(host))
 
     @cached_property
     def _groups(self) -> Groups:

@@ -19,8 +19,6 @@ from astra_ns3.topology.graph import Graph, Link
 
 STORAGE = "storage"
 """Class of the links of storage hosts."""
-_OUTSIDE = 1
-"""The least level of a switch that stands outside of servers."""
 
 
 def with_storage(config: TopologyBase, graph: Graph) -> Graph:
@@ -31,11 +29,7 @@ def with_storage(config: TopologyBase, graph: Graph) -> Graph:
     boxes = () if isinstance(config, Dragonfly) else graph.host_boxes  # which are groups there, no servers
     places = [place for place in _places(said, graph, boxes) for _ in range(said.count if said.per != "fabric" else 1)]
     wire = said.link
-
-    def line(host: int, node: int) -> Link:
-        return Link(host, node, wire.rate_bps, wire.delay_ps, wire.error_rate, STORAGE)
-
-    found = with_hosts(graph, places, line)
+    found = with_hosts(graph, places, lambda host, node: Link.of(host, node, wire, STORAGE))
     return replace(found, storage=tuple(range(graph.hosts, found.hosts)))
 
 
@@ -110,9 +104,9 @@ def _places(said: StorageConfig, graph: Graph, boxes: Sequence[int]) -> list[lis
         for host in sorted(set(graph.npu_host)):
             of_box[boxes[host] if boxes else host].append(host)
         return list(of_box.values())
-    outside = [node for node in range(graph.hosts, graph.nodes) if _is_outside(graph, node)]
+    outside = [node for node in range(graph.hosts, graph.nodes) if graph.is_outside(node)]
     if said.per == "rack":
-        found = [[node] for node in outside if any(not _is_outside(graph, port.peer) for port in graph.ports[node])]
+        found = [[node] for node in outside if any(not graph.is_outside(port.peer) for port in graph.ports[node])]
     else:
         far = _distances(graph)
         most = max((far[node] for node in outside), default=0)
@@ -121,13 +115,6 @@ def _places(said: StorageConfig, graph: Graph, boxes: Sequence[int]) -> list[lis
     if not found:
         raise wrong(f"topology: storage per {said.per} hangs on switches, and there is none; expected per: node")
     return found
-
-
-def _is_outside(graph: Graph, node: int) -> bool:
-    """Return whether a node is a switch outside of servers."""
-    if node < graph.hosts:
-        return False
-    return not graph.switch_levels or graph.switch_levels[node - graph.hosts] >= _OUTSIDE
 
 
 def _distances(graph: Graph) -> list[int]:

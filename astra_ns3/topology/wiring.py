@@ -41,7 +41,7 @@ class Wiring:
         """A link of class ``kind``."""
         if len(self.links) == MOST_LINKS:
             raise wrong(f"topology: has more than {MOST_LINKS} links; look at its counts")
-        self.links.append(Link(a, b, link.rate_bps, link.delay_ps, link.error_rate, kind, cost))
+        self.links.append(Link.of(a, b, link, kind, cost))
 
     def graph(
         self,

@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from support.browser import opened
-from support.pages import OWN_FILES, ROOT, blocks, commands
+from support.documents.browser import opened
+from support.documents.pages import OWN_FILES, ROOT, blocks, commands
 
 PAGES = {"why": OWN_FILES, **dict.fromkeys(("dlrm", "a2a", "incast"), "docs/cases.md")}
 """By the name of the run whose command stands there."""

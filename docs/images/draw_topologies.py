@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from support.imported_graphs import hpn, spectrum_x
+from support.graphs.imported_graphs import hpn, spectrum_x
 
 from astra_ns3.experiments.network_summary import load_network
 from astra_ns3.report.network.figure import draw_network

@@ -80,7 +80,14 @@ def changed_tree(recipe: Recipe, package: Path, repository: Path, folder: Path) 
 
 @pytest.mark.parametrize(
     ("row", "most"),
-    [("transport", 0), ("backend", 1), ("tenant", 0), ("source of requests", 2), ("admission to a port", 6)],
+    [
+        ("transport", 0),
+        ("backend", 1),
+        ("tenant", 0),
+        ("source of requests", 2),
+        ("admission to a port", 6),
+        ("admission that a transport owns", 3),
+    ],
 )
 def test_what_comes_next_edits_few_files_besides_registries(row: str, most: int) -> None:
     (recipe,) = (recipe for recipe in RECIPES if recipe.row == row)

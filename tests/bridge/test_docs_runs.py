@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from support.command import NEEDS_HEADERS, run_command, run_program
+from support.documents.pages import OWN_PARTS, ROOT, blocks, commands, text_of
+from support.documents.tutorial import says
 from support.lengths import some_slow
-from support.pages import OWN_PARTS, ROOT, blocks, commands, text_of
-from support.tutorial import says
 
 import astra_ns3
 from astra_ns3.report.summary import run_text
@@ -27,7 +27,7 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-WITH_EXAMPLES = ["docs/compute.md", "docs/extending.md", "docs/hooks.md", "docs/models.md", "docs/python.md"]
+WITH_EXAMPLES = ["docs/compute.md", "docs/extending.md", "docs/hooks.md", "docs/python.md"]
 QUICK = ["docs/extending.md", "docs/hooks.md", "docs/python.md"]
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from oracles.causal_chain import CausalChain
 from soak.explained import explained, problems_of_explanation
-from support import chakra_bytes as raw
+from support.graphs import chakra_bytes as raw
+from support.graphs.small_graphs import system_of
 from support.lengths import some_slow
-from support.small_graphs import system_of
 from support.small_run import small_run, small_system
 
 import astra_ns3

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.graphs.small_graphs import US, SmallGraphs, collective, compute, receive, send, system_of
 from support.many_networks import small_dlrm
-from support.small_graphs import US, SmallGraphs, collective, compute, receive, send, system_of
 
 from astra_ns3 import run
 from astra_ns3.cli.main import status_of

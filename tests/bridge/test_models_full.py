@@ -7,10 +7,10 @@ from runpy import run_path
 from typing import Any
 
 import pytest
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
 
 from astra_ns3.config.core.compatibility import OURS
-from astra_ns3.experiments.expected import expected_run
+from astra_ns3.experiments.forecasting.expected import expected_run
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.system.file import parse_system

@@ -12,7 +12,7 @@ from support.many_networks import system_for
 import astra_ns3
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.experiments.expected import expected_run
+from astra_ns3.experiments.forecasting.expected import expected_run
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.model_summary import summary_of
 from astra_ns3.workload.models.changes import changed

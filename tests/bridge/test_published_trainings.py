@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 TRAININGS: Any = import_module("published_trainings")
@@ -72,3 +72,12 @@ def test_a_large_plan_is_played_with_eight_servers_a_stage_and_what_bounds_say_i
     assert (size.npus, size.samples) == (64, 1024 * 8 // 32)  # 8 of 32 copies
     # A ring's all-reduce over n servers carries 2 (n - 1) / n of the gradients: 31/32 of them instead of 7/8.
     assert 0 < size.lacking_ps < 0.02 * theirs.time_ps
+
+
+def test_a_plan_fits_where_megatrons_update_does() -> None:
+    """18.4 billion parameters of 20 bytes are 92 GB for each of four NPUs, and 46 GB for each of eight."""
+    case = PLANS.case_named("18.4B")
+    of_four = PLANS.bounds_of(case, {**case.held, **PLANS.degrees_of(2, 2), "training.micro_batch": 1}, case.gpus)
+    assert [PLANS.fits(case, each.choice) for each in of_four] == [0] * len(of_four)
+    of_eight = PLANS.bounds_of(case, {**case.held, **PLANS.degrees_of(8, 1), "training.micro_batch": 1}, case.gpus)
+    assert PLANS.fits(case, of_eight[0].choice) == pytest.approx(18.4e9 / 8 * 20, rel=0.02)

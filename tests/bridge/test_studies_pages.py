@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 import yaml
-from support.page_maker import load_make_pages
+from support.documents.page_maker import load_make_pages
 
 import astra_ns3
 

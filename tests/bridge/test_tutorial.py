@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from support.command import NEEDS_HEADERS
+from support.documents.tutorial import PAGES, blocks_of, played, says
 from support.lengths import some_slow
-from support.tutorial import PAGES, blocks_of, played, says
 
 pytestmark = NEEDS_HEADERS
 MOST_LINES = 120

@@ -6,7 +6,7 @@ import io
 import re
 from typing import Any
 
-from support.pages import ROOT
+from support.documents.pages import ROOT
 
 import astra_ns3
 from astra_ns3.cli.progress import LiveLine, progress_text

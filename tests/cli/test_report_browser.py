@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from plotly.offline import get_plotlyjs
-from support.browser import NAMES, WIDTH, browser, opened
+from support.documents.browser import NAMES, WIDTH, browser, opened
 from support.lengths import some_slow
 from support.recorded_run import US, recorded_run
 from support.small_run import small_system

@@ -16,6 +16,7 @@ import astra_ns3
 from astra_ns3.errors import BackendError, InputError
 from astra_ns3.experiments.options import Options
 from astra_ns3.experiments.validate import validate
+from astra_ns3.workload.models.workload import read_model
 
 LINE = {"rate": "100Gbps", "delay": "500ns"}
 SYSTEM = {
@@ -238,6 +239,36 @@ def test_a_training_that_ends_before_its_first_checkpoint_says_so(
     assert [words.partition(": ")[2] for words in found] == [
         f"no checkpoint is stored: every is {every}, and passes is {passes}"
     ] * told
+
+
+def test_a_forecast_has_what_tries_after_known_failures_load_and_do_anew(tmp_path: Path) -> None:
+    """Two failures, ten of them where the job may begin again twice only: two loads and two times two iterations."""
+
+    def foreseen(checkpoint: Mapping[str, Any] | None, passes: int, **restart: Any) -> tuple[int, int]:
+        write(tmp_path, {} if checkpoint is None else {"checkpoint": checkpoint})
+        job: dict[str, Any] = {"name": "a", "workload": "model.yaml", "system": "system.yaml", "passes": passes}
+        job |= {"restart": {"after": "1us", "at-most": 2, **restart}} if restart else {}
+        (tmp_path / "scenario.json").write_text(json.dumps({"network": "network.yaml", "jobs": [job]}))
+        forecast = astra_ns3.forecast_scenario(scenario=tmp_path / "scenario.json")
+        return forecast.messages, forecast.bytes
+
+    def least(begun: tuple[int, int], *more: tuple[int, int]) -> tuple[int, int]:
+        return sum((each[0] for each in more), begun[0]), sum((each[1] for each in more), begun[1])
+
+    passes, stored = foreseen(None, 2), foreseen({"every": 2}, 2)
+    parameters = read_model(tmp_path / "model.yaml").totals().parameters
+    # Each of two NPUs sends a signal of one byte and gets its weights and states.
+    loaded = 4, 2 * (14 * parameters + 1)
+    whole = foreseen({"every": 2}, PASSES)
+    assert stored[1] - passes[1] == 14 * parameters + 2
+    for fails in (["1us", "2us"], [f"{number}us" for number in range(1, 11)]):
+        assert foreseen({"every": 2}, PASSES, fails=fails) == least(whole, loaded, stored, loaded, stored)
+    assert foreseen({"every": 2}, PASSES, fails=[]) == whole
+    assert foreseen(None, PASSES, fails=["1us"]) == least(foreseen(None, PASSES), foreseen(None, PASSES))
+    write(tmp_path, {"checkpoint": {"every": 2}})
+    played = failing(tmp_path, [alone_ps(tmp_path, {"every": 2}, PASSES) * 2 // 3])
+    most = foreseen({"every": 2}, PASSES, fails=["1us"])
+    assert whole[0] < played.metadata["statistics"]["messages"] <= most[0]
 
 
 def test_jobs_beside_each_other_store_as_each_does_alone(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import random
 from dataclasses import replace
 
 import pytest
+from support.graphs.small_graphs import SmallGraphs, collective, compute, system_of
 from support.lengths import some_slow
-from support.small_graphs import SmallGraphs, collective, compute, system_of
 
 from astra_ns3.config.compute_slowdown import CommunicationShares, ComputeSlowdown, Straggler
 from astra_ns3.config.core.collective_kind import CollectiveKind

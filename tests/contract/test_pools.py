@@ -169,6 +169,16 @@ def test_what_cannot_be_reduced_on_the_way_is_refused_in_a_line(
     assert "\n" not in str(raised.value)
 
 
+def test_a_prefetch_of_states_that_never_travel_is_told_and_changes_nothing(tmp_path: Path) -> None:
+    told = "offload.optimizer.prefetch (reduce is in-network, so no state travels)"
+    usual = played(tmp_path, {}, network(2, 2, {}))
+    ahead = played(tmp_path, {"offload": {"optimizer": {"reduce": "in-network", "prefetch": 5}}}, network(2, 2, {}))
+    assert usual.finish_ps == ahead.finish_ps
+    assert [any(told in words for words in each.metadata["warnings"]) for each in (usual, ahead)] == [False, True]
+    loaded = played(tmp_path, {"offload": {"optimizer": {"prefetch": 5}}}, network(2, 2, {}))
+    assert not any("prefetch" in words for words in loaded.metadata["warnings"])
+
+
 def test_explanations_follow_gradients_to_the_pool_and_back(tmp_path: Path) -> None:
     result = played(tmp_path, {}, network(2, 2, {}), output=tmp_path / "run", record=["accounts", "timeline"])
     chain = astra_ns3.explain(result).segments

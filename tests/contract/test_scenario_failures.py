@@ -88,6 +88,21 @@ def test_routes_lead_into_a_black_hole_until_they_converge(recovering: Recoverin
     (warning,) = [words for words in late.metadata["warnings"] if "known to be down" in words]
     spine = events[0]["link"][0]
     assert f"at switch {2 + int(spine[-1])} ('{spine}') towards switch 1 ('leaf 1')" in warning
+    for tenant in late.tenants.values():
+        assert warning in tenant.metadata["warnings"]
+
+
+def test_a_warning_about_one_job_s_flows_is_in_that_job_s_folder_alone(recovering: Recovering) -> None:
+    header = "source,destination,bytes,start\n"
+    twice = recovering.write("twice.csv", f"{header}0,1,100000,0ns\n0,1,100000,1ns\n")
+    once = recovering.write("once.csv", f"{header}0,1,100000,0ns\n")
+    jobs = [recovering.job("twice", twice, npus=[0, 2]), recovering.job("once", once, npus=[1, 3])]
+    result = recovering.play(leaf_spine(hosts=2, congestion_control="none"), jobs)
+    warned = {
+        name: any("1 of 2 flows started while" in words for words in each.metadata["warnings"])
+        for name, each in {"": result, **result.tenants}.items()
+    }
+    assert warned == {"": True, "twice": True, "once": False}
 
 
 def test_a_sender_that_draws_a_new_path_does_not_wait_for_routes(recovering: Recovering) -> None:

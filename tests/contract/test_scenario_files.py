@@ -295,8 +295,8 @@ def test_each_example_plays(path: Path) -> None:
     foreseen, sent = astra_ns3.forecast_scenario(scenario=path).messages, result.metadata["statistics"]["messages"]
     if any(job.passes == FOREVER for job in file.config.jobs):  # of which one pass is foreseen
         assert foreseen <= sent * 2
-    elif any(job.restart is not None and job.restart.fails for job in file.config.jobs):  # one try is foreseen
-        assert foreseen < sent
+    elif any(job.restart is not None and job.restart.fails for job in file.config.jobs):  # a try as long as it can be
+        assert sent < foreseen < 2 * sent
     elif all(each.ends for each in file.config.traffic):  # else nobody knows how many flows there will be
         assert foreseen == sent
 

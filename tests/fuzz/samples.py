@@ -6,8 +6,8 @@ import json
 import random
 from collections.abc import Mapping
 
-from support import chakra_bytes
-from support.msccl_programs import ring_all_reduce
+from support.graphs import chakra_bytes
+from support.graphs.msccl_programs import ring_all_reduce
 from support.small_run import SYSTEM
 
 from astra_ns3.collectives.lookup import lookup

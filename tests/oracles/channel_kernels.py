@@ -49,11 +49,19 @@ class ChannelKernels:
             self.rows[schedule].append((step, first, count))
         self.per_server = int(metadata["npus_per_server"])
         self.npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
+        heard: dict[int, set[int]] = defaultdict(set)  # by each switch that reduces: servers, or other switches
+        recorded = [name for name in ("accounts", "flows") if f"{name}.parquet" in metadata["files"]]
+        ends = getattr(result, recorded[0])[["source", "destination"]].to_numpy().tolist() if recorded else []
+        for source, switch in ends:
+            if switch >= len(self.npus):
+                inside = source < len(self.npus)
+                heard[switch] |= {self.npus[source] // self.per_server} if inside else {-1, -2}
+        self.between = {switch for switch, servers in heard.items() if len(servers) > 1}
 
     def near(self, npu: int, other: int) -> bool:
-        """Whether two NPUs share a server; a switch that reduces is in its NPUs' server."""
+        """Whether two NPUs share a server; a switch that reduces is in its NPUs' server, or between servers."""
         if max(npu, other) >= len(self.npus):
-            return True
+            return max(npu, other) not in self.between
         return self.npus[npu] // self.per_server == self.npus[other] // self.per_server
 
     def signal(self, message: Any) -> bool:

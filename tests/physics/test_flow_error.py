@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from support.documents.pages import ROOT, text_of
 from support.lengths import some_slow
-from support.pages import ROOT, text_of
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 TABLE: Any = import_module("flow_error")

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 import pytest
+from support.documents.pages import ROOT
 from support.lengths import some_slow
-from support.pages import ROOT
 
 import astra_ns3
 from astra_ns3.config.flow_list import FlowList

@@ -270,7 +270,7 @@ def test_credit_given_before_a_delay_changes_takes_the_delay_of_its_time() -> No
     }
     flows = {"name": "others", "kind": "poisson", "sizes": "20901B", "load": 0.8, "flows": 24, "seed": 8}
     event = {"at": "60608ns", "for": "40us", "every": "90us", "times": 3, "nic": 2, "delay": "66ns"}
-    scenario = {"traffic": [flows], "events": [event]}
+    scenario: dict[str, Any] = {"traffic": [flows], "events": [event]}
     one, three = (
         astra_ns3.run_scenario(scenario=scenario, network=parse_network(network), cores=cores).metadata["statistics"]
         for cores in (1, 3)

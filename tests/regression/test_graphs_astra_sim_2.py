@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from support.graph_reference import cases, enter, finishes, node_times, play
+from support.graphs.graph_reference import cases, enter, finishes, node_times, play
 from support.measured import Row
 
 from astra_ns3.errors import SimulationStalled

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.graph_reference import play_graphs
+from support.graphs.graph_reference import play_graphs
+from support.graphs.small_graphs import SmallGraphs
 from support.measured import OWN
-from support.small_graphs import SmallGraphs
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import preset

@@ -32,6 +32,8 @@ class Auditor:
 
     looks_ps: Sequence[int] = ()
     problems: list[str] = field(default_factory=list)
+    unrest: list[str] = field(default_factory=list)
+    """What isn't at rest after the run's end. A job whose transport gave up leaves it so, while others go on."""
     audited: bool = False
     pauses: int = 0
     lost: int = 0
@@ -83,7 +85,7 @@ class Auditor:
             rested = self._drain(context)
             self.problems += self._now(rested)
             if sum(port.dropped for port in rested.ports) == self.dropped:
-                self.problems += problems_at_rest(rested)
+                self.unrest += problems_at_rest(rested)
             else:
                 # Acknowledgements of a lossy priority are dropped: a pair asks again until it gives up, which stops
                 # the simulation as it stands. Nothing is at rest then.

@@ -21,7 +21,7 @@ from astra_ns3.config.core.rows import rows_of
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.model.file import parse_model_file
 from astra_ns3.config.workload import Workload
-from astra_ns3.experiments.expected import expected_run
+from astra_ns3.experiments.forecasting.expected import expected_run
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.playing.programs.role_programs import RolePrograms
 from astra_ns3.playing.training.making import training_programs

@@ -108,7 +108,8 @@ def _played(case: Case, auditor: Auditor) -> Outcome:
             numbers, end, message = None, REFUSED, str(error)
         except AstraNs3Error as error:
             numbers, end, message = None, _end_of(error), str(error)
-        problems = [*auditor.problems, *_problems_of_accounts(case, folder / "out")]
+        unrest = auditor.unrest if end != GAVE_UP else []
+        problems = [*auditor.problems, *unrest, *_problems_of_accounts(case, folder / "out")]
     if not auditor.audited and end != REFUSED:
         problems.append("the run was not audited")
     return Outcome(

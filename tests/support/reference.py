@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 
-from support.pages import ROOT
+from support.documents.pages import ROOT
 
 Row = tuple[str, ...]
 

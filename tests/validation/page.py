@@ -41,8 +41,8 @@ MODULES = (
 GROUPS = [group for module in MODULES for group in module.GROUPS]
 ROWS = {row.key: row for group in GROUPS for row in group.rows}
 GROUP_OF = {row.key: group.title for group in GROUPS for row in group.rows}
-LARGE_PERCENT = 1.0
-"""A row with a larger error stands in the page with its reason."""
+OFF_PERCENT, LARGE_PERCENT = 1.0, 5.0
+"""The page counts rows with a larger error, and shows those with a much larger one and its reason."""
 Cells = Mapping[str, str]
 """A row of the file, by its titles."""
 
@@ -86,10 +86,10 @@ def replaced(text: str, lines: str) -> str:
 
 def _summary(rows: Mapping[str, Cells]) -> str:
     errors = [rows[row.key]["Error"] for group in GROUPS for row in group.rows]
-    off = sum(_percent(error) > LARGE_PERCENT for error in errors)
+    off, large = (sum(_percent(error) > least for error in errors) for least in (OFF_PERCENT, LARGE_PERCENT))
     return (
-        f"The file has {len(errors)} rows in {len(GROUPS)} groups. {errors.count(EQUAL)} are equal, "
-        f"and {off} are off by more than {LARGE_PERCENT:g}%:"
+        f"The file has {len(errors)} rows in {len(GROUPS)} groups. {errors.count(EQUAL)} are equal. {off} are off by "
+        f"more than {OFF_PERCENT:g}%, and {large} of these by more than {LARGE_PERCENT:g}%:"
     )
 
 

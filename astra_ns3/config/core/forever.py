@@ -4,8 +4,3 @@ from __future__ import annotations
 
 FOREVER = 2**40
 """More passes than any run comes to: whoever plays so many goes on until somebody stops it."""
-
-
-def passes_text(passes: int) -> str:
-    """Return a number of passes in words."""
-    return "for ever" if passes == FOREVER else str(passes)

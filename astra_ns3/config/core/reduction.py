@@ -41,6 +41,9 @@ class ReductionTrees(Protocol):
         InputError if the network has none, or none that fits the algorithm.
         """
 
+    def can_join(self, ranks: Sequence[int]) -> bool:
+        """Return whether some reducing switch can be reached from all of some ranks, each on a host of its own."""
+
     def players(self, ranks: Sequence[int], trees: Trees) -> tuple[int, ...]:
         """Return the number of each player: ranks, perhaps a pool, and behind the network's last NPU its reducers."""
 

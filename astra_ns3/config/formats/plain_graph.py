@@ -36,6 +36,10 @@ class PlainLink(LinkConfig):
     cost: Annotated[int, Strict(), Gt(0), Le(1_000_000)] = 1
 
 
+LINK_KEYS = tuple(field.alias or name for name, field in PlainLink.model_fields.items())
+"""The keys of a link in a file of ours."""
+
+
 @dataclass(frozen=True)
 class PlainGraph:
     """``ends`` has the two nodes, by their place in ``nodes``, of each of ``links``; ``names`` are the file's own.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
-from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.model import ConfigModel, Count, OnOff, TimePs, checked, kind_of, refuse_key
 from astra_ns3.config.model.devices import Frequency, NamedDevice, Share, Slowdown, device_named
@@ -214,13 +213,3 @@ Compute = Annotated[
     BeforeValidator(_expanded),
 ]
 """The group of a model file; a device's name in its place is that device by ``roofline``."""
-
-
-class _Section(ConfigModel):
-    compute: Compute
-    """How long computing takes; its `kind` says by which rule."""
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of the group."""
-    return _Section.model_json_schema(by_alias=True)

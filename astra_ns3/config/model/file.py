@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Annotated, get_args
-
-from pydantic import Field, RootModel
-from pydantic.json_schema import JsonSchemaValue
+from typing import get_args
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import shown, validated
@@ -45,8 +42,3 @@ def parse_model_file(document: Document, schedules: Iterable[str] | None = None)
         )
     known = None if schedules is None else tuple(schedules)
     return validated(KINDS[kind], document, {SCHEDULES: known})
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of a model file."""
-    return RootModel[Annotated[ModelFile, Field(discriminator="kind")]].model_json_schema(by_alias=True)

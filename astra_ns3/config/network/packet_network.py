@@ -7,7 +7,6 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.link import LinkConfig
@@ -42,7 +41,6 @@ __all__ = [
     "TcpTransport",
     "TopologyConfig",
     "TransportConfig",
-    "json_schema",
     "parse_network",
     "read_network",
 ]
@@ -194,8 +192,3 @@ def read_network(path: str | os.PathLike[str]) -> NetworkConfig:
 def parse_network(data: object, source: str = "network") -> NetworkConfig:
     """The network that plain data (a mapping as in a file) describes; ``source`` names it in messages."""
     return validated(NetworkConfig, Document(source, data))
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of a network file."""
-    return NetworkConfig.model_json_schema(by_alias=True)

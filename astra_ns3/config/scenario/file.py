@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le, Lt, MaxLen, MinLen
 from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
-from pydantic.json_schema import JsonSchemaValue
 
 from astra_ns3.config.core.document import Document, KeyPath
 from astra_ns3.config.core.model import (
@@ -305,8 +304,3 @@ def read_scenario(given: FilePath | ScenarioFile | Mapping[str, Json]) -> Scenar
     with told_apart(given, SCENARIO):
         document = parse_yaml(read_text(given), os.fspath(given))
         return ScenarioFile(validated(ScenarioConfig, document), document)
-
-
-def json_schema() -> JsonSchemaValue:
-    """JSON schema of a scenario's file."""
-    return ScenarioConfig.model_json_schema(by_alias=True)

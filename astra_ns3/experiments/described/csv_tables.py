@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from astra_ns3.experiments.astra_sim_tables import BACKEND_END_TO_END, DETAILED, END_TO_END, UTILIZATION_SUFFIX
 from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
-from astra_ns3.experiments.foreseen import EXPERTS, MEMORY
+from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.run_tables import COLLECTIVES, JOBS, NPUS, SWITCH
 
 UTILIZATION = f"<run>{UTILIZATION_SUFFIX}"

@@ -13,7 +13,7 @@ from astra_ns3.config.flow_list import FlowList, Numbers
 from astra_ns3.config.flow_stream import FlowStream
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun
+from astra_ns3.experiments.forecasting.expected import ExpectedPlay, ExpectedRun
 from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend

@@ -8,7 +8,7 @@ from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.graph_workload import GraphWorkload
 from astra_ns3.errors import refuse, wrong
-from astra_ns3.experiments.expected import ExpectedPlay, ExpectedRun, expected_plays
+from astra_ns3.experiments.forecasting.expected import ExpectedPlay, ExpectedRun, expected_plays
 from astra_ns3.experiments.jobs.job import Headline, Job, Platform, Playing
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.api import NetworkBackend

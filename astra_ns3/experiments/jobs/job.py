@@ -12,8 +12,8 @@ from astra_ns3.config.core.compatibility import Compatibility
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import wrong
-from astra_ns3.experiments.expected import ExpectedRun, expected_run
-from astra_ns3.experiments.foreseen import Foreseen
+from astra_ns3.experiments.forecasting.expected import ExpectedRun, expected_run
+from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.api import NetworkBackend
 from astra_ns3.network.backends import Ideal
@@ -113,6 +113,10 @@ class Job(ABC):
     def issued_at_once(self, platform: Platform, passes: int) -> Counts:
         """Each kind of collective that is issued before anything computes or waits, and how often."""
         return []
+
+    def tried_again(self, passes: int) -> tuple[Job, int]:
+        """Return a further try after a failure, for :meth:`expected` alone, and passes: the most that it does anew."""
+        return self, passes
 
     @abstractmethod
     def driver(self, network: NetworkBackend, platform: Platform, playing: Playing) -> Driver:

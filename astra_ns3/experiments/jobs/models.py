@@ -7,10 +7,10 @@ from math import prod
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.config.training_plan import TrainingPlan
 from astra_ns3.experiments.device import losses_in_force
-from astra_ns3.experiments.foreseen import Foreseen
+from astra_ns3.experiments.forecasting.foreseen import Foreseen
 from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import told_apart
-from astra_ns3.frozen import dataclass, field
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.training_programs import TrainingPrograms
 from astra_ns3.workload.experts.skew import expert_skew
@@ -25,6 +25,8 @@ class ModelJob(ProgramsJob):
     """See :class:`~astra_ns3.experiments.jobs.job.Job`."""
 
     workload: ModelWorkload
+    first_pass: int = 0
+    """The first iteration; a checkpoint has those before."""
     _plans: dict[int, TrainingPlan] = field(default_factory=dict, compare=False, repr=False)
     _memory: dict[int, tuple[StageMemory, ...]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -72,7 +74,19 @@ class ModelJob(ProgramsJob):
 
     def programs(self, platform: Platform, passes: int) -> TrainingPrograms:
         """Return the programs of all stages, on the network's NPUs; raises InputError if the degrees don't fit."""
-        return training_programs(self._plan(platform), self.workload.clock(), passes, platform.dimensions)
+        programs = training_programs(self._plan(platform), self.workload.clock(), passes, platform.dimensions)
+        return programs.resumed(self.first_pass)
+
+    def tried_again(self, passes: int) -> tuple[ModelJob, int]:
+        """Load a checkpoint and do the iterations since it again; all of them where there is none.
+
+        Of checkpoints after a time nobody knows how many iterations were lost: one counts.
+        """
+        checkpoint = self.workload.file.checkpoint
+        every = 0 if checkpoint is None else checkpoint.every if isinstance(checkpoint.every, int) else 1
+        if not 0 < every < passes:
+            return self, passes
+        return replace(self, first_pass=every), min(passes, 2 * every)
 
     def _plan(self, platform: Platform) -> TrainingPlan:
         """Worked out once."""

@@ -8,7 +8,7 @@ from astra_ns3.experiments.jobs.job import Headline, Platform, ProgramsJob
 from astra_ns3.experiments.scaling import scaled_apart
 from astra_ns3.frozen import asdict, dataclass
 from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.loops.unissued import unissued_collectives
+from astra_ns3.playing.loops.unissued import uncomputed_passes, unissued_collectives
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 from astra_ns3.workload.loops.parallel_groups import micro_batches_of
 from astra_ns3.workload.loops.simai_rules import simai_warnings
@@ -33,10 +33,11 @@ class TrainingJob(ProgramsJob):
         return scaled_apart(self.workload, comm_scale, compute_scale)
 
     def warnings(self, platform: Platform) -> list[str]:
-        """Which collectives of the file its loop never issues, and what of its pipeline isn't played."""
+        """Return a warning of all in the file that its loop, or its pipeline, doesn't play."""
         return [
             *self.workload.warnings,
             *unissued_collectives(self.workload, platform.dimensions),
+            *uncomputed_passes(self.workload, platform.dimensions),
             *simai_warnings(self.workload, platform.dimensions, platform.compatibility),
         ]
 

@@ -17,10 +17,10 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
-from astra_ns3.experiments.costs import SECONDS_PER_CHANNEL_MESSAGE
+from astra_ns3.experiments.forecasting.costs import SECONDS_PER_CHANNEL_MESSAGE
 from astra_ns3.experiments.nccl.servers_of_network import lets_merge, place_of, with_queue_pairs, with_servers
-from astra_ns3.experiments.packet_graph import Ground
-from astra_ns3.experiments.reduction import with_switches
+from astra_ns3.experiments.network_parts.packet_graph import Ground
+from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import dataclass
 from astra_ns3.nccl.copying import BYTES_PER_US
 from astra_ns3.nccl.logs import bus_factor
@@ -308,13 +308,17 @@ class _Played:
         names = (node_name(graph, int(end[busiest])) for end in (nodes, peers))
         return "the link from {} to {}".format(*names), float(times_us[busiest])
 
-    def _by_npu(self, carried: CarriedBytes) -> npt.NDArray[np.int64]:
-        """Return the bytes that each NPU sent inside its server, and to others; shape ``(2, npus)``."""
+    def _by_npu(self, carried: CarriedBytes, between: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Return the bytes that each NPU sent inside its server, and out of it; shape ``(2, npus)``.
+
+        ``between``: the players of switches between servers.
+        """
         found = np.zeros((2, self._npus), dtype=np.int64)
         own = carried.sender < self._npus
         sender, receiver = carried.sender[own], carried.receiver[own]
         to_npu = np.minimum(receiver, self._npus - 1)
         far = (receiver < self._npus) & (self._servers[sender] != self._servers[to_npu])
+        far |= np.isin(receiver, between)
         np.add.at(found, (far.astype(np.int64), sender), carried.bytes[own])
         return found
 
@@ -328,7 +332,7 @@ class _Played:
         played = zip(self._cases, self._plays, self.times_ps, self._carried, self._links, strict=True)
         for case, ((group, phases), *_), time_ps, carried, (link, link_us) in played:
             time_us = time_ps / PS_PER_US
-            least = self._least_us(phases, self._by_npu(carried), network)
+            least = self._least_us(phases, self._by_npu(carried, _between_servers(phases)), network)
             binds, least_us = max(least, key=lambda each: each[1])
             algorithm, protocol, channels = of_name(phases[0].algorithm)
             factor = bus_factor(self._operation, len(group.npus))
@@ -351,6 +355,13 @@ class _Played:
         of_nics = sent[1].reshape(-1, sharing).sum(axis=1) / sharing
         least = {"NVLink": float(sent[0].max()) / inside, "NIC": float(of_nics.max()) / outwards}
         return [*least.items(), ("copying", max(map(_copying_us, phases)))]
+
+
+def _between_servers(phases: Iterable[Phase]) -> list[int]:
+    """The players of the switches between servers."""
+    channels = [phase.channel for phase in phases if phase.channel is not None]
+    pairs = ((channel.beside, reducers) for channel in channels for reducers in channel.reducers)
+    return sorted({one for beside, reducers in pairs for at, one in zip(beside, reducers, strict=True) if at < 0})
 
 
 def _sharing(network: AnyNetwork) -> int:

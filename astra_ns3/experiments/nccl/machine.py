@@ -13,10 +13,11 @@ from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import failing, refuse
-from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench
+from astra_ns3.experiments.nccl.bench import BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.network_of_servers import network_of
-from astra_ns3.experiments.nccl.servers_of_network import Place, has_sockets, place_of
+from astra_ns3.experiments.nccl.servers_of_network import Place, place_of
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.copying import nvlink_gbytes_per_s
@@ -24,6 +25,8 @@ from astra_ns3.nccl.fitting import parse_fit
 from astra_ns3.nccl.point_to_point import why_no_pxn
 from astra_ns3.nccl.server import Server
 from astra_ns3.nccl.servers import parse_servers
+from astra_ns3.system.groups import Grid
+from astra_ns3.system.nccl_planner import NcclPlanner
 
 USUAL_VERSION = "2.30"
 _BITS_PER_GBIT, _GBPS_OF_GBYTES = 1e9, 8
@@ -48,18 +51,23 @@ class Machine:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Settings that change nothing, and rates in which the network differs from the server."""
-        return *self.table.warnings, *self.unlike
+        return *self._system.warnings, *self.unlike
 
     @cached_property
     def table(self) -> NcclConfig:
         """The table ``nccl``."""
-        return validated(NcclConfig, Document("nccl", dict(self.keys)), {})
+        return _table(self.keys)
 
-    @property
+    @cached_property
     def communicator(self) -> Communicator:
         """All GPUs, as NCCL's tuner sees them."""
-        table, sockets = self.table, has_sockets(self.network)
-        return Communicator(self.server, self.servers, self.gpus, table.parsed_version, table.variables, sockets)
+        assert self._system.nccl is not None
+        world = Grid((self.network.npus,))
+        return NcclPlanner(self._system.nccl, world, self._system.reduction_trees).communicator((0,))
+
+    @cached_property
+    def _system(self) -> SystemConfig:
+        return system_of(self.network, self.table, self.backend)
 
     def ways(self, operation: str) -> str | None:
         """Return how an operation's messages leave a server, by NCCL's PXN or not; None if none do as messages."""
@@ -105,7 +113,10 @@ def machine_of(
     fitted: Mapping[str, Json] = {} if fit is None else _fit_for(fit, server)
     given = {"version": nccl_version or USUAL_VERSION, "server": server.name, **fitted}
     keys = {**given, **_changed(changes, given)}
-    found: AnyNetwork = network_of(server, count, used) if network is None else read_network_file(network).network
+    reduces = bool(_table(keys).variables.collnet_enable)
+    found: AnyNetwork = (
+        network_of(server, count, used, reduces=reduces) if network is None else read_network_file(network).network
+    )
     refuse(
         found.npus != count * used,
         f"-n: the network has {found.npus} NPUs, expected {count * used}: {count} servers of {used} GPUs",
@@ -120,6 +131,10 @@ def machine_of(
     unlike = () if network is None else tuple(_unlike(server, place, count))
     machine = Machine(words, server, count, used, found, keys, backend, unlike)
     return machine.with_keys({})
+
+
+def _table(keys: Mapping[str, Json]) -> NcclConfig:
+    return validated(NcclConfig, Document("nccl", dict(keys)), {})
 
 
 def _unlike(server: Server, place: Place, servers: int) -> Iterator[str]:

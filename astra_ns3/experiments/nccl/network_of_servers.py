@@ -17,10 +17,11 @@ _NEAR_DELAY, _FAR_DELAY = "250ns", "500ns"
 _BUFFER = "64MiB"
 
 
-def network_of(server: Server, servers: int, gpus: int) -> NetworkConfig:
+def network_of(server: Server, servers: int, gpus: int, *, reduces: bool = False) -> NetworkConfig:
     """``servers`` of the same kind with ``gpus`` each. Raises InputError if GPUs can't share the NICs evenly.
 
-    The links inside carry what NCCL's own constants say of an NVLink; a NIC carries its whole rate.
+    ``reduces``: whether the switch between NICs reduces. The links inside carry what NCCL's own constants say of an
+    NVLink; a NIC carries its whole rate.
     """
     nics = _nics(server, gpus) if servers > 1 else gpus
     refuse(servers > 1 and not server.nics, f"server '{server.name}' has no NIC, and there are {servers} servers")
@@ -36,7 +37,7 @@ def network_of(server: Server, servers: int, gpus: int) -> NetworkConfig:
             "scale_out": {
                 "kind": "single-switch",
                 "link": {"rate": f"{rate:g}Gbps", "delay": _FAR_DELAY},
-                "switch": {"buffer": _BUFFER, "pfc": {}},
+                "switch": {"buffer": _BUFFER, "pfc": {}, **({"reduction": {}} if reduces else {})},
             },
         },
         "transport": {"kind": "roce", "payload": _PAYLOAD},

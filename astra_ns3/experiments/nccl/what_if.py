@@ -17,7 +17,7 @@ from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.network.backends import abilities_of
 
-PLAYED = ("Ring", "Tree", "NVLS", "NVLSTree")
+PLAYED = ("Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree")
 """The algorithms that can be played: of the others there are no channels."""
 SLOWER = 0.01
 """The tuner's choice counts as wrong if it takes longer by more than this share."""

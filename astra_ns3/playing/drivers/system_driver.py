@@ -41,6 +41,11 @@ class SystemDriver(Driver, ABC):
         """From the network: an NPU finished a phase of a chunk."""
         self._system.phase_done(npu, instance, time_ps)
 
+    def _npus_done(self, npus: int) -> None:
+        self._left -= npus
+        if not self._left:
+            self._network.stop()
+
     def records(self) -> RunRecords:
         """All that is known by now; ``complete`` once every NPU is done."""
         now_ps = self._network.now_ps()

@@ -82,6 +82,16 @@ def expected_computation(programs: RolePrograms) -> tuple[int, int]:
     return first_ps, operations
 
 
+def computed_parts(programs: RolePrograms) -> set[tuple[int | str, str]]:
+    """Return what some role computes: layers, each with the name of the pass."""
+    return {
+        (operation.label.layer, operation.label.part)
+        for role in programs.roles
+        for operation in _operations(programs, role, programs.played_passes)
+        if isinstance(operation, Compute)
+    }
+
+
 _SECOND, _THIRD = 1, 2
 
 

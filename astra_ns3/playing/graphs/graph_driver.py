@@ -253,11 +253,6 @@ class GraphDriver(SystemDriver):
             return self._sums
         return None if self._journal is None else WorkSums(npu, self._journal)
 
-    def _npus_done(self, npus: int) -> None:
-        self._left -= npus
-        if not self._left:
-            self._network.stop()
-
     def _begin(self, player: NpuPlayer, node: GraphNode) -> bool | None:
         """Begin a node; True if it is done at once, None if it isn't run at all."""
         kind = node.kind

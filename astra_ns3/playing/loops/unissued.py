@@ -1,12 +1,12 @@
-"""Which collectives of a workload's file its loop never issues, or issues among a single NPU."""
+"""Collectives of a workload's file that its loop never issues, or issues among a single NPU; times never computed."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from astra_ns3.config.workload import Workload
-from astra_ns3.playing.dry_run.counting import collective_requests
+from astra_ns3.config.workload import PassKind, Workload
+from astra_ns3.playing.dry_run.counting import collective_requests, computed_parts
 from astra_ns3.playing.loops.loop_programs import Programs
 from astra_ns3.workload.loops.loop_kinds import SIMAI_LOOPS
 
@@ -49,6 +49,27 @@ def unissued_collectives(workload: Workload, dimensions: Sequence[int]) -> list[
             "one NPU, so nothing is sent"
             for (kind, collective), names in among_one.items()
         ),
+    ]
+
+
+def uncomputed_passes(workload: Workload, dimensions: Sequence[int]) -> list[str]:
+    """A warning for each kind of pass with compute times that the loop never plays; ASTRA-sim ignores them too.
+
+    The input gradient of the first layer, which nobody needs, is left out, and so are SimAI's loops, whose own rules
+    tell what isn't played.
+    """
+    if workload.loop in SIMAI_LOOPS:
+        return []
+    computed = computed_parts(Programs.of(workload, 1, dimensions))
+    left: dict[PassKind, list[str]] = {}
+    for index, layer in enumerate(workload.layers):
+        for kind, part in layer.passes.items():
+            needed = index > 0 or kind is not PassKind.INPUT_GRADIENT
+            if part.compute_ns and needed and (index, kind) not in computed:
+                left.setdefault(kind, []).append(layer.name)
+    return [
+        f"{workload.source}: loop {workload.loop} leaves out the compute time of the {kind} of {_layers(names)}"
+        for kind, names in left.items()
     ]
 
 

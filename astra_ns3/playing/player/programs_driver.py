@@ -100,7 +100,7 @@ class ProgramsDriver(SystemDriver):
             self._npus,
             [self._place_of[npu] for npu in range(len(self._npus))],
             self._post_all,
-            self._ended,
+            self._npus_done,
             move_ps=self._tick_ps,
             computations=self._computations,
             together=self._together,
@@ -216,11 +216,6 @@ class ProgramsDriver(SystemDriver):
             RoleTimes(self._role_of[npu].name, npu, self._layers_on(npu), self._accounts[npu].exposed_by_group(now_ps))
             for npu in self._observed
         )
-
-    def _ended(self, npus: int) -> None:
-        self._left -= npus
-        if not self._left:
-            self._network.stop()
 
     def _post_operation(self, npu: int, operation: Posting) -> Handle:
         if isinstance(operation, CollectiveRequest):

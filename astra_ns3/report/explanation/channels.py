@@ -97,6 +97,7 @@ class Channels:
         metadata = run.metadata
         npus = metadata["job"]["npus"] if "job" in metadata else range(metadata["npus"])
         self._servers = np.array(npus, dtype=np.int64) // metadata["npus_per_server"]
+        self._between = _between_servers(messages, self._servers)
 
     def play(self, instance: int) -> bool:
         """Whether a channel plays an instance."""
@@ -137,11 +138,11 @@ class Channels:
         assert messages is not None
         kept = messages["row"][received] % len(rows["step"])
         sources, wire = messages["source"][received], messages["bytes"][received]
-        # Switches that reduce, behind the last NPU, are in the servers of all that they hear of, and have no kernel.
+        # Switches that reduce are behind the last NPU, and have no kernel.
         npus = len(self._servers)
         in_switch = npu >= npus
-        near = (sources >= npus) | in_switch
-        near |= self._servers[np.minimum(sources, npus - 1)] == self._servers[min(npu, npus - 1)]
+        shared = self._servers[np.minimum(sources, npus - 1)] == self._servers[min(npu, npus - 1)]
+        near = np.where(sources < npus, shared, ~np.isin(sources, self._between)) | in_switch
         rates = np.where(near, costs["near_copy_bytes_per_us"], costs["far_copy_bytes_per_us"]) * (not in_switch)
         per_mille = np.where(near, costs["near_wire_per_mille"], costs["far_wire_per_mille"])
         data = _data_bytes(costs, rows["first_block"][kept], rows["block_count"][kept], wire, per_mille)
@@ -158,6 +159,20 @@ class Channels:
             ~near & (costs["copies_as_it_comes"] == 0),
         )
         return [Arrival(*cells) for cells in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _between_servers(messages: Batch, servers: Numbers) -> Numbers:
+    """Switches that reduce and hear of several servers, or of other switches; all others are in a server.
+
+    ``servers``: of each NPU.
+    """
+    npus = len(servers)
+    heard = messages["destination"] >= npus
+    switches, sources = messages["destination"][heard], messages["source"][heard]
+    of_npu = sources < npus
+    pairs = np.unique(np.stack([switches[of_npu], servers[sources[of_npu]]], axis=1), axis=0)
+    found, counts = np.unique(pairs[:, 0], return_counts=True)
+    return np.union1d(found[counts > 1], switches[~of_npu])
 
 
 def _data_bytes(costs: Mapping[str, int], first: Numbers, count: Numbers, wire: Numbers, per_mille: Numbers) -> Numbers:

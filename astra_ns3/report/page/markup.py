@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 
 from astra_ns3.config.core.plain import Json
 
@@ -72,3 +73,34 @@ def data_script(name: str, data: object) -> Markup:
     return Markup(
         f'<script type="application/json" id="{escaped(name)}">{text.replace("<", chr(92) + "u003c")}</script>'
     )
+
+
+def page_part(name: str) -> str:
+    """Return a file that becomes a part of pages."""
+    return files("astra_ns3.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def html_file(
+    title: str, content: Markup, foot: str, *, policy: str, style: str = "", scripts: tuple[str, str] | None = None
+) -> str:
+    """Return an HTML file that loads nothing but what ``policy`` allows.
+
+    ``style``: behind that of all pages. ``scripts``: of its head, and of the end of its body.
+    """
+    first, last = (f"<script>{script}</script>\n" for script in scripts) if scripts else ("", "")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{escaped(policy)}">
+<title>{escaped(title)}</title>
+<style>
+{page_part("page.css")}{style}</style>
+{first}</head>
+<body>
+<main>{content}</main>
+{tag("footer", foot)}
+{last}</body>
+</html>
+"""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from astra_ns3.errors import needing, refuse
 from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.configuration import Defaults
-from astra_ns3.report.page.markup import Markup, data_script, escaped, joined, plain_labels, tag
+from astra_ns3.report.page.markup import Markup, data_script, html_file, joined, page_part, plain_labels, tag
 from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
 from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.report.pictures.kind import Section
@@ -187,30 +186,9 @@ def _line(runs: Sequence[Shown]) -> str:
 
 
 def _document(runs: Sequence[Shown], content: Markup, plotly: str) -> str:
-    own = files("astra_ns3.report.page")
-    style, script = (own.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     versions = runs[0].run.metadata["versions"]
     foot = (
         f"astra-ns3 {versions['astra-ns3']}, ns-3 {versions['ns3']}. Figures by plotly.js (MIT licence), in this file."
     )
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<meta http-equiv="Content-Security-Policy" content="{escaped(_POLICY)}">',
-            f"<title>{escaped(_title(runs))}: astra-ns3 report</title>",
-            f"<style>\n{style}</style>",
-            f"<script>{plotly}</script>",
-            "</head>",
-            "<body>",
-            f"<main>{content}</main>",
-            tag("footer", foot),
-            f"<script>\n{script}</script>",
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    title = f"{_title(runs)}: astra-ns3 report"
+    return html_file(title, content, foot, policy=_POLICY, scripts=(plotly, f"\n{page_part('page.js')}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from astra_ns3.config.model.dispatch import NORMAL
 from astra_ns3.config.model.file import ModelFile
 from astra_ns3.config.model.routing import UNIFORM
 from astra_ns3.config.model.transformer import Experts, TransformerFile
@@ -43,11 +44,15 @@ def reasons_without_effect(file: ModelFile, degrees: Degrees) -> Mapping[str, st
         and parallel.zero < _LAST_STAGE_OF_ZERO
         and f"zero is {parallel.zero}",
     }
+    if file.reduces_on_the_way is not None:
+        reasons["offload.optimizer.prefetch"] = "reduce is in-network, so no state travels"
     if isinstance(file, TransformerFile):
         ring = degrees.context > 1 and parallel.context_by == "ring" and "a ring's attention keeps no scores"
         reasons["model.fused_attention"] = not file.model.fused_attention and ring
         if file.training.recompute == "selective":
             reasons[_RECOMPUTE] = ring or (file.model.fused_attention and "with fused_attention no scores are kept")
+        experts_only = all(map(file.model.has_experts, range(file.model.layers)))
+        reasons["model.feed_forward"] = experts_only and "every layer has experts instead"
         if file.model.experts is not None:
             reasons |= {f"model.experts.{key}": why for key, why in _of_experts(file.model.experts, degrees).items()}
     return {key: str(reason) for key, reason in reasons.items() if reason}
@@ -76,4 +81,5 @@ def _of_experts(experts: Experts, degrees: Degrees) -> Mapping[str, str]:
     seed = "nothing is drawn" if unpopular else ""
     even = experts.file is None and not experts.exponent
     capacity = "all experts are chosen alike" if even and (experts.capacity or 0) >= 1 else ""
-    return {"seed": seed, "capacity": capacity}
+    pieces = "" if experts.form == NORMAL else f"dispatch.form isn't {NORMAL}"
+    return {"seed": seed, "capacity": capacity, "dispatch.pieces": pieces}

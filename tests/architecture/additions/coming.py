@@ -1,4 +1,4 @@
-"""What the program grows by next: a tenant, an admission to a port, a source of requests."""
+"""What the program grows by next: a tenant, admissions to ports, a source of requests."""
 
 from __future__ import annotations
 
@@ -95,6 +95,79 @@ from astra_ns3.config.topology.switch import SwitchConfig
 assert SwitchConfig.model_validate({"buffer": "1MB", "trims": True}).trims
 """,
     compiled=("ns3-scratch/bridge/model/fabric-network.cc",),
+)
+
+OWN_ADMISSION = Recipe(
+    row="admission that a transport owns",
+    files={
+        "ns3-scratch/fabric/model/fabric-short-queue.h": """// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "fabric-admission.h"
+
+namespace ns3
+{
+
+/// Lets few bytes wait, for a test.
+class FabricShortQueue : public FabricAdmissionRule
+{
+  public:
+    /// \\param mostBytes bytes that may wait
+    explicit FabricShortQueue(uint64_t mostBytes)
+        : m_mostBytes(mostBytes)
+    {
+    }
+
+    bool Admit(FabricFrame& frame, uint64_t queueBytes, FabricSharedBuffer* memory) override
+    {
+        return queueBytes <= m_mostBytes &&
+               FabricAdmissionRule::Admit(frame, queueBytes, memory);
+    }
+
+  private:
+    uint64_t m_mostBytes; //!< bytes that may wait
+};
+
+} // namespace ns3
+""",
+    },
+    lines={
+        "ns3-scratch/bridge/model/tcp-session-transport.cc": (
+            ('#include "tcp-stack.h"', '#include "fabric-short-queue.h"\n#include "tcp-stack.h"'),
+            (
+                "    const Numbers& hostOfNpu =",
+                "    uint64_t waitingBytes = 0;\n"
+                '    part("waiting_bytes", waitingBytes);\n'
+                "    for (uint32_t host = 0; host < context.fabric.GetHosts().size(); ++host)\n    {\n"
+                "        context.fabric.GetPort(host, 0)->SetAdmission(\n"
+                "            std::make_unique<FabricShortQueue>(waitingBytes));\n    }\n"
+                "    const Numbers& hostOfNpu =",
+            ),
+        ),
+        "astra_ns3/config/transports/tcp.py": (
+            (
+                "    initial_window_segments: Count = 10\n",
+                "    waiting_bytes: PositiveBytes = 9000\n    initial_window_segments: Count = 10\n",
+            ),
+        ),
+        "astra_ns3/transport/tcp.py": (
+            (
+                '"""Return all numbers."""\n        return asdict(self.parameters)',
+                '"""Return all numbers."""\n'
+                '        return {**asdict(self.parameters), "waiting_bytes": self.keys.waiting_bytes}',
+            ),
+        ),
+    },
+    check="""
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.plan import plan_network
+from astra_ns3.transport.transport import WaysOfMessages
+
+topology = {"npus": 2, "link": {"rate": "100Gbps", "delay": "1us"}, "switch": {"buffer": "1MB"}}
+plan = plan_network(parse_network({"topology": topology, "transport": {"kind": "tcp", "waiting_bytes": "5KB"}}))
+assert plan.transports["tcp"].native(0, WaysOfMessages(False, False))["waiting_bytes"] == 5000
+""",
+    compiled=("ns3-scratch/bridge/model/tcp-session-transport.cc",),
 )
 
 REQUESTS = Recipe(
@@ -234,4 +307,4 @@ assert found.equals(result.requests)
 """,
 )
 
-RECIPES = (TENANT, ADMISSION, REQUESTS)
+RECIPES = (TENANT, ADMISSION, OWN_ADMISSION, REQUESTS)

@@ -55,6 +55,104 @@ assert RoutingConfig(kind="first").kind == "first"
     compiled=("ns3-scratch/bridge/model/fabric-network-routes.cc",),
 )
 
+LINK_KEY = Recipe(
+    row="key of a link",
+    lines={
+        "astra_ns3/config/core/link.py": (
+            (
+                '    """The probability that a frame is lost on the way, in each direction."""\n',
+                '    """The probability that a frame is lost on the way, in each direction."""\n'
+                "    oldest_first: bool = False\n",
+            ),
+        ),
+        "astra_ns3/topology/graph.py": (
+            ("    storm: int = 0\n", "    storm: int = 0\n    oldest_first: bool = False\n"),
+            ("wire.error_rate, kind, cost)", "wire.error_rate, kind, cost, oldest_first=wire.oldest_first)"),
+        ),
+        "astra_ns3/network/ns3/build.py": (
+            ("link.error_rate, id(near)", "link.error_rate, link.oldest_first, id(near)"),
+            (
+                "    outline = PortOutline(link.rate_bps, link.delay_ps)\n    if near is not None",
+                '    values["oldestFirst"] = link.oldest_first\n'
+                "    outline = PortOutline(link.rate_bps, link.delay_ps)\n    if near is not None",
+            ),
+        ),
+        "ns3-scratch/bridge/model/network-description.h": (
+            (
+                "    uint64_t headroomBytes{0};         //!<",
+                "    bool oldestFirst{false};           //!< frames come in the order of sending\n"
+                "    uint64_t headroomBytes{0};         //!<",
+            ),
+            (
+                '    field("headroomBytes", parameters.',
+                '    field("oldestFirst", parameters.oldestFirst);\n    field("headroomBytes", parameters.',
+            ),
+        ),
+        "ns3-scratch/bridge/model/fabric-network.cc": (
+            (
+                "    if (parameters.errorRate > 0.0)\n",
+                "    if (parameters.oldestFirst)\n    {\n"
+                '        port->SetAttribute("OldestFirst", BooleanValue(true));\n    }\n'
+                "    if (parameters.errorRate > 0.0)\n",
+            ),
+        ),
+        "astra_ns3/config/formats/graphs/completion.py": (
+            (
+                "    kind: _Attribute | None = None\n",
+                "    oldest_first: _Attribute | None = None\n    kind: _Attribute | None = None\n",
+            ),
+        ),
+        "astra_ns3/topology/files/writing.py": (
+            (
+                "        if link.cost != 1:\n",
+                '        if link.oldest_first:\n            attributes["oldest_first"] = True\n'
+                "        if link.cost != 1:\n",
+            ),
+        ),
+    },
+    check="""
+from pathlib import Path
+from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.network.door.description import Description
+from astra_ns3.network.ns3.build import describe_network
+from astra_ns3.network.plan import plan_network
+from astra_ns3.topology.files.writing import WRITERS
+from astra_ns3.topology.storage import without_storage
+
+
+class Told(Description):
+    def add(self, group, values):
+        if group == "linkKind":
+            kinds.append(values["oldestFirst"])
+
+
+def told(topology):
+    plan = plan_network(parse_network({"topology": topology, "transport": "roce"}))
+    kinds.clear()
+    describe_network(Told(), plan, 1)
+    return plan, kinds
+
+
+kinds = []
+link = {"rate": "100Gbps", "delay": "1us"}
+switch = {"buffer": "1MB"}
+assert told({"npus": 2, "link": link, "switch": switch})[1] == [False]
+stored = {"per": "fabric", "link": link}
+plan, found = told({"npus": 2, "link": {**link, "oldest_first": True}, "switch": switch, "storage": stored})
+assert found == [True, False]
+written = WRITERS[".json"](without_storage(plan.graph), plan.config.topology)
+Path("ours.json").write_text(written)
+Path("theirs.json").write_text(written.replace("oldest_first", "fifo"))
+theirs = {"attributes": {"oldest_first": "fifo"}, "hosts": {"attribute": "kind", "equals": "host"}}
+for file in ({"path": "ours.json"}, {"path": "theirs.json", **theirs}):
+    assert told({"kind": "file", "switch": switch, **file})[1] == [True], file
+beside = {"hosts": {"beside": 1, **link, "oldest_first": True}}
+Path("lone.json").write_text('{"nodes": [{"id": "a"}], "links": []}')
+assert told({"kind": "file", "switch": switch, "path": "lone.json", **beside})[1] == [True]
+""",
+    compiled=("ns3-scratch/bridge/model/fabric-network.cc", "ns3-scratch/bridge/model/description-reader.cc"),
+)
+
 SCHEDULER = Recipe(
     row="scheduling between priorities",
     files={
@@ -656,6 +754,7 @@ assert parse_network({"topology": topology, "background": True}).background
 )
 
 RECIPES = (
+    LINK_KEY,
     PATH_CHOICE,
     SCHEDULER,
     TRANSPORT,

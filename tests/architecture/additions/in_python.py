@@ -523,7 +523,7 @@ class FluidBackend(NetworkBackend):
     },
     check="""
 from astra_ns3.config.network.packet_network import parse_network
-from astra_ns3.experiments.forecast import backend_costs, forecast
+from astra_ns3.experiments.forecasting.forecast import backend_costs, forecast
 from astra_ns3.experiments.inputs import load_inputs
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.network.ideal.choice import ideal_of
@@ -682,14 +682,46 @@ CSV_COLUMN = Recipe(
                 '    ("npu", lambda npu: npu.npu),\n',
                 '    ("npu", lambda npu: npu.npu),\n    ("twice_ps", lambda npu: 2 * npu.finish_ps),\n',
             ),
+            (
+                '    ("chunks", lambda record: record.chunks),\n',
+                '    ("chunks", lambda record: record.chunks),\n'
+                '    ("chunk_bytes", lambda record: record.chunk_bytes),\n',
+            ),
+        ),
+        "astra_ns3/network/records.py": (
+            (
+                "    line_bytes: int | None = None\n\n    @property\n",
+                "    line_bytes: int | None = None\n    chunk_bytes: int = 0\n\n    @property\n",
+            ),
+        ),
+        "astra_ns3/network/collective_records.py": (
+            (
+                "    line_bytes: int | None = None\n",
+                "    line_bytes: int | None = None\n    chunk_bytes: int = 0\n",
+            ),
+            ("chunks, line_bytes = common", "chunks, line_bytes, chunk_bytes = common"),
+            ("over_ps, line_bytes)", "over_ps, line_bytes, chunk_bytes)"),
+        ),
+        "astra_ns3/system/history.py": (
+            ("ranks, chunks, line_bytes)", "ranks, chunks, line_bytes, request.bytes // chunks)"),
+        ),
+        "astra_ns3/experiments/described/csv_tables.py": (
+            (
+                '            CsvColumn("chunks", ',
+                '            CsvColumn("chunk_bytes", "B", "for a test"),\n            CsvColumn("chunks", ',
+            ),
         ),
     },
     check=f"""
 sys.path.insert(0, {TESTS!r})
 from support.small_run import small_run
 
-npus = astra_ns3.run(**small_run(), output="out").npus
-assert npus["twice_ps"].gt(0).all()
+result = astra_ns3.run(**small_run(), output="out")
+assert result.npus["twice_ps"].gt(0).all()
+collectives = result.collectives
+assert collectives["chunk_bytes"].gt(0).all()
+assert collectives["chunk_bytes"].equals(collectives["bytes"] // collectives["chunks"])
+assert "chunk_bytes" in astra_ns3.Result.collectives.__doc__
 """,
 )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support.msccl_programs import ring_all_reduce
+from support.graphs.msccl_programs import ring_all_reduce
 
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.show import show_group

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from support.imported_graphs import clos, hpn, spectrum_x
+from support.graphs.imported_graphs import clos, hpn, spectrum_x
 from support.lengths import some_slow
 
 from astra_ns3.cli.show import show_group

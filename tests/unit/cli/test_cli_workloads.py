@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support import chakra_bytes as raw
+from support.graphs import chakra_bytes as raw
 
 from astra_ns3.cli.convert import convert_command
 from astra_ns3.cli.show import show_group

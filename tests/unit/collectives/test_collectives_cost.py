@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from support.msccl_programs import (
+from support.graphs.msccl_programs import (
     hierarchical_all_to_all,
     one_shot_all_reduce,
     pairwise_all_to_all,

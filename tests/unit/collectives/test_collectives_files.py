@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.any_schedule import COLUMNS, draw_schedule
-from support.msccl_programs import one_shot_all_reduce, ring_all_reduce
+from support.graphs.msccl_programs import one_shot_all_reduce, ring_all_reduce
 
 from astra_ns3.collectives.lookup import lookup, pairs, variants
 from astra_ns3.collectives.schedule import Schedule

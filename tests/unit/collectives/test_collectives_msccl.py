@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.msccl_programs import (
+from support.graphs.msccl_programs import (
     Block,
     one_shot_all_reduce,
     pairwise_all_to_all,

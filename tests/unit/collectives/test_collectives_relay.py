@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.carried_parts import relayed
 
 from astra_ns3.collectives.proof import ScheduleError, prove
-from astra_ns3.collectives.relayed import handed_over, relayed_all_to_all, with_content
+from astra_ns3.collectives.relayed import handed_over, relayed_all_to_all
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.uneven import Parts
 from astra_ns3.config.core.collective_kind import CollectiveKind
@@ -48,13 +49,13 @@ def _rows(table: np.ndarray) -> tuple[tuple[int, ...], ...]:
 def test_every_place_ends_with_what_each_has_for_it(case: tuple[Parts, Relay]) -> None:
     parts, relay = case
     whole = relayed_all_to_all(parts, replace(relay, pieces=1))
-    prove(with_content(whole, parts, relay), ALL_TO_ALL)
+    prove(relayed(whole, parts, relay), ALL_TO_ALL)
 
 
 def test_a_row_that_is_missing_is_found() -> None:
     parts = ((0, 0, 1, 1), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0))
     relay = Relay(2, ((0, 2), (0, 0), (0, 0), (0, 0)))
-    schedule = with_content(relayed_all_to_all(parts, relay), parts, relay)
+    schedule = relayed(relayed_all_to_all(parts, relay), parts, relay)
     assert list(zip(schedule.sender.tolist(), schedule.receiver.tolist(), strict=True)) == [(0, 2), (2, 3)]
     with pytest.raises(ScheduleError, match="rank 3 ends without rank 0's part of block 3"):
         prove(_first(schedule, 1), ALL_TO_ALL)

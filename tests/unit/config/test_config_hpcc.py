@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.fake_backend import FakeBackend
-from support.imported_graphs import spectrum_x
+from support.graphs.imported_graphs import spectrum_x
 from support.transports import checked, transport_of
 
 from astra_ns3.config.formats.hpcc_keys import KEYS, WITHOUT_EFFECT, looks_like_hpcc

@@ -96,7 +96,6 @@ def test_what_is_asked_for_and_is_not_done_is_one_line_each(tmp_path: Path) -> N
     words = "version: '2.31', NCCL_COLLNET_ENABLE: 1, NCCL_DEBUG: INFO, NCCL_IB_HCA: mlx5, NCCL_IB_ADAPTIVE_ROUTING: 1"
     expected = (
         "key 'nccl.version': the rules of 2.31 aren't known; those of 2.30 decide",
-        "key 'nccl': NCCL_COLLNET_ENABLE needs switches that reduce, which no network file has",
         "key 'nccl': without effect here: NCCL_DEBUG, NCCL_IB_HCA, NCCL_IB_ADAPTIVE_ROUTING",
     )
     assert table(tmp_path, words).warnings == expected

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.documents.schemas import schema_of
 
 from astra_ns3.config.network.file import read_network_file
 from astra_ns3.config.network.packet_network import (
@@ -15,7 +16,6 @@ from astra_ns3.config.network.packet_network import (
     NetworkConfig,
     SingleSwitch,
     TcpTransport,
-    json_schema,
     parse_network,
     read_network,
 )
@@ -190,7 +190,7 @@ def test_plain_data_is_refused_by_key() -> None:
 
 
 def test_the_schema_has_the_keys_of_a_file() -> None:
-    definitions = json_schema()["$defs"]
+    definitions = schema_of("network")["$defs"]
     assert set(definitions["LinkConfig"]["properties"]) == {"rate", "delay", "error_rate"}
     assert "Dctcp" in definitions["TcpTransport"]["properties"]["congestion_control"]["enum"]
     assert definitions["SingleSwitch"]["additionalProperties"] is False

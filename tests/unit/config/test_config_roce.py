@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.documents.schemas import schema_of
 
 from astra_ns3.cli.main import cli
 from astra_ns3.config.network.packet_network import (
     NetworkConfig,
     RoceTransport,
     TcpTransport,
-    json_schema,
     parse_network,
 )
 from astra_ns3.config.topology.switch import EcnConfig, PfcConfig, SwitchConfig
@@ -257,9 +257,9 @@ def test_only_what_there_is_can_be_observed() -> None:
 
 
 def test_the_schema_lets_a_group_stand_as_a_word() -> None:
-    definitions = json_schema()["$defs"]
+    definitions = schema_of("network")["$defs"]
     assert {"type": "string"} in definitions["RoceTransport"]["properties"]["congestion_control"]["anyOf"]
-    assert {"type": "string"} in json_schema()["properties"]["transport"]["anyOf"]
+    assert {"type": "string"} in schema_of("network")["properties"]["transport"]["anyOf"]
 
 
 def test_an_option_replaces_the_files_congestion_control() -> None:

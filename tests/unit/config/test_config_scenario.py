@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.documents.schemas import schema_of
 
-from astra_ns3.config.scenario.file import json_schema, read_scenario
+from astra_ns3.config.scenario.file import read_scenario
 from astra_ns3.config.scenario.keys import rate_of
 from astra_ns3.errors import InputError
 from astra_ns3.workload.files.workload_formats import read_workload
@@ -125,7 +126,7 @@ def test_a_share_of_a_rate_is_a_whole_number_of_bits() -> None:
 
 
 def test_the_schema_has_every_key() -> None:
-    schema = json_schema()
+    schema = schema_of("scenario")
     assert set(schema["properties"]) == {
         "network",
         "jobs",

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from support.documents.schemas import schema_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import InputError
 from astra_ns3.network.instance import MOST_CHUNKS
-from astra_ns3.system.file import json_schema, parse_system, read_system
+from astra_ns3.system.file import parse_system, read_system
 
 TEXT = """\
 scheduling-policy: LIFO
@@ -244,7 +245,7 @@ def test_a_document_reads_back_to_an_equal_system(tmp_path: Path) -> None:
 
 
 def test_the_schema_has_the_keys_of_a_file() -> None:
-    schema = json_schema()
+    schema = schema_of("system")
     assert set(schema["required"]) == {"scheduling-policy", "preferred-dataset-splits"}
     assert {"scheduling-policy", "all-to-all-implementation", "track-local-mem"} <= set(schema["properties"])
 

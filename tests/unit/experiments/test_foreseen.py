@@ -10,7 +10,7 @@ import pytest
 
 from astra_ns3.config.model.compute import Losses
 from astra_ns3.config.training_plan import Block, Degrees, Elements, ExpertLoad, TrainingPlan
-from astra_ns3.experiments.foreseen import Foreseen, foreseen_document, foreseen_tables
+from astra_ns3.experiments.forecasting.foreseen import Foreseen, foreseen_document, foreseen_tables
 from astra_ns3.report.foreseen_text import foreseen_rows, stage_rows
 from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.report.pictures.shown import Shown

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from support.small_graphs import US, SmallGraphs, collective, compute, mark, receive, send, system_of
+from support.graphs.small_graphs import US, SmallGraphs, collective, compute, mark, receive, send, system_of
 
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.config.graph_workload import GraphNode

@@ -18,7 +18,7 @@ from astra_ns3 import memory
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.experiments.capacity import check_run_fits, run_need
+from astra_ns3.experiments.forecasting.capacity import check_run_fits, run_need
 from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
 from astra_ns3.experiments.validate import validate
 from astra_ns3.memory import Available, available_memory, require_memory

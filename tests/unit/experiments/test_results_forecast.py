@@ -14,9 +14,9 @@ from support.small_run import NPUS, small_network, small_run, small_system, smal
 import astra_ns3
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.errors import InputError
-from astra_ns3.experiments import costs, traffic
+from astra_ns3.experiments.forecasting import costs, traffic
+from astra_ns3.experiments.forecasting.traffic import carried
 from astra_ns3.experiments.inputs import Options, load_inputs
-from astra_ns3.experiments.traffic import carried
 from astra_ns3.experiments.validate import validate
 from astra_ns3.report.validation import validation_text
 from astra_ns3.system.file import parse_system

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.fake_backend import FakeBackend
-from support.msccl_programs import ring_all_reduce
+from support.graphs.msccl_programs import ring_all_reduce
 from support.small_run import NPUS, small_network, small_system, small_workload
 from support.training_driver import TrainingDriver
 

@@ -10,8 +10,8 @@ from astra_ns3.nccl.communicator import Communicator
 from astra_ns3.nccl.point_to_point import (
     channels_of_round,
     gates_of,
+    group_size,
     p2p_of,
-    peer_order,
     rounds_of,
     turns_of_channels,
     uses_pxn,
@@ -20,6 +20,15 @@ from astra_ns3.nccl.point_to_point import (
 
 Make = Callable[..., Communicator]
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+def peer_order(communicator: Communicator, rank: int) -> list[tuple[int, int]]:
+    """For each round of an all-to-all whom ``rank`` sends to and whom it receives from."""
+    size = group_size(communicator)
+    groups, group, local = communicator.ranks // size, rank // size, rank % size
+    ways = [(way * far, way * near) for far, near in rounds_of(communicator) for way in (1, -1)]
+    peers = [(group + far) % groups * size + (local + near) % size for far, near in ways]
+    return list(zip(peers[::2], peers[1::2], strict=True))
 
 
 def test_distances_between_16_groups_are_those_of_the_source(make: Make) -> None:

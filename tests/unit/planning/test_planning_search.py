@@ -90,6 +90,19 @@ def test_with_a_limit_the_cheapest_of_nearly_the_least_bounds_goes_first(space: 
     assert first is choices[98]
 
 
+@pytest.mark.parametrize(
+    ("limit", "own", "begun"),
+    [(6.5, False, [0, 1, 2]), (5.9, False, [0, 1]), (0.5, False, [0]), (6.5, True, [3, 0]), (4.5, True, [3])],
+)
+def test_the_cheapest_are_begun_side_by_side_within_the_limit(
+    space: Space, choices: list[Choice], limit: float, own: bool, begun: list[int]
+) -> None:
+    """They take 1, 2, 3 and 4 seconds; the first is begun in any case, as something has to be played."""
+    bounds = [Bound(choice, 1000 + number, 1, 1.0 + number) for number, choice in enumerate(choices[:4])]
+    first = choices[3] if own else None
+    assert Search(space, bounds, None, 4, limit, first).begin() == [choices[number] for number in begun]
+
+
 def test_the_files_own_degrees_go_first(space: Space, choices: list[Choice]) -> None:
     bounds = [Bound(choice, 1000 + number, 1) for number, choice in enumerate(choices)]
     assert Search(space, bounds, None, 2, first=choices[7]).begin() == [choices[7], choices[0]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import chakra_bytes as raw
-from support.small_graphs import Played, SmallGraphs, collective, compute, system_of
+from support.graphs import chakra_bytes as raw
+from support.graphs.small_graphs import Played, SmallGraphs, collective, compute, system_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, preset

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.made_graphs import Graphs
+from support.graphs.made_graphs import Graphs
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.longest_path import longest_ps
-from support.small_graphs import US, Played, collective, compute, mark, receive, send, system_of
+from support.graphs.small_graphs import US, Played, collective, compute, mark, receive, send, system_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.core.compatibility import OURS, preset

@@ -13,7 +13,7 @@ from astra_ns3.config.workload import Layer, Pass, PassKind, Workload
 from astra_ns3.errors import InputError
 from astra_ns3.playing.dry_run.counting import collective_requests
 from astra_ns3.playing.loops.loop_programs import Programs
-from astra_ns3.playing.loops.unissued import unissued_collectives
+from astra_ns3.playing.loops.unissued import uncomputed_passes, unissued_collectives
 from astra_ns3.workload.grids.npu_groups import split_dimensions
 from astra_ns3.workload.loops.parallelism import parallelism_of
 
@@ -80,6 +80,28 @@ def test_what_goes_over_no_dimension_of_more_than_one_npu_is_a_warning() -> None
     transformer = Workload("HYBRID_TRANSFORMER", (_layer(),), model_parallel_npus=8, source="w")
     assert [line.split(" ALL")[0] for line in unissued_collectives(transformer, (8,))] == ["w: the weight gradient"]
     assert unissued_collectives(transformer, (16,)) == []
+
+
+def test_compute_times_that_a_loop_never_plays_are_a_warning() -> None:
+    layers = (_layer(), _layer())
+
+    def told(loop: str, bottom: int | None = None, npus: int | None = None) -> list[str]:
+        workload = Workload(loop, layers, last_bottom_layer=bottom, model_parallel_npus=npus, source="w")
+        return uncomputed_passes(workload, (8,))
+
+    both, second = "2 layers: 'layer', 'layer'", "layer 'layer'"
+    backward = [f"weight gradient of {both}", f"input gradient of {second}"]
+    assert told("MICRO") == [
+        f"w: loop MICRO leaves out the compute time of the {part}" for part in [f"forward of {both}", *backward]
+    ]
+    assert told("DISTRIBUTED_INFERENCE") == [
+        f"w: loop DISTRIBUTED_INFERENCE leaves out the compute time of the {part}" for part in backward
+    ]
+    for loop in ("DATA", "MODEL", "HYBRID_DATA_MODEL", "HYBRID_MODEL_DATA"):
+        assert told(loop) == []
+    assert told("HYBRID_DLRM", bottom=0) == told("HYBRID_TRANSFORMER", npus=8) == []
+    nothing = Pass(0, CollectiveKind.ALL_REDUCE, 10)
+    assert uncomputed_passes(Workload("MICRO", (Layer("layer", nothing, nothing, nothing),)), (8,)) == []
 
 
 def test_what_is_issued_names_its_dimensions() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 import yaml
-from support.pages import ROOT
+from support.documents.pages import ROOT
 
 from astra_ns3.cli.commands import COMMANDS, load_command
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 from pydantic import BaseModel
-from support.pages import text_of
+from support.documents.pages import text_of
 
 from astra_ns3.config.model.file import KINDS as MODELS
 from astra_ns3.config.topology.file import FORMATS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
 
 CLICKS = 2
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import yaml
 from PIL import Image
-from support.page_maker import load_make_pages
+from support.documents.page_maker import load_make_pages
 
 SCRIPT = Path(__file__).resolve().parents[3] / "docs" / "studies" / "make_pages.py"
 HEADER = "part,system,scale,seed,status,finish_us,exposed_us,address,error\n"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.pages import ROOT
-from support.plain_english import MOST_WORDS, complaints, docstrings, found_in, modules, pages
+from support.documents.pages import ROOT
+from support.documents.plain_english import MOST_WORDS, complaints, docstrings, found_in, modules, pages
 
 LEFT = Path(__file__).with_name("plain_english_left.txt")
-"""Files that are not mended yet, each with the number of sentences: ``python -m support.plain_english --counts``."""
+"""Files with sentences left to mend, and how many: ``python -m support.documents.plain_english --counts``."""
 
 
 def left() -> dict[str, int]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 import pytest
-from support.pages import ROOT, text_of
+from support.documents.pages import ROOT, text_of
+from support.documents.schemas import FILES, schema_of
 from support.reference import reference, rows, sections
 from support.small_run import small_run
 
@@ -17,12 +18,8 @@ import astra_ns3
 from astra_ns3 import Tenant
 from astra_ns3.cli.commands import COMMANDS, load_command
 from astra_ns3.cli.main import cli
-from astra_ns3.config import compute_slowdown, plan_file, prices
 from astra_ns3.config.core.compatibility import PRESETS, Compatibility
 from astra_ns3.config.formats.hpcc_keys import BECOMES, KEYS, WITHOUT_EFFECT
-from astra_ns3.config.model import file as model_file
-from astra_ns3.config.network import packet_network
-from astra_ns3.config.scenario import file as scenario_file
 from astra_ns3.experiments.described.csv_tables import CSV_TABLES, explained_csv
 from astra_ns3.experiments.described.run_json import SEEDS
 from astra_ns3.experiments.layer_table import LAYERS
@@ -34,26 +31,13 @@ from astra_ns3.network.door.recording import QUANTITIES as QUANTITIES
 from astra_ns3.network.door.recording import QUEUE_PAIR_QUANTITIES as OF_QUEUE_PAIRS
 from astra_ns3.network.recorded import CONNECTION_QUANTITIES, QUEUE_PAIR_QUANTITIES, RECORDED_TABLES, RecordedTable
 from astra_ns3.scenario.placement import PLACEMENTS
-from astra_ns3.studies import file as study_file
 from astra_ns3.studies.measures import MEASURES
-from astra_ns3.system import file as system_file
 from astra_ns3.system.inter_dimension import INTER_DIMENSION
 from astra_ns3.system.intra_dimension import INTRA_DIMENSION
 from astra_ns3.system.policies import USUAL_POLICIES
 from astra_ns3.workload.generators.flow_sizes import DISTRIBUTIONS
 from astra_ns3.workload.loops.loop_kinds import LOOPS
 from astra_ns3.workload.training.schedules import SCHEDULES
-
-SCHEMAS = {
-    "network": packet_network.json_schema,
-    "system": system_file.json_schema,
-    "model": model_file.json_schema,
-    "scenario": scenario_file.json_schema,
-    "study": study_file.json_schema,
-    "slowdown": compute_slowdown.json_schema,
-    "plan": plan_file.json_schema,
-    "prices": prices.json_schema,
-}
 
 
 def groups(schema: Mapping[str, Any]) -> Iterator[frozenset[str]]:
@@ -66,17 +50,17 @@ def groups(schema: Mapping[str, Any]) -> Iterator[frozenset[str]]:
                 yield from groups(inner)
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", FILES)
 def test_every_group_of_keys_has_a_section_with_all_its_keys(name: str) -> None:
     documented = {
         frozenset(key for key, *_ in rows(section)) for section in sections(f"reference/{name}-keys").values()
     }
-    expected = set(groups(SCHEMAS[name]()))
+    expected = set(groups(schema_of(name)))
     assert len(expected) > 1
     assert [sorted(keys) for keys in expected if keys not in documented] == []
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", FILES)
 def test_every_key_has_a_type_and_a_meaning(name: str) -> None:
     found = [row for section in sections(f"reference/{name}-keys").values() for row in rows(section)]
     assert [key for key, kind, default, words in found if not (kind and default and words)] == []
@@ -152,7 +136,8 @@ def test_every_file_of_a_run_and_its_columns_are_in_the_reference(tmp_path: Path
 
 
 def test_every_column_of_a_csv_file_has_words_in_the_reference_and_in_its_docstring() -> None:
-    from astra_ns3.experiments import astra_sim_tables, flow_tables, foreseen, run_tables
+    from astra_ns3.experiments import astra_sim_tables, flow_tables, run_tables
+    from astra_ns3.experiments.forecasting import foreseen
 
     made = {
         astra_sim_tables.END_TO_END: astra_sim_tables.END_TO_END_COLUMNS,
@@ -240,7 +225,7 @@ def test_every_page_of_the_reference_has_a_stub_with_its_title_and_a_link() -> N
 
 
 def test_every_link_within_a_page_of_keys_leads_to_a_section() -> None:
-    for name in SCHEMAS:
+    for name in FILES:
         text = reference()[f"reference/{name}-keys"]
         headings = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in sections_of(text)}
         links = re.findall(r"\]\(#([^)]+)\)", text)

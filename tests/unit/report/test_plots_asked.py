@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.pictures import bars, check_page, picture, words_of
+from support.documents.pictures import bars, check_page, picture, words_of
 from support.recorded_tables import (
     US,
     full_folder,

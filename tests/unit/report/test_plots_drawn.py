@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
-from support.pictures import bars, lines, picture, words_of
+from support.documents.pictures import bars, lines, picture, words_of
 from support.recorded_tables import (
     PARTS,
     US,

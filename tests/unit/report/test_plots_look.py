@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.pictures import bars, check_page, picture, words_of
+from support.documents.pictures import bars, check_page, picture, words_of
 from support.recorded_tables import (
     US,
     full_folder,

@@ -16,9 +16,9 @@ import astra_ns3
 from astra_ns3 import Result, ScenarioResult, Tenant, memory
 from astra_ns3.config.core.compatibility import OURS
 from astra_ns3.errors import InputError, SimulationStalled
-from astra_ns3.experiments.capacity import check_run_fits, run_need
-from astra_ns3.experiments.costs import BYTES_PER_HOST, IDLE_BYTES, PROGRAM_SECONDS, SECONDS_PER_HOST
-from astra_ns3.experiments.forecast import Forecast
+from astra_ns3.experiments.forecasting.capacity import check_run_fits, run_need
+from astra_ns3.experiments.forecasting.costs import BYTES_PER_HOST, IDLE_BYTES, PROGRAM_SECONDS, SECONDS_PER_HOST
+from astra_ns3.experiments.forecasting.forecast import Forecast
 from astra_ns3.experiments.progress import expected_work
 from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.documents.schemas import schema_of
 from support.studies import BASE, expanded, study_of, written
 
 from astra_ns3.errors import InputError
 from astra_ns3.studies.expansion import expand
 from astra_ns3.studies.figures.kinds import FIGURE_KINDS
-from astra_ns3.studies.file import json_schema, read_study
+from astra_ns3.studies.file import read_study
 
 GOOD = f"""title: Two buffers
 base:
@@ -150,7 +151,7 @@ def test_a_column_can_t_have_the_name_of_another() -> None:
 
 
 def test_the_schema_has_every_key_and_kind() -> None:
-    schema = json_schema()
+    schema = schema_of("study")
     assert {"title", "base", "seeds", "limits", "names", "presets", "parts"} == set(schema["properties"])
     assert set(FIGURE_KINDS) == {"bars", "stacked", "lines", "heatmap", "layers", "table"}
     assert {"kind", "x", "y", "by", "panels", "relative_to", "log", "title"} == set(

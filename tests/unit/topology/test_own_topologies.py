@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.documents.schemas import schema_of
 from support.fake_backend import FakeBackend
 from support.small_run import small_system, small_workload
 
 import astra_ns3
-from astra_ns3.config.network.packet_network import NetworkConfig, json_schema, parse_network, read_network
+from astra_ns3.config.network.packet_network import NetworkConfig, parse_network, read_network
 from astra_ns3.errors import InputError
 from astra_ns3.experiments.inputs import Options
 from astra_ns3.experiments.validate import validate
@@ -193,6 +194,6 @@ def test_it_is_checked_as_ours_are(mine: Path) -> None:
 
 
 def test_the_schema_has_it() -> None:
-    assert set(json_schema()["$defs"]["OwnTopology"]["properties"]) == {
+    assert set(schema_of("network")["$defs"]["OwnTopology"]["properties"]) == {
         "kind", "parameters", "routing", "dimensions", "nic", "forwarding", "storage"
     }  # fmt: skip

@@ -13,9 +13,9 @@ import pytest
 from google.protobuf import json_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import chakra_wire as wire
-from support.made_graphs import Graphs
-from support.written_nodes import WRITTEN
+from support.graphs import chakra_wire as wire
+from support.graphs.made_graphs import Graphs
+from support.graphs.written_nodes import WRITTEN
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode, NodeKind

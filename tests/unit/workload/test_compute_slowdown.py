@@ -15,7 +15,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fake_backend import FakeBackend
-from support.small_graphs import Played, collective, compute, system_of
+from support.graphs.small_graphs import Played, collective, compute, system_of
 from support.small_run import small_run, small_system
 from support.studies import INPUTS
 from support.training import FlopClock, plan_of, takes

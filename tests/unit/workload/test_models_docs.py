@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.pages import ROOT, blocks, text_of
+from support.documents.pages import ROOT, blocks, text_of
 from support.reference import reference
 
 from astra_ns3.cli.show import show_group

@@ -70,6 +70,37 @@ def test_keys_of_routing_without_effect_are_told(experts: dict[str, Any], expert
     assert words.replace("model.experts.", "") == expected
 
 
+@pytest.mark.parametrize(
+    ("experts", "expected"),
+    [({}, True), ({"first_dense": 1}, False), ({"every": 2}, False), (None, False)],
+)
+def test_the_width_of_a_dense_layer_is_told_where_all_layers_have_experts(
+    experts: dict[str, Any] | None, expected: bool
+) -> None:
+    changes = {} if experts is None else {"experts": {**ROUTED, **experts}}
+    models = [small_gpt({**changes, "feed_forward": width}, {}) for width in (256, 512)]
+    told_of = "model.feed_forward (every layer has experts instead)"
+    assert [any(told_of in words for words in model.warnings(1)) for model in models] == [expected, expected]
+    small, large = (model.totals().parameters for model in models)
+    assert (small == large) == expected
+
+
+@pytest.mark.parametrize(
+    ("experts", "expected"),
+    [
+        ({}, True),
+        ({"capacity": 0.5}, True),
+        ({"node_limit": 1, "npus_per_node": 2}, False),
+        ({"npus_per_node": 2, "dispatch": {"form": "normal"}}, False),
+    ],
+)
+def test_pieces_are_told_where_no_message_is_cut(experts: dict[str, Any], expected: bool) -> None:
+    dispatch = {**experts.get("dispatch", {}), "pieces": 4}
+    model = small_gpt({"experts": {**ROUTED, **experts, "dispatch": dispatch}}, {"expert": 4})
+    told_of = "model.experts.dispatch.pieces (dispatch.form isn't normal)"
+    assert any(told_of in words for words in model.warnings(4)) == expected
+
+
 @pytest.mark.parametrize("changes", [{"capacity": 1.0}, {"capacity": 2.0}, {"seed": 5}, {"capacity": 1.0, "seed": 4}])
 def test_a_key_of_routing_that_is_told_changes_no_row(changes: dict[str, Any]) -> None:
     usual, found = (

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from support.documents.schemas import schema_of
 from support.models import blocks, exchanged, exchanges, flops, model_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
-from astra_ns3.config.model.file import KINDS, ModelFile, json_schema
+from astra_ns3.config.model.file import KINDS, ModelFile
 from astra_ns3.config.training_plan import Block, Group, Operation, Sharding, TrainingPlan, Uneven
 from astra_ns3.errors import InputError
 from astra_ns3.workload.memory.stage import stage_memory
@@ -205,4 +206,4 @@ def test_an_image_network_s_gradients_of_inputs_cost_as_much_as_its_forward_pass
 def test_each_kind_of_file_has_a_builder_and_stands_in_the_schema() -> None:
     assert set(MODEL_KINDS) == set(KINDS)
     assert set(KINDS.values()) == set(get_args(ModelFile))
-    assert set(json_schema()["discriminator"]["mapping"]) == set(KINDS)
+    assert set(schema_of("model")["discriminator"]["mapping"]) == set(KINDS)

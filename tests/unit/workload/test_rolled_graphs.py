@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.made_graphs import Graphs
-from support.small_graphs import Played, collective, compute, mark, send, system_of
+from support.graphs.made_graphs import Graphs
+from support.graphs.small_graphs import Played, collective, compute, mark, send, system_of
 
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.graph_workload import GraphNode

@@ -15,15 +15,13 @@ from astra_ns3.config.formats.graphs.distance import distance_delay_ps
 from astra_ns3.config.formats.graphs.hosts import beside, host_names
 from astra_ns3.config.formats.graphs.lacking import check_lacking
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
-from astra_ns3.config.formats.plain_graph import GraphMaker, PlainGraph
+from astra_ns3.config.formats.plain_graph import LINK_KEYS, GraphMaker, PlainGraph
 from astra_ns3.errors import wrong
 from astra_ns3.units import parse_rate, parse_time_ps
 
 _NODE_KEYS = ("buffer", "label", "level")
-_LINK_KEYS = ("rate", "delay", "error_rate", "kind", "cost")
 # Names of other programs with the unit that ours have: the Topology Zoo's speed in bits per second.
 _OTHER_NAMES = {"rate": ("LinkSpeedRaw",)}
-_COMMON = frozenset((*_LINK_KEYS, *_NODE_KEYS, "kind", "id", "name"))
 _PARSERS: Mapping[str, Callable[[str | int], int]] = {"rate": parse_rate, "delay": parse_time_ps}
 
 
@@ -77,7 +75,7 @@ class _Translation:
 
     def _link(self, link: RawLink) -> RawLink:
         found: dict[str, object] = {}
-        for key in _LINK_KEYS:
+        for key in LINK_KEYS:
             value = self._value(key, link.attributes)
             if value is not None:
                 found[key] = self._in_units(key, value, link.where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from astra_ns3.config.core.link import LinkConfig
 from astra_ns3.config.formats.graphs.completion import Hosts, HostsBeside, HostsByAttribute
 from astra_ns3.config.formats.graphs.raw import RawGraph, RawLink, RawNode
 from astra_ns3.errors import nearest, refuse, some_of, wrong
@@ -28,8 +29,8 @@ def beside(raw: RawGraph, rule: Hosts | None) -> tuple[list[RawNode], list[RawLi
     """Hosts that the file doesn't have, node after node, and their links."""
     if not isinstance(rule, HostsBeside):
         return [], []
-    wire = {"rate": rule.rate_bps, "delay": exact_time(rule.delay_ps), "kind": HOST_LINKS}
-    wire |= {"error_rate": rule.error_rate} if rule.error_rate else {}
+    wire = {field.alias or name: getattr(rule, name) for name, field in LinkConfig.model_fields.items()}
+    wire |= {"delay": exact_time(rule.delay_ps), "kind": HOST_LINKS}
     nodes, links = [], []
     for node in raw.nodes:
         for number in range(rule.beside):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from astra_ns3.config.formats.graphs.raw import RawGraph
+from astra_ns3.config.formats.plain_graph import LINK_KEYS
 from astra_ns3.errors import wrong
 
 _DEFAULTS = {"rate": "rate: 100Gbps", "delay": "delay: 1us"}
@@ -52,7 +53,7 @@ def _of(count: int, total: int) -> str:
 def _has(raw: RawGraph) -> str:
     """The attributes of links that there are: one of them may be what is lacking, under another name."""
     names = list(dict.fromkeys(name for link in raw.links for name in link.attributes))
-    others = [name for name in names if name not in ("rate", "delay", "error_rate", "kind", "cost", "id")]
+    others = [name for name in names if name not in (*LINK_KEYS, "id")]
     if not others:
         return ""
     listed = ", ".join(others[:_MOST_SHOWN]) + (", ..." if len(others) > _MOST_SHOWN else "")

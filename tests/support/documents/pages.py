@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 OWN_PARTS = "docs/extending.md"
 OWN_FILES = "docs/how-to/write-my-own-files.md"
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.expected import ExpectedPlay
+from astra_ns3.experiments.forecasting.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Parts
 from astra_ns3.topology.changes import SwitchTarget
 from astra_ns3.topology.reducers import rooms

@@ -1,7 +1,7 @@
 """Sentences of pages and of docstrings: those that are too long, and those that begin with what hides the subject.
 
-``PYTHONPATH=tests python -m support.plain_english [WORD...]`` prints them, for files whose names contain a word; with
-``--counts`` how many each file has, as the test's list of what is left has them.
+``PYTHONPATH=tests python -m support.documents.plain_english [WORD...]`` prints them, for files whose names contain a
+word; with ``--counts`` how many each file has, as the test's list of what is left has them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from support.pages import ROOT
+from support.documents.pages import ROOT
 
 MOST_WORDS = 32
 HIDING = ("Of", "Those", "These", "Such", "What")

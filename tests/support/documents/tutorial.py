@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from support.command import Command, Finished, run_command
-from support.pages import ROOT
+from support.documents.pages import ROOT
 
 PAGES = sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md"))
 ANY_LINES = "..."

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from astra_ns3.config.transports.base import Joined
-from astra_ns3.experiments.capacity import run_need
-from astra_ns3.experiments.costs import (
+from astra_ns3.experiments.forecasting.capacity import run_need
+from astra_ns3.experiments.forecasting.costs import (
     IDLE_BYTES,
     PROGRAM_SECONDS,
     SECONDS_OF_CHANNELS,
@@ -20,9 +20,9 @@ from astra_ns3.experiments.costs import (
     SECONDS_PER_ROW,
     WARM_SECONDS,
 )
-from astra_ns3.experiments.expected import ExpectedRun
+from astra_ns3.experiments.forecasting.expected import ExpectedRun
+from astra_ns3.experiments.forecasting.traffic import Carried, carried
 from astra_ns3.experiments.inputs import Inputs, Parts
-from astra_ns3.experiments.traffic import Carried, carried
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
 from astra_ns3.transport.transport import TransportCosts
@@ -62,18 +62,22 @@ class Forecast:
         return self.wall_seconds - PROGRAM_SECONDS + WARM_SECONDS
 
 
-def forecast(parts: Parts) -> Forecast:
-    """Return how large a run will be; raises InputError for a collective that a system can't do."""
+def forecast(parts: Parts, tries: Parts = ()) -> Forecast:
+    """Return how large a run will be; raises InputError for a collective that a system can't do.
+
+    ``tries``: those of jobs that begin again, one after the other, so that they need no more memory.
+    """
     first, _ = parts[0]
     has_packets = first.packets is not None
-    expected = [inputs.expected(passes) for inputs, passes in parts]
-    sums = [carried(inputs, passes) for inputs, passes in parts]
+    everything = [*parts, *tries]
+    expected = [inputs.expected(passes) for inputs, passes in everything]
+    sums = [carried(inputs, passes) for inputs, passes in everything]
     all_sums = [each for own in sums for each in own]
     seconds = PROGRAM_SECONDS + first.hosts * SECONDS_PER_HOST
-    seconds += sum(_tenant_seconds(*part, own) for part, own in zip(parts, sums, strict=True))
+    seconds += sum(_tenant_seconds(*part, own) for part, own in zip(everything, sums, strict=True))
     in_flight = sum(
         _memory(each, inputs.system.active_chunks_per_dimension)
-        for (inputs, _), own in zip(parts, sums, strict=True)
+        for (inputs, _), own in zip(parts, sums, strict=False)
         for each in own
     )
     return Forecast(

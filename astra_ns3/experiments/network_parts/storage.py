@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.packet_graph import Asked, Ground
-from astra_ns3.experiments.reduction import told_trees
+from astra_ns3.experiments.network_parts.packet_graph import Asked, Ground
+from astra_ns3.experiments.network_parts.reduction import told_trees
 from astra_ns3.topology.storage import GraphStorage
 from astra_ns3.workload.files.workload_formats import AnyWorkload
 from astra_ns3.workload.models.workload import ModelWorkload

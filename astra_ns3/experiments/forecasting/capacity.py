@@ -8,7 +8,7 @@ memory, Python 3.11 on x86-64; ``tests/unit/experiments/test_results_capacity.py
 
 from __future__ import annotations
 
-from astra_ns3.experiments.costs import (
+from astra_ns3.experiments.forecasting.costs import (
     BYTES_PER_COLLECTIVE,
     BYTES_PER_HANDLE,
     BYTES_PER_HOST,
@@ -17,8 +17,8 @@ from astra_ns3.experiments.costs import (
     BYTES_PER_ROW,
     BYTES_PER_TASK,
 )
+from astra_ns3.experiments.forecasting.traffic import joined_pairs
 from astra_ns3.experiments.inputs import Inputs, Parts
-from astra_ns3.experiments.traffic import joined_pairs
 from astra_ns3.frozen import dataclass
 from astra_ns3.memory import require_memory
 from astra_ns3.playing.dry_run.counting import request_kind

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from astra_ns3.collectives.schedule import Schedule
-from astra_ns3.experiments.expected import ExpectedPlay
+from astra_ns3.experiments.forecasting.expected import ExpectedPlay
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.network.plan import NetworkPlan

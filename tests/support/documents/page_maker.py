@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from types import ModuleType
 
-from support.pages import ROOT
+from support.documents.pages import ROOT
 
 
 def load_make_pages() -> ModuleType:

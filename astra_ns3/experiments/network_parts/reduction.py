@@ -6,7 +6,7 @@ from astra_ns3.collectives.lookup import is_in_network
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
-from astra_ns3.experiments.packet_graph import Asked, Ground
+from astra_ns3.experiments.network_parts.packet_graph import Asked, Ground
 from astra_ns3.network.backends import abilities_of
 from astra_ns3.topology.reduction_trees import GraphTrees
 

@@ -1,0 +1,1 @@
+"""Forecasts of a run from its inputs alone: messages, packets, tables, time and memory."""

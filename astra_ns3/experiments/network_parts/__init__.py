@@ -1,0 +1,1 @@
+"""Parts of a network that a run asks for: switches that reduce, storage hosts, the graph that has them."""
