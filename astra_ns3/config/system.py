@@ -252,12 +252,20 @@ class SystemConfig(ConfigModel):
         if self.nccl is None:
             return
         yield from self.nccl.warnings
-        if not self.nccl.variables.collnet_enable or not self.nccl.servers:
+        if not self.nccl.servers:
             return
         first = {server: rank for rank, server in reversed(tuple(enumerate(self.nccl.servers)))}
-        trees = self.reduction_trees
-        if len(first) == 1 or trees is None or not trees.can_join(tuple(first.values())):
+        trees, variables = self.reduction_trees, self.nccl.variables
+        joined = len(first) > 1 and trees is not None and trees.can_join(tuple(first.values()))
+        if variables.collnet_enable and not joined:
             yield "key 'nccl': NCCL_COLLNET_ENABLE changes nothing: no switch that reduces joins several servers"
+        members = [rank for rank, server in enumerate(self.nccl.servers) if server == self.nccl.servers[0]]
+        able = self.nccl.server is not None and self.nccl.built.multicast and variables.nvls_enable != 0
+        if able and len(members) > 1 and (trees is None or not trees.shared(members)):
+            yield (
+                f"key 'nccl': the switches of server '{self.nccl.server}' add up (NVLS), those of the network don't: "
+                "NVLS is never chosen; give scale_up.switch 'reduction', or set NCCL_NVLS_ENABLE to 0"
+            )
 
     @property
     def scaled_endpoint_delay_ns(self) -> int:

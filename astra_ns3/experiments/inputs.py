@@ -32,7 +32,7 @@ from astra_ns3.experiments.jobs.job_kinds import (
     unused_remote_memory,
     without_effect,
 )
-from astra_ns3.experiments.nccl.servers_of_network import lets_merge, with_queue_pairs, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, with_servers
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.reduction import with_trees
 from astra_ns3.experiments.network_parts.storage import with_storage
@@ -318,7 +318,7 @@ def _place_of_run(
     with _named(given) if options.congestion_control is None else nullcontext():
         changed = network_with_options(files.network.network, options)
     with _named(given, of_its_own=() if sharing is None else sharing.named):
-        reached = with_queue_pairs(network_as_reached(changed, files.workload, system), system)
+        reached = as_nccl_asks(network_as_reached(changed, files.workload, system), system)
         network, unobserved = _observed(reached, options)
         tenancy = _tenancy(sharing, network)
         if sharing is not None:

@@ -17,7 +17,7 @@ class Communicator:
     """``servers`` times ``gpus_per_server`` ranks, server after server; of each server its first GPUs.
 
     ``sockets``: the network is NCCL's own TCP sockets, without GPUDirect; ``in_network``: its switches reduce (CollNet,
-    SHARP).
+    SHARP); ``nvls``: those of servers do, if the server's can.
     """
 
     server: Server
@@ -27,6 +27,7 @@ class Communicator:
     environment: Environment = field(default_factory=Environment)
     sockets: bool = False
     in_network: bool = False
+    nvls: bool = True
 
     @cached_property
     def ranks(self) -> int:

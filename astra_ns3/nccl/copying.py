@@ -152,18 +152,16 @@ def generation(compute_capability: int) -> int:
 class Stars:
     """How NVLS plays in servers: ``heads`` of each, ``chunk_bytes`` of a head and a channel, up, down or both ways.
 
-    ``pieces``: messages of a chunk. ``on_switches``: they go to switches that reduce, not to a head that stands for
-    them.
+    ``pieces``: messages of a chunk.
     """
 
     heads: int
     chunk_bytes: int
     ways: int = 2
     pieces: int = 1
-    on_switches: bool = False
 
 
-def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars: Stars) -> Work:
+def work_of_stars(server: Server, channels: int, servers: int, stars: Stars) -> Work:
     """Return the costs of one of ``channels`` around one of the heads.
 
     A kernel's stages follow each other: scatter, reduce, gather. Each does one chunk after the other and begins with a
@@ -172,10 +170,6 @@ def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars:
     chunk, once more for the network.
     """
     of, chunk = generation(server.compute_capability), stars.chunk_bytes
-    # Where no switch is played, a head's messages are so much smaller that its port carries what it does where the
-    # switch reduces and multiplies: all data one way and a head's part the other, instead of all GPUs' parts.
-    is_scaled = gpus > 1 and not stars.on_switches
-    carried = (stars.heads + 1) / (gpus + stars.heads - 2) if is_scaled else 1.0
     moved = 2 * stars.heads + 1  # chunks: scattered, reduced, gathered
     share = 1.0 if servers == 1 else moved / (moved + 1)
     of_channel = min(_NVLS.get(of, _NVLS[90]) / channels, _SIMPLE[of])  # few channels don't fill the switches
@@ -185,7 +179,7 @@ def work_of_stars(server: Server, channels: int, gpus: int, servers: int, stars:
     # Two stages copy one piece after the other at once; a kernel begins the second when it has ended the first.
     at_once = 1 - 1 / stars.pieces if stars.ways > 1 else 0.0
     far_us = _far(_TREE_FAR, "Simple")
-    return Work(_NVLS_START_US, reduction_us * (1 + at_once) / stars.ways, far_us, near, far, near_wire=carried)
+    return Work(_NVLS_START_US, reduction_us * (1 + at_once) / stars.ways, far_us, near, far)
 
 
 @dataclass(frozen=True)

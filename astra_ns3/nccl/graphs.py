@@ -76,7 +76,7 @@ def has_nvls(communicator: Communicator) -> bool:
     """Return whether GPUs reduce in NVSwitches (NVLS); one GPU a server doesn't."""
     server, environment = communicator.server, communicator.environment
     able = server.multicast and server.switched and server.compute_capability >= 90
-    return able and environment.nvls_enable != 0 and communicator.gpus_per_server > 1
+    return able and communicator.nvls and environment.nvls_enable != 0 and communicator.gpus_per_server > 1
 
 
 def has_collnet(communicator: Communicator) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig
+from astra_ns3.config.topology.switch import SwitchConfig
 from astra_ns3.frozen import dataclass
 from astra_ns3.topology.files.analytical_grid import analytical_dimensions, fabric_dimension
 from astra_ns3.topology.graph import Graph, Link
@@ -17,12 +19,20 @@ class NpuGrid:
     """``network``, and of the dimension that stands for a fabric of switches what each pair's own path takes.
 
     ``fabric``: its number, or None if there is none; ``delays`` then has the delays between its places, which count
-    instead of the links' latency.
+    instead of the links' latency. ``reducing``: the switches of the innermost dimension that reduce.
     """
 
     network: AnalyticalNetwork
     fabric: int | None = None
     delays: PairDelays | None = None
+    reducing: tuple[SwitchConfig, ...] = ()
+
+    @cached_property
+    def graph(self) -> Graph:
+        """A host for each NPU and each switch that reduces, and nothing between them."""
+        npus, switches = self.network.npus, len(self.reducing)
+        numbers = tuple(range(switches))
+        return Graph(npus + switches, switches, (), tuple(range(npus)), switch_configs=self.reducing, reducers=numbers)
 
 
 def npu_grid(config: NetworkConfig, graph: Graph, longest: Sequence[Link]) -> NpuGrid:
@@ -36,4 +46,6 @@ def npu_grid(config: NetworkConfig, graph: Graph, longest: Sequence[Link]) -> Np
     if fabric is None:
         return NpuGrid(network)
     places = len(graph.npu_host) // grid[fabric].npus
-    return NpuGrid(network, fabric, pair_delays(graph, graph.npu_host[::places]))
+    switches = graph.reducers if fabric > 0 and grid[0].topology == "switch" else ()
+    reducing = tuple(graph.switch_configs[switch] for switch in switches)
+    return NpuGrid(network, fabric, pair_delays(graph, graph.npu_host[::places]), reducing)

@@ -105,16 +105,15 @@ class NetworkPlan:
 
 @dataclass(frozen=True, eq=False)
 class AnalyticalPlan:
-    """An analytical network: ``grid``, and what NPUs spend on messages. Its graph is hosts without links."""
+    """An analytical network: ``grid``, and what NPUs spend on messages."""
 
     config: AnalyticalNetwork
     endpoint: EndpointModel
 
-    @cached_property
+    @property
     def graph(self) -> Graph:
-        """A host for each NPU, and nothing between them."""
-        npus = self.config.npus
-        return Graph(npus, 0, (), tuple(range(npus)), ())
+        """The grid's, without links."""
+        return self.grid.graph
 
     @property
     def of_packets(self) -> None:
@@ -124,7 +123,7 @@ class AnalyticalPlan:
     @cached_property
     def grid(self) -> NpuGrid:
         """The network file."""
-        return NpuGrid(self.config)
+        return NpuGrid(self.config, reducing=self.config.reducing_switches)
 
 
 AnyPlan = NetworkPlan | AnalyticalPlan

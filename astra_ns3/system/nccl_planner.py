@@ -188,6 +188,7 @@ class _GroupPlan:
             environment=environment if self._is_even else replace(environment, algo="Ring"),
             sockets=config.has_sockets,
             in_network=bool(environment.collnet_enable) and self._switches.join_servers,
+            nvls=bool(self._switches.in_servers),
         )
 
     @property
@@ -342,15 +343,14 @@ class _GroupPlan:
     def _joined(self, part: Part, choice: Choice) -> Joined:
         """The tree of a part, with the switches that it goes over."""
         switches = self._switches
-        if choice.algorithm in _STARS and switches.in_servers:
+        if choice.algorithm in _STARS:
             return switches.over_both(part.parents, part.gpu, part.head)
-        is_forest = choice.algorithm in _COLLNET or (choice.algorithm == "NVLS" and self._communicator.servers > 1)
-        return switches.over_servers(part.parents, part.gpu) if is_forest else Joined(part.parents)
+        return switches.over_servers(part.parents, part.gpu) if choice.algorithm in _COLLNET else Joined(part.parents)
 
     def _tree(self, kind: CollectiveKind, joined: Joined, part: Part, choice: Choice) -> Schedule:
         """The schedule of a part over a tree, whose switches are its last players."""
         ranks, chunks = len(self._group), self._chunks(part, choice)
-        if choice.algorithm == "NVLS" and self._communicator.servers == 1 and joined.reducers:
+        if choice.algorithm == "NVLS" and self._communicator.servers == 1:
             pieces = self._pieces(part, choice)
             return channel_of_head(kind, ranks, part.parents.index(-1), chunks * pieces, choice.slots * pieces)
         found = joined if part.root is None else joined.hung_from(part.root)
@@ -361,7 +361,7 @@ class _GroupPlan:
 
     def _pieces(self, part: Part, choice: Choice) -> int:
         """In how many pieces a chunk of a head goes through the switch of the only server; 1 elsewhere."""
-        if self._communicator.servers > 1 or not self._switches.in_servers:
+        if self._communicator.servers > 1:
             return 1
         chunks = self._chunks(part, choice)
         return max(min(_PIECES // chunks, part.bytes // (_LEAST_PIECE * chunks)), 1)
@@ -482,8 +482,8 @@ class _GroupPlan:
             return work_of(built, kernel, choice.protocol, who.gpus_per_server)
         chunk = max(min(choice.chunk_bytes, -(-part.bytes // part.channels)), 1)
         ways = 2 if kind in _BOTH_WAYS else 1
-        stars = Stars(len(nvls_heads(who)), chunk, ways, self._pieces(part, choice), bool(self._switches.in_servers))
-        return work_of_stars(built, choice.channels, who.gpus_per_server, who.servers, stars)
+        stars = Stars(len(nvls_heads(who)), chunk, ways, self._pieces(part, choice))
+        return work_of_stars(built, choice.channels, who.servers, stars)
 
     def _costs(self, part: Part, work: Work, protocol: str) -> ChannelCosts:
         overhead_us = self._config.overhead_us(protocol)

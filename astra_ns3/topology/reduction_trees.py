@@ -7,7 +7,6 @@ combine and is left out.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -27,10 +26,17 @@ MOST_TREES = 64
 
 
 class GraphTrees:
-    """The trees of a graph; ``npus``: the NPU of each rank that asks; ``first_root``: of its first group."""
+    """The trees of a graph; ``npus``: the NPU of each rank that asks; ``first_root``: of its first group.
 
-    def __init__(self, graph: Graph, npus: Sequence[int], first_root: int = 0) -> None:
+    ``of_server``: NPUs of a server, whose own switches join no others. ``joins``: whether trees are played.
+    """
+
+    def __init__(
+        self, graph: Graph, npus: Sequence[int], first_root: int = 0, *, of_server: int = 1, joins: bool = True
+    ) -> None:
         self._graph = graph
+        self._of_server = of_server
+        self._joins = joins
         self._npus = npus
         self._first_root = first_root
         self._known: dict[tuple[tuple[int, ...], int, str, int | None], Trees] = {}
@@ -45,7 +51,7 @@ class GraphTrees:
     def can_join(self, ranks: Sequence[int]) -> bool:
         """Return whether some reducing switch can be reached from all of some ranks, each on a host of its own."""
         hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
-        if not self._graph.reducers or len(set(hosts)) < len(hosts):
+        if not self._joins or not self._graph.reducers or len(set(hosts)) < len(hosts):
             return False
         worst = self._distances[list(self._graph.reducers)][:, self._groups.of_host[hosts]].max(axis=1)
         return bool(worst.min() < UNREACHED)
@@ -56,25 +62,23 @@ class GraphTrees:
         return (*ranks, *(first + reducer for reducer in trees.reducers))
 
     def shared(self, ranks: Sequence[int]) -> tuple[int, ...]:
-        """Return the players of the reducing switches nearest to all of some ranks; none if they share none.
-
-        Equally near ones are those that the fewest hosts hang on: a server's own.
-        """
+        """Return the players of the switches in a server that reduce, nearest to all of some ranks; or none."""
         hosts = [self._graph.npu_host[self._npus[rank]] for rank in ranks]
         if not self._graph.reducers or len(set(hosts)) < len(hosts):
             return ()
-        switches = [switch for switch in self._graph.reducers if self._hang_on(hosts, switch)]
+        switches = [switch for switch in self._in_servers if self._hang_on(hosts, switch)]
         first = len(self._graph.npu_host)
-        near = {
-            switch: (sum(dict(self.attached(host))[switch] for host in hosts), self._hanging[switch])
-            for switch in switches
-        }
+        near = {switch: sum(dict(self.attached(host))[switch] for host in hosts) for switch in switches}
         return tuple(first + self.reducer_of[switch] for switch in switches if near[switch] == min(near.values()))
 
     @cached_property
-    def _hanging(self) -> Counter[int]:
-        """How many hosts hang on each switch."""
-        return Counter(switch for host in self._graph.npu_host for switch, _ in self.attached(host))
+    def _in_servers(self) -> list[int]:
+        """The switches that reduce and that NPUs of one server alone hang on."""
+        servers: dict[int, set[int]] = {}
+        for npu, host in enumerate(self._graph.npu_host):
+            for switch, _ in self.attached(host):
+                servers.setdefault(switch, set()).add(npu // self._of_server)
+        return [switch for switch in self._graph.reducers if len(servers.get(switch, ())) == 1]
 
     @cached_property
     def _groups(self) -> Groups:

@@ -28,7 +28,7 @@ LEAVES = """topology:
   kind: hierarchical
   nodes: 4
   npus_per_node: 2
-  scale_up: {link: {rate: 3000Gbps, delay: 250ns}, switch: {buffer: 64MiB, pfc: {}}}
+  scale_up: {link: {rate: 3000Gbps, delay: 250ns}, switch: {buffer: 64MiB, pfc: {}, reduction: {}}}
   scale_out:
     kind: leaf-spine
     leaves: 2

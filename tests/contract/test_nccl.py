@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from oracles.causal_chain import CausalChain
@@ -15,9 +15,11 @@ from support.many_networks import DLRM
 
 import astra_ns3
 from astra_ns3 import Tenant
+from astra_ns3.config.network.analytical_network import AnalyticalDimension, AnalyticalNetwork
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.workload import Workload
+from astra_ns3.errors import InputError
 from astra_ns3.experiments.nccl.machine import machine_of
 from astra_ns3.network.recorded import CHANNELS
 from astra_ns3.report.explanation.explain import explain
@@ -121,13 +123,18 @@ CHOICES: dict[str, tuple[str, dict[str, object]]] = {
     "Ring LL": ("ALLREDUCE 300000", {"NCCL_ALGO": "Ring", "NCCL_PROTO": "LL"}),
     "Tree LL128": ("ALLREDUCE 300000", {"NCCL_ALGO": "Tree", "NCCL_PROTO": "LL128"}),
     "NVLSTree": ("ALLREDUCE 300000", {"NCCL_ALGO": "NVLSTree"}),
+    "CollNetChain": ("ALLREDUCE 300000", {"NCCL_ALGO": "CollNetChain", "NCCL_COLLNET_ENABLE": 1}),
+    "NVLS and CollNet": ("ALLREDUCE 300000", {"NCCL_ALGO": "NVLS", "NCCL_COLLNET_ENABLE": 1}),
     "all-to-all": ("ALLTOALL 300000", {}),
     "narrow NICs": ("REDUCESCATTER 300000", {"nic-efficiency": 0.9}),
 }
 
 
-def over(transport: str) -> NetworkConfig:
-    document: Any = network("nodes").document()
+OVER_SWITCHES = ("NVLSTree", "CollNetChain", "NVLS and CollNet")
+
+
+def over(transport: str, *, reduces: bool = False) -> NetworkConfig:
+    document: Any = network("nodes", reduces=reduces, between=reduces).document()
     if transport == "tcp":
         for level in ("scale_up", "scale_out"):
             document["topology"][level]["switch"] = {"buffer": "64MiB"}
@@ -140,12 +147,15 @@ def over(transport: str) -> NetworkConfig:
 def test_bytes_packets_and_connections_are_foreseen_as_a_run_counts_them(
     choice: str, transport: str, backend: str, tmp_path: Path
 ) -> None:
+    if choice in OVER_SWITCHES and transport == "tcp":
+        pytest.skip("switches reduce over RoCE")
+    of = over(transport, reduces=choice in OVER_SWITCHES)
     collective, table = CHOICES[choice]
     text, own = _text(f"MICRO\n1\na -1 0 NONE 0 0 NONE 0 0 {collective} 0\n"), system(**table)
     tenants = [Tenant("one", None, text, own)]
-    foreseen = astra_ns3.forecast_scenario(network=over(transport), tenants=tenants, backend=backend)
+    foreseen = astra_ns3.forecast_scenario(network=of, tenants=tenants, backend=backend)
     result = astra_ns3.run(
-        workload=text, system=own, network=over(transport), backend=backend, output=tmp_path / "o", record=["flows"]
+        workload=text, system=own, network=of, backend=backend, output=tmp_path / "o", record=["flows"]
     )
     assert result.flows["bytes"].sum() == foreseen.bytes
     counted = result.metadata["statistics"]
@@ -286,7 +296,10 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
     if algorithm == "NVLSTree" and protocol != "Simple":
         pytest.skip("NVLS has Simple alone")
     text = DATA.replace("600000", "6000000")
-    times = follow(explained_run(tmp_path / "run", text, NCCL_ALGO=algorithm, NCCL_PROTO=protocol, backend=backend))
+    reduces, folder = algorithm == "NVLSTree", tmp_path / "run"
+    times = follow(
+        explained_run(folder, text, backend=backend, reduces=reduces, NCCL_ALGO=algorithm, NCCL_PROTO=protocol)
+    )
     assert {name for _, name in times} == {"", protocol}
     if (algorithm, protocol) == ("Ring", "Simple"):
         assert min(times[kind, protocol] for kind in (SIGNAL, SLOT_LATENCY, SLOT_COPYING)) > 0
@@ -306,6 +319,46 @@ def test_switches_of_servers_reduce_what_nvls_sends(kind: str, nodes: int, algor
     assert set(inside["destination"]) & switches == switches
     of_npus = flows[(flows["source"] < 4 * nodes) & (flows["destination"] < 4 * nodes)]
     assert (of_npus["source"] // 4 != of_npus["destination"] // 4).all()  # inside, all goes by the switch
+
+
+@pytest.mark.parametrize(("nodes", "algorithm"), [(1, "NVLS"), (2, "NVLSTree")])
+def test_nvls_sends_the_same_messages_on_every_backend(nodes: int, algorithm: str, tmp_path: Path) -> None:
+    text = DATA.replace("600000", "6000000")
+    table: dict[str, Any] = {"NCCL_ALGO": algorithm, "channels": "merged"}
+    columns, found = ["source", "destination", "row", "bytes"], []
+    for backend in BACKENDS:
+        run = explained_run(tmp_path / backend, text, nodes=nodes, reduces=True, backend=backend, **table)
+        if backend == "analytical":  # pieces come at one picosecond, so several chains are right
+            assert sum(link.time_ps for link in explain(run).segments) == run.finish_ps
+        else:
+            assert {name for _, name in follow(run)} == {"", "Simple"}
+        found.append(run.flows[["chunk", *columns]].sort_values(["chunk", *columns]).to_numpy().tolist())
+    assert max(row[2] for row in found[0]) >= 4 * nodes  # some go to switches
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_the_switches_of_an_analytical_network_s_servers_reduce(backend: str, tmp_path: Path) -> None:
+    """Two servers of four, whose NPUs reach each other by a switch; without one, NVLS is never chosen."""
+
+    def run(topology: Literal["switch", "ring"]) -> Any:
+        inner = AnalyticalDimension(topology=topology, npus=4, bytes_per_ns=450.0, link_latency_ns=250.0)
+        outer = AnalyticalDimension(topology="switch", npus=2, bytes_per_ns=50.0, link_latency_ns=500.0)
+        return astra_ns3.run(
+            workload=_text(DATA.replace("600000", "6000000")),
+            system=system(server="dgx-h100", NCCL_ALGO="NVLSTree"),
+            network=AnalyticalNetwork(grid=(inner, outer)),
+            backend=backend,
+            output=tmp_path / topology,
+            record=("flows",),
+        )
+
+    flows = run("switch").flows
+    assert {*flows["destination"]} == {*range(10)}
+    inside = flows[flows[["source", "destination"]].max(axis=1) < 8]
+    assert (inside["source"] // 4 != inside["destination"] // 4).all()
+    with pytest.raises(InputError, match="NCCL_ALGO=NVLSTree leave no algorithm for AllReduce"):
+        run("ring")
 
 
 @pytest.mark.parametrize("backend", ["ns3", "flow"])

@@ -38,7 +38,7 @@ def network() -> NetworkConfig:
         "kind": "hierarchical",
         "nodes": 2,
         "npus_per_node": 4,
-        "scale_up": {"link": {"rate": "3600Gbps", "delay": "250ns"}, "switch": SWITCH},
+        "scale_up": {"link": {"rate": "3600Gbps", "delay": "250ns"}, "switch": {**SWITCH, "reduction": {}}},
         "scale_out": {"kind": "single-switch", "link": LINK, "switch": SWITCH},
     }
     return parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})

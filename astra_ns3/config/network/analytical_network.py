@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from astra_ns3.config.core.document import Document
 from astra_ns3.config.core.model import ConfigModel
@@ -16,6 +16,7 @@ from astra_ns3.config.formats.analytical import (
     parse_grid,
 )
 from astra_ns3.config.network.packet_network import Observe
+from astra_ns3.config.topology.switch import SwitchConfig
 
 __all__ = [
     "GIB_PER_NS",
@@ -26,11 +27,29 @@ __all__ = [
 ]
 
 
+_REDUCING = SwitchConfig.model_validate({"buffer": "1MiB", "reduction": {"groups": 16}})
+
+
 class AnalyticalNetwork(ConfigModel):
     """A grid of NPUs, the innermost dimension first; offers what every network configuration offers."""
 
     grid: Annotated[tuple[AnalyticalDimension, ...], Field(min_length=1)]
     observe: Observe = Observe()
+
+    _reduces: bool = PrivateAttr(default=False)
+
+    def reducing(self) -> AnalyticalNetwork:
+        """Return the same with switches of the innermost dimension that reduce, for whoever asks for them."""
+        found = self.model_copy()
+        found._reduces = True
+        return found
+
+    @property
+    def reducing_switches(self) -> tuple[SwitchConfig, ...]:
+        """The switches that reduce, in the order of the NPUs that they join; none unless asked for."""
+        inner = self.grid[0]
+        count = self.npus // inner.npus if self._reduces and inner.topology == "switch" else 0
+        return (_REDUCING,) * count
 
     @property
     def each_transport(self) -> tuple[()]:

@@ -18,7 +18,7 @@ from astra_ns3.config.system import SystemConfig
 from astra_ns3.config.topology.nodes import Hierarchical
 from astra_ns3.errors import SimulationStalled
 from astra_ns3.experiments.forecasting.costs import SECONDS_PER_CHANNEL_MESSAGE
-from astra_ns3.experiments.nccl.servers_of_network import lets_merge, place_of, with_queue_pairs, with_servers
+from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, lets_merge, place_of, with_servers
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import dataclass
@@ -151,7 +151,7 @@ def _rows(
     if not cases:
         return []
     system = system_of(network, table, backend)
-    plan = plan_network(with_queue_pairs(network, system))
+    plan = plan_network(_asked(network, table))
     native = create_backend(backend, plan, seed=seed, recorder=RecorderOptions())
     try:
         played = _Played(native, plan, system, operation, cases)
@@ -165,9 +165,17 @@ def _rows(
 def system_of(network: AnyNetwork, table: NcclConfig, backend: str) -> SystemConfig:
     """Return the system of a measurement: NCCL alone, on all NPUs of a network. Raises InputError."""
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
-    written = parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
+    written = _written(table)
     placed = with_servers(written, network, tenancy, merges=lets_merge(written, network, backend))
-    return with_switches(placed, Ground(network, tenancy, backend, None))
+    return with_switches(placed, Ground(_asked(network, table), tenancy, backend, None))
+
+
+def _written(table: NcclConfig) -> SystemConfig:
+    return parse_system({"collectives": "nccl", "endpoint-delay": 0}).model_copy(update={"nccl": table})
+
+
+def _asked(network: AnyNetwork, table: NcclConfig) -> AnyNetwork:
+    return as_nccl_asks(network, _written(table))
 
 
 class _Members:
@@ -198,8 +206,7 @@ class _Played:
         npus = network.npus
         self._network, self._npus, self._operation, self._cases = network, npus, operation, cases
         self._plan = plan
-        packets = plan.of_packets
-        self._players = npus if packets is None else len(packets.graph.player_host)
+        self._players = len(plan.graph.player_host)
         self._before = np.zeros(self._players**2, dtype=np.int64)
         self._ports_before = self._ports_so_far()
         self._servers = np.array(system.servers, dtype=np.int64)

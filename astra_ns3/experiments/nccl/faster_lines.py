@@ -10,7 +10,7 @@ from astra_ns3.config.core.plain import Json
 from astra_ns3.config.nccl import NcclConfig
 from astra_ns3.config.network.file import AnyNetwork
 from astra_ns3.experiments.nccl.choices_of_run import Played, npus_of, on_chain
-from astra_ns3.experiments.nccl.servers_of_network import with_servers
+from astra_ns3.experiments.nccl.servers_of_network import as_nccl_asks, with_servers
 from astra_ns3.experiments.network_parts.packet_graph import Ground
 from astra_ns3.experiments.network_parts.reduction import with_switches
 from astra_ns3.frozen import replace
@@ -80,7 +80,7 @@ def _choice(run: Records, network: AnyNetwork, one: Played, speed: int) -> str:
     written = parse_system({"collectives": "nccl"}).model_copy(update={"nccl": table})
     tenancy = tenancy_of("", None, 0, None, network.dimensions, network.bandwidths)
     placed = with_servers(written, network, tenancy, merges=False, speed=speed)
-    ground = Ground(network, tenancy, str(run.metadata["backend"]), None)
+    ground = Ground(as_nccl_asks(network, written), tenancy, str(run.metadata["backend"]), None)
     trees, told = with_switches(placed, ground).reduction_trees, placed.nccl
     assert told is not None
     members = Communicator(npus_of(run, one.groups)[0])

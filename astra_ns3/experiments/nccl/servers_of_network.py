@@ -85,9 +85,18 @@ def has_sockets(network: AnyNetwork) -> bool:
     return isinstance(network, NetworkConfig) and network.transport.kind == "tcp"
 
 
-def with_queue_pairs(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
-    """Return a RoCE network with as many queue pairs a channel as NCCL's variables ask for."""
-    variables = None if system.nccl is None or not system.plays_nccl else system.nccl.variables
+def as_nccl_asks(network: AnyNetwork, system: SystemConfig) -> AnyNetwork:
+    """Return a RoCE network with as many queue pairs a channel as NCCL's variables ask for.
+
+    In an analytical network the switches of servers reduce, where NCCL's server is one whose switches do.
+    """
+    if not system.plays_nccl:
+        return network
+    if isinstance(network, AnalyticalNetwork):
+        name = None if system.nccl is None else system.nccl.server
+        reduces = len(network.grid) > 1 and (name is None or server_named(name).multicast)
+        return network.reducing() if reduces else network
+    variables = None if system.nccl is None else system.nccl.variables
     if variables is None or not isinstance(network, NetworkConfig):
         return network
     changes: dict[str, int | str] = {}

@@ -6,8 +6,10 @@ from astra_ns3.collectives.lookup import is_in_network
 from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
+from astra_ns3.experiments.nccl.servers_of_network import place_of
 from astra_ns3.experiments.network_parts.packet_graph import Asked, Ground
 from astra_ns3.network.backends import abilities_of
+from astra_ns3.topology.grid_switches import GridSwitches
 from astra_ns3.topology.reduction_trees import GraphTrees
 
 
@@ -38,16 +40,20 @@ def _check_transport(network: NetworkConfig, where: str) -> None:
 
 
 def with_switches(system: SystemConfig, ground: Ground) -> SystemConfig:
-    """Return a system of NCCL told the switches that reduce in servers; without any, as it is.
+    """Return a system of NCCL told the switches that reduce in servers, and on ns3 and flow those between them.
 
-    Other backends than ns3 and flow, other transports than RoCE, and jobs that arrive have none.
+    Packets of other transports than RoCE, and jobs that arrive, have none.
     """
-    network = ground.network
-    packets = abilities_of(ground.backend).needs_packets and isinstance(network, NetworkConfig)
-    if not system.plays_nccl or not packets or ground.tenancy.berth is not None:
+    network, npus = ground.network, ground.tenancy.npus
+    if not system.plays_nccl or ground.tenancy.berth is not None:
         return system
-    assert isinstance(network, NetworkConfig)
-    if {transport.kind for transport in network.transports or (network.transport,)} != {"roce"}:
+    if not isinstance(network, NetworkConfig):
+        trees = GridSwitches(network.npus, network.grid[0].npus, npus)
+        return system.with_reduction_trees(trees) if network.reducing_switches else system
+    packets = abilities_of(ground.backend).needs_packets
+    if packets and {transport.kind for transport in network.transports or (network.transport,)} != {"roce"}:
         return system
-    graph = ground.graph
-    return system.with_reduction_trees(GraphTrees(graph, ground.tenancy.npus)) if graph.reducers else system
+    if not ground.graph.reducers:
+        return system
+    of_server = place_of(network).npus
+    return system.with_reduction_trees(GraphTrees(ground.graph, npus, of_server=of_server, joins=packets))

@@ -16,7 +16,7 @@ from astra_ns3.network.door.session_backend import SessionBackend
 from astra_ns3.network.npu_grid import NpuGrid
 from astra_ns3.network.plan import AnyPlan
 from astra_ns3.network.records import RecorderOptions
-from astra_ns3.topology.graph import Graph
+from astra_ns3.topology.reducers import helper_players
 from astra_ns3.units import PS_PER_NS
 
 
@@ -55,9 +55,8 @@ class AnalyticalBackend(SessionBackend):
             bool(recorder is not None and recorder.accounts),
             "record 'accounts': the analytical network has no packets whose time could be accounted for",
         )
-        npus = grid.network.npus
         super().__init__(
-            Graph(npus, 0, (), tuple(range(npus)), ()),
+            grid.graph,
             grid.network.observe,
             lambda description: _describe(description, grid, plan.endpoint, model),
             seed=seed,
@@ -81,8 +80,9 @@ def checked_grid(plan: AnyPlan, *, queues: bool) -> NpuGrid:
 
 
 def _describe(description: Description, grid: NpuGrid, endpoint: EndpointModel, model: AnalyticalModel) -> None:
-    npus = grid.network.npus
-    description.add("network", {"hosts": npus, "hostOfNpu": np.arange(npus, dtype=np.uint32)})
+    npus, helpers = grid.network.npus, helper_players(grid.graph)
+    players = np.array([*grid.graph.npu_host, *helpers], dtype=np.uint32)
+    description.add("network", {"hosts": grid.graph.hosts, "hostOfNpu": players, "reducers": len(helpers)})
     description.endpoint(endpoint)
     kind = "queues" if model.queues else "formula"
     description.add("dimension", {"npus": npus, "transport": kind})

@@ -62,6 +62,9 @@ def _of_dimensions(network: AnalyticalNetwork, carried: CarriedBytes) -> Iterato
     """
     grid, npus = network.grid, network.npus
     ports = np.array([dimension.ports * dimension.bytes_per_ns for dimension in grid])
+    yield from _to_switches(grid[0], npus, carried)
+    among = (carried.sender < npus) & (carried.receiver < npus)
+    carried = CarriedBytes(carried.sender[among], carried.receiver[among], carried.bytes[among])
     differs = _differing(grid, carried)
     size = 1
     for level, dimension in enumerate(grid):
@@ -75,6 +78,21 @@ def _of_dimensions(network: AnalyticalNetwork, carried: CarriedBytes) -> Iterato
                 yield Cuts(sums, rates, _port_words(way, size, crossed), np.arange(npus // size) * size)
         size *= dimension.npus
     yield from _of_single_lines(grid, carried, differs)
+
+
+def _to_switches(inner: AnalyticalDimension, npus: int, carried: CarriedBytes) -> Iterator[Cuts]:
+    """Around each NPU by its port to the switch of the innermost dimension, which reduces and has no number of an NPU.
+
+    Bytes between NPUs that differ in that dimension alone take the port, too.
+    """
+    if not (np.maximum(carried.sender, carried.receiver) >= npus).any():
+        return
+    inside = carried.sender // inner.npus == carried.receiver // inner.npus
+    rates = np.full(npus, inner.bytes_per_ns)
+    for way, ends, others in (("out of", carried.sender, carried.receiver), ("into", carried.receiver, carried.sender)):
+        own = (ends < npus) & ((others >= npus) | (inside & (ends != others)))
+        sums = _summed(ends[own], carried.bytes[own], npus)
+        yield Cuts(sums, rates, _port_words(way, 1, [0]), np.arange(npus))
 
 
 def _of_single_lines(grid: Sequence[AnalyticalDimension], carried: CarriedBytes, differs: Numbers) -> Iterator[Cuts]:

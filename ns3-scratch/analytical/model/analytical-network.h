@@ -41,6 +41,14 @@ class AnalyticalGrid
 
     /// \return number of NPUs
     uint32_t GetNpus() const;
+
+    /// \return whether a player is a switch of the innermost dimension, behind the last NPU: it
+    /// reduces what NPUs of that dimension send it, half of the way to another NPU
+    bool IsSwitch(uint32_t player) const
+    {
+        return player >= m_npus;
+    }
+
     /// \return the dimensions
     const std::vector<AnalyticalDimension>& GetDimensions() const;
     /// \return highest dimension in which two different NPUs differ

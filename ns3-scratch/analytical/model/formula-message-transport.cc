@@ -34,10 +34,31 @@ FormulaMessageTransport::DimensionNs(uint32_t dimension,
 {
     const AnalyticalDimension& d = m_grid.GetDimensions()[dimension];
     const bool isSwitch = d.topology == AnalyticalTopology::SWITCH;
-    const double addends[] = {m_grid.LatencyNs(dimension, from, to),
+    return SumNs(d,
+                 bytes,
+                 m_grid.LatencyNs(dimension, from, to),
+                 2 * d.nicLatencyNs,
+                 isSwitch ? d.routerLatencyNs : 0.0);
+}
+
+double
+FormulaMessageTransport::HalfNs(uint64_t bytes, bool up) const
+{
+    const AnalyticalDimension& d = m_grid.GetDimensions().front();
+    return SumNs(d, bytes, d.linkLatencyNs, d.nicLatencyNs, up ? d.routerLatencyNs : 0.0);
+}
+
+double
+FormulaMessageTransport::SumNs(const AnalyticalDimension& d,
+                               uint64_t bytes,
+                               double latencyNs,
+                               double nicsNs,
+                               double routerNs) const
+{
+    const double addends[] = {latencyNs,
                               static_cast<double>(bytes) / d.bytesPerNs,
-                              2 * d.nicLatencyNs,
-                              isSwitch ? d.routerLatencyNs : 0.0};
+                              nicsNs,
+                              routerNs};
     double networkNs = 0.0;
     for (double addend : addends)
     {
@@ -55,6 +76,10 @@ FormulaMessageTransport::DimensionNs(uint32_t dimension,
 double
 FormulaMessageTransport::DelayPs(uint32_t sender, uint32_t receiver, uint64_t bytes) const
 {
+    if (m_grid.IsSwitch(sender) || m_grid.IsSwitch(receiver))
+    {
+        return HalfNs(bytes, m_grid.IsSwitch(receiver)) * FABRIC_PS_PER_NS;
+    }
     double ns = 0.0;
     const uint32_t highest = m_grid.HighestDifference(sender, receiver);
     for (uint32_t dimension = m_options.highestDimensionOnly ? highest : 0; dimension <= highest;

@@ -46,6 +46,15 @@ class FormulaMessageTransport : public MessageTransport
   private:
     /// \return time in one dimension, in nanoseconds
     double DimensionNs(uint32_t dimension, uint32_t from, uint32_t to, uint64_t bytes) const;
+    /// \return time between an NPU and its switch, in nanoseconds \param up to the switch
+    double HalfNs(uint64_t bytes, bool up) const;
+    /// \return time of bytes in a dimension, in nanoseconds \param latencyNs of links
+    /// \param nicsNs of NICs \param routerNs of a switch
+    double SumNs(const AnalyticalDimension& dimension,
+                 uint64_t bytes,
+                 double latencyNs,
+                 double nicsNs,
+                 double routerNs) const;
 
     const AnalyticalGrid& m_grid; //!< the NPUs
     Options m_options;            //!< departures from the default

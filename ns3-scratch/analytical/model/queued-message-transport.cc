@@ -57,7 +57,26 @@ QueuedMessageTransport::Send(const CollectiveMessage& message)
         m_free.pop_back();
     }
     m_journeys[journey] = {message, message.sender, 0, false};
+    if (m_grid.IsSwitch(message.sender) || m_grid.IsSwitch(message.receiver))
+    {
+        CrossHalf(journey);
+        return;
+    }
     Continue(journey);
+}
+
+void
+QueuedMessageTransport::CrossHalf(uint32_t number)
+{
+    Journey& journey = m_journeys[number];
+    const bool up = m_grid.IsSwitch(journey.message.receiver);
+    const uint32_t npu = up ? journey.message.sender : journey.message.receiver;
+    const AnalyticalDimension& dimension = m_grid.GetDimensions().front();
+    journey.npu = journey.message.receiver;
+    Cross(number,
+          MakeKey(npu, 0, up ? UP : DOWN),
+          dimension,
+          dimension.linkLatencyNs + dimension.nicLatencyNs + (up ? dimension.routerLatencyNs : 0));
 }
 
 void

@@ -59,6 +59,8 @@ class QueuedMessageTransport : public MessageTransport
                double latencyNs);
     /// \return a time in nanoseconds, without its fraction if that is asked for
     double WholeNs(double ns) const;
+    /// Send it over the one link between an NPU and its switch, which is the message's other end.
+    void CrossHalf(uint32_t journey);
     /// Take the next link of the dimension it is to cross.
     void TakeLink(uint32_t journey);
 

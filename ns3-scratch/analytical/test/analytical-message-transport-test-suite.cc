@@ -190,6 +190,44 @@ class LinksServeOneMessageAtATime : public TestCase
     }
 };
 
+class SwitchesThatReduceAreHalfWay : public TestCase
+{
+  public:
+    SwitchesThatReduceAreHalfWay()
+        : TestCase("a message between an NPU and the switch of its dimension pays one link and one "
+                   "NIC, and the switch on the way up")
+    {
+    }
+
+  private:
+    void DoRun() override
+    {
+        AnalyticalDimension inner = Dimension(AnalyticalTopology::SWITCH, 4);
+        inner.nicLatencyNs = 7.0;
+        inner.routerLatencyNs = 30.0;
+        const AnalyticalGrid grid({inner, Dimension(AnalyticalTopology::SWITCH, 2)});
+        Arrivals arrivals;
+        const FormulaMessageTransport formula(grid, {}, arrivals);
+        // NPUs 0 to 7, then switches: 100 ns, 1,000 bytes at 10 a ns, 7 ns, and 30 ns up.
+        NS_TEST_EXPECT_MSG_EQ(formula.DelayPs(5, 9, 1'000), 237'000.0, "up");
+        NS_TEST_EXPECT_MSG_EQ(formula.DelayPs(9, 5, 1'000), 207'000.0, "down");
+        NS_TEST_EXPECT_MSG_EQ(formula.DelayPs(5, 6, 1'000), 344'000.0, "the whole way");
+        QueuedMessageTransport queued(grid, false, arrivals);
+        queued.Send(Message(0, 5, 9, 1'000));
+        queued.Send(Message(1, 5, 9, 1'000)); // waits for the link up
+        queued.Send(Message(2, 9, 5, 1'000)); // the link down is another one
+        queued.Send(Message(3, 9, 6, 1'000)); // and so is that of another NPU
+        queued.Send(Message(4, 7, 5, 1'000)); // shares the link down, 237 ns from now
+        Simulator::Run();
+        Simulator::Destroy();
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[0], 237'000, "alone");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[1], 337'000, "behind the first");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[2], 207'000, "down");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[3], 207'000, "down to another");
+        NS_TEST_EXPECT_MSG_EQ(arrivals.timesPs[4], 444'000, "both links, each stored");
+    }
+};
+
 class AnalyticalMessageTransportTestSuite : public TestSuite
 {
   public:
@@ -200,6 +238,7 @@ class AnalyticalMessageTransportTestSuite : public TestSuite
         AddTestCase(new TheSlowerOfNetworkAndMemoryCounts);
         AddTestCase(new OnARingATieGoesClockwise);
         AddTestCase(new LinksServeOneMessageAtATime);
+        AddTestCase(new SwitchesThatReduceAreHalfWay);
     }
 };
 

@@ -82,6 +82,13 @@ ReadGrid(PartReader& part, uint64_t npus)
     return made;
 }
 
+/// \return NPUs, without reducers
+uint64_t
+CountNpus(const NetworkDescription& description)
+{
+    return description.hostOfNpu.count - description.reducers;
+}
+
 /// \return how the formula departs from the default
 FormulaMessageTransport::Options
 ReadOptions(PartReader& part)
@@ -108,7 +115,7 @@ ReadTruncate(PartReader& part)
 } // namespace
 
 FormulaSessionTransport::FormulaSessionTransport(const TransportContext& context, PartReader& part)
-    : m_grid(ReadGrid(part, context.description.hostOfNpu.count)),
+    : m_grid(ReadGrid(part, CountNpus(context.description))),
       m_transport(m_grid, ReadOptions(part), context.listener)
 {
 }
@@ -120,7 +127,7 @@ FormulaSessionTransport::GetMessages()
 }
 
 QueuedSessionTransport::QueuedSessionTransport(const TransportContext& context, PartReader& part)
-    : m_grid(ReadGrid(part, context.description.hostOfNpu.count)),
+    : m_grid(ReadGrid(part, CountNpus(context.description))),
       m_transport(m_grid, ReadTruncate(part), context.listener)
 {
 }

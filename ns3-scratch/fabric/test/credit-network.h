@@ -17,6 +17,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
@@ -77,10 +78,12 @@ struct CreditTopology
 
     uint32_t switches{0};    //!< how many
     std::vector<Link> links; //!< between them
-    uint32_t lanes{1};       //!< enough of them for all shortest routes
+    uint32_t lanes{1};       //!< enough of them for all routes
+    bool hasDetours{false};  //!< frames first go to a switch that their flow draws
 };
 
-/// A network, a host at each switch by the switch's port 0; a frame takes any shortest way.
+/// A network, a host at each switch by the switch's port 0; a frame takes any shortest way, to
+/// where it goes or to its detour and from there on.
 class CreditNetwork
 {
   public:
@@ -115,6 +118,13 @@ class CreditNetwork
             m_network.AddLink(m_switches + each.from, m_switches + each.to, between);
             peers[each.from].push_back(each.to);
             peers[each.to].push_back(each.from);
+        }
+        if (topology.hasDetours)
+        {
+            RoutingParameters routing;
+            routing.kind = ROUTE_BY_DETOUR;
+            routing.seed = m_switches + static_cast<uint32_t>(topology.links.size());
+            m_network.UseRouting(routing);
         }
         SetRoutes(peers);
         m_network.Finish();
@@ -266,8 +276,13 @@ class CreditNetwork
         {
             distances.push_back(DistancesTo(to, peers));
         }
+        std::vector<uint32_t> groups(m_switches);
+        std::iota(groups.begin(), groups.end(), 0);
+        m_network.SetHostGroups(groups);
         for (uint32_t number = 0; number < m_switches; ++number)
         {
+            std::vector<uint32_t> setOfGroup(groups);
+            setOfGroup[number] = ns3::FabricRoutes::LOCAL;
             std::vector<uint32_t> offsets{0};
             std::vector<uint32_t> ports;
             for (uint32_t to = 0; to < m_switches; ++to)
@@ -279,13 +294,10 @@ class CreditNetwork
                         ports.push_back(port);
                     }
                 }
-                if (to == number)
-                {
-                    ports.push_back(0);
-                }
                 offsets.push_back(static_cast<uint32_t>(ports.size()));
             }
-            m_network.SetRoutes(m_switches + number, offsets.data(), ports.data());
+            m_network
+                .SetGroupRoutes(m_switches + number, setOfGroup, offsets, ports, {number}, {0});
         }
     }
 

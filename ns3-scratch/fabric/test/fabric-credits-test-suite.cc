@@ -10,6 +10,7 @@
 #include "ns3/test.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -213,8 +214,16 @@ Dragonfly(uint32_t routers)
 
 /// \return a ring, a torus or a dragonfly. \param number of the case
 CreditTopology
-DrawTopology(uint32_t number, std::mt19937& random)
+DrawTopology(uint32_t number, bool hasDetours, std::mt19937& random)
 {
+    if (hasDetours)
+    {
+        CreditTopology topology = DrawTopology(number, false, random);
+        topology.hasDetours = true;
+        topology.lanes *=
+            2; // two routes one behind the other: by hop or across the date line twice
+        return topology;
+    }
     switch (number % 4)
     {
     case 0:
@@ -228,30 +237,32 @@ DrawTopology(uint32_t number, std::mt19937& random)
     }
 }
 
-/// Cases with lanes and without.
+/// What came of the cases of one kind of routes.
+struct LanesTally
+{
+    uint32_t cases{0};     //!< played, with lanes and without
+    uint32_t deadlocks{0}; //!< without lanes
+};
+
+/// Cases with lanes and without, on shortest or on Valiant's routes.
 class LanesAgainstDeadlock : public TestCase
 {
   public:
-    LanesAgainstDeadlock(uint32_t first, uint32_t count)
-        : TestCase("cases " + std::to_string(first) + " to " + std::to_string(first + count - 1) +
+    LanesAgainstDeadlock(bool hasDetours, uint32_t first, uint32_t count)
+        : TestCase((hasDetours ? "Valiant's routes, cases " : "cases ") + std::to_string(first) +
+                   " to " + std::to_string(first + count - 1) +
                    ": with lanes none deadlocks; without, what deadlocks is named and stays"),
+          m_hasDetours(hasDetours),
           m_first(first),
           m_count(count)
     {
     }
 
-    /// \return deadlocks without lanes, in all cases
-    static uint32_t& GetDeadlocks()
+    /// \return what came of all cases \param hasDetours on Valiant's routes
+    static LanesTally& GetTally(bool hasDetours)
     {
-        static uint32_t deadlocks = 0;
-        return deadlocks;
-    }
-
-    /// \return all cases
-    static uint32_t& GetCases()
-    {
-        static uint32_t cases = 0;
-        return cases;
+        static std::array<LanesTally, 2> tallies;
+        return tallies[hasDetours ? 1 : 0];
     }
 
   private:
@@ -261,14 +272,14 @@ class LanesAgainstDeadlock : public TestCase
         {
             PlayCase(number, true);
             PlayCase(number, false);
-            GetCases()++;
+            GetTally(m_hasDetours).cases++;
         }
     }
 
     void PlayCase(uint32_t number, bool lanes)
     {
         std::mt19937 random(number + 1);
-        const CreditTopology topology = DrawTopology(number, random);
+        const CreditTopology topology = DrawTopology(number, m_hasDetours, random);
         const uint64_t credits = (1 + random() % 3) * FRAME_BYTES + random() % FRAME_BYTES;
         const int64_t updatePs = 1 + random() % 100'000;
         const int64_t delayPs = random() % 300'000;
@@ -300,7 +311,7 @@ class LanesAgainstDeadlock : public TestCase
             NS_TEST_EXPECT_MSG_EQ(stuck, false, "case " << number << " deadlocks with lanes");
             return;
         }
-        GetDeadlocks() += stuck ? 1 : 0;
+        GetTally(m_hasDetours).deadlocks += stuck ? 1 : 0;
         for (const auto& report : network.GetReports())
         {
             CheckReport(network, report);
@@ -310,7 +321,8 @@ class LanesAgainstDeadlock : public TestCase
     void CheckReport(CreditNetwork& network, const std::string& report)
     {
         const auto lanes = network.LanesIn(report);
-        NS_TEST_ASSERT_MSG_GT(lanes.size(), 3U, report);
+        // On Valiant's routes a frame may turn back at its place, so two lanes can close a circle.
+        NS_TEST_ASSERT_MSG_GT(lanes.size(), m_hasDetours ? 2U : 3U, report);
         NS_TEST_EXPECT_MSG_EQ((lanes.front().port == lanes.back().port), true, report);
         for (std::size_t place = 0; place < lanes.size(); ++place)
         {
@@ -327,26 +339,30 @@ class LanesAgainstDeadlock : public TestCase
         }
     }
 
-    uint32_t m_first; //!< case
-    uint32_t m_count; //!< how many
+    bool m_hasDetours; //!< on Valiant's routes
+    uint32_t m_first;  //!< case
+    uint32_t m_count;  //!< how many
 };
 
 /// Sees to it that the cases would deadlock.
 class ManyWouldDeadlock : public TestCase
 {
   public:
-    ManyWouldDeadlock()
-        : TestCase("of the cases with lanes at least a fifth deadlocks without")
+    explicit ManyWouldDeadlock(bool hasDetours)
+        : TestCase(std::string(hasDetours ? "Valiant's routes: " : "") +
+                   "of the cases with lanes at least a fifth deadlocks without"),
+          m_hasDetours(hasDetours)
     {
     }
 
   private:
     void DoRun() override
     {
-        NS_TEST_EXPECT_MSG_GT(5 * LanesAgainstDeadlock::GetDeadlocks(),
-                              LanesAgainstDeadlock::GetCases(),
-                              "deadlocks");
+        const LanesTally& tally = LanesAgainstDeadlock::GetTally(m_hasDetours);
+        NS_TEST_EXPECT_MSG_GT(5 * tally.deadlocks, tally.cases, "deadlocks");
     }
+
+    bool m_hasDetours; //!< on Valiant's routes
 };
 
 /// By hop a frame ends in the lane of its number of links between switches.
@@ -422,12 +438,15 @@ class FabricCreditsTestSuite : public TestSuite
         AddTestCase(new LongLine);
         AddTestCase(new LanesByHop);
         AddTestCase(new LinkComesBack);
-        for (uint32_t first = 0; first < CASES; first += CASES_AT_ONCE)
+        for (const bool hasDetours : {false, true})
         {
-            AddTestCase(new LanesAgainstDeadlock(first, CASES_AT_ONCE),
-                        first < QUICK_CASES ? Duration::QUICK : Duration::EXTENSIVE);
+            for (uint32_t first = 0; first < CASES; first += CASES_AT_ONCE)
+            {
+                AddTestCase(new LanesAgainstDeadlock(hasDetours, first, CASES_AT_ONCE),
+                            first < QUICK_CASES ? Duration::QUICK : Duration::EXTENSIVE);
+            }
+            AddTestCase(new ManyWouldDeadlock(hasDetours));
         }
-        AddTestCase(new ManyWouldDeadlock);
     }
 
   private:

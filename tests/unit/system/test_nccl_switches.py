@@ -190,6 +190,19 @@ def test_groups_over_servers_have_trees_of_their_own() -> None:
     assert phase.schedule.ranks - phase.schedule.helpers == 4
 
 
+def test_nvls_needs_switches_of_servers_that_reduce() -> None:
+    """One that joins the NICs of several servers is none; a server's, if it is named, is missed in a warning."""
+    every = (0, 1)
+    for of, able in ((network(2, 4), True), (network(2, 4, inside=False), False)):
+        names = {name for name, _ in planner_on(of, version="2.28").allowed(KIND.ALL_REDUCE, every)}
+        assert ("NVLSTree" in names) is able
+    warned = system_on(network(2, 4, inside=False), server="dgx-h100").warnings
+    assert len(warned) == 1
+    assert "the switches of server 'dgx-h100' add up (NVLS), those of the network don't" in warned[0]
+    assert system_on(network(2, 4, inside=False), server="dgx-h100", NCCL_NVLS_ENABLE=0).warnings == ()
+    assert system_on(network(2, 4), server="dgx-h100").warnings == ()
+
+
 def test_switches_that_join_nobody_are_warned_of() -> None:
     words = ("key 'nccl': NCCL_COLLNET_ENABLE changes nothing: no switch that reduces joins several servers",)
     assert system_on(network(2, 4), **ON).warnings == ()
