@@ -351,8 +351,14 @@ def test_the_switches_of_an_analytical_network_s_servers_reduce(backend: str, tm
             record=("flows",),
         )
 
-    flows = run("switch").flows
+    played = run("switch")
+    flows = played.flows
     assert {*flows["destination"]} == {*range(10)}
+    # All that an NPU sends to its switch and hears from it takes the one line, at 450 bytes a ns.
+    for ends, others in (("source", "destination"), ("destination", "source")):
+        own = flows[(flows[ends] < 8) & (flows[others] >= 8)].groupby(ends)["bytes"].sum()
+        assert played.metadata["floor"]["lines_ps"] >= own.max() / 450 * 1000
+    assert played.metadata["floor"]["lines_ps"] <= played.finish_ps
     inside = flows[flows[["source", "destination"]].max(axis=1) < 8]
     assert (inside["source"] // 4 != inside["destination"] // 4).all()
     with pytest.raises(InputError, match="NCCL_ALGO=NVLSTree leave no algorithm for AllReduce"):
