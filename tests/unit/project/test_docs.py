@@ -78,6 +78,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.xdist_group("reference")  # whose pages take seconds to make
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_files_named_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ from astra_ns3.config.transports.roce_control import KINDS as CONTROLS
 from astra_ns3.topology.builders import BUILDERS, build_graph
 from astra_ns3.workload.loops.loop_kinds import TEXT_LOOPS
 
+pytestmark = pytest.mark.xdist_group("random cases")  # they share what was drawn
 MANY = 350
 LINK = {"rate": "100Gbps", "delay": "500ns"}
 SWITCH = {"buffer": "1MB"}
