@@ -296,7 +296,7 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
     if algorithm == "NVLSTree" and protocol != "Simple":
         pytest.skip("NVLS has Simple alone")
     text = DATA.replace("600000", "6000000")
-    table = {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol, "reduces": algorithm == "NVLSTree"}
+    table: dict[str, Any] = {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol, "reduces": algorithm == "NVLSTree"}
     times = follow(explained_run(tmp_path / "run", text, backend=backend, **table))
     assert {name for _, name in times} == {"", protocol}
     if (algorithm, protocol) == ("Ring", "Simple"):
