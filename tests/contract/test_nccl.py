@@ -296,10 +296,8 @@ def test_what_kernels_do_adds_up_to_the_run(algorithm: str, protocol: str, backe
     if algorithm == "NVLSTree" and protocol != "Simple":
         pytest.skip("NVLS has Simple alone")
     text = DATA.replace("600000", "6000000")
-    reduces, folder = algorithm == "NVLSTree", tmp_path / "run"
-    times = follow(
-        explained_run(folder, text, backend=backend, reduces=reduces, NCCL_ALGO=algorithm, NCCL_PROTO=protocol)
-    )
+    table: dict[str, Any] = {"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol, "reduces": algorithm == "NVLSTree"}
+    times = follow(explained_run(tmp_path / "run", text, backend=backend, **table))
     assert {name for _, name in times} == {"", protocol}
     if (algorithm, protocol) == ("Ring", "Simple"):
         assert min(times[kind, protocol] for kind in (SIGNAL, SLOT_LATENCY, SLOT_COPYING)) > 0
@@ -353,8 +351,14 @@ def test_the_switches_of_an_analytical_network_s_servers_reduce(backend: str, tm
             record=("flows",),
         )
 
-    flows = run("switch").flows
+    played = run("switch")
+    flows = played.flows
     assert {*flows["destination"]} == {*range(10)}
+    # All that an NPU sends to its switch and hears from it takes the one line, at 450 bytes a ns.
+    for ends, others in (("source", "destination"), ("destination", "source")):
+        own = flows[(flows[ends] < 8) & (flows[others] >= 8)].groupby(ends)["bytes"].sum()
+        assert played.metadata["floor"]["lines_ps"] >= own.max() / 450 * 1000
+    assert played.metadata["floor"]["lines_ps"] <= played.finish_ps
     inside = flows[flows[["source", "destination"]].max(axis=1) < 8]
     assert (inside["source"] // 4 != inside["destination"] // 4).all()
     with pytest.raises(InputError, match="NCCL_ALGO=NVLSTree leave no algorithm for AllReduce"):

@@ -49,7 +49,9 @@ def with_switches(system: SystemConfig, ground: Ground) -> SystemConfig:
         return system
     if not isinstance(network, NetworkConfig):
         trees = GridSwitches(network.npus, network.grid[0].npus, npus)
-        return system.with_reduction_trees(trees) if network.reducing_switches else system
+        # The first job's network is everybody's.
+        switches = network.reducing_switches if ground.plan is None else ground.plan.graph.reducers
+        return system.with_reduction_trees(trees) if switches else system
     packets = abilities_of(ground.backend).needs_packets
     if packets and {transport.kind for transport in network.transports or (network.transport,)} != {"roce"}:
         return system
