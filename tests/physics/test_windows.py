@@ -305,12 +305,12 @@ def test_a_queue_pair_moves_to_a_port_whose_line_is_busy(tmp_path: Path) -> None
         files = {"workload": str(tmp_path / f"{name}.txt"), "system": str(system)}
         return {"name": name, **files, "npus": npus, "dimensions": [len(npus)], "start": start}
 
-    events = [
+    events: list[Any] = [
         {"at": "11652ns", "for": "24us", "link": 39, "up": False},
         {"at": "34435ns", "for": "143us", "switch": 17, "up": False},
         {"at": "500us", "nic": 7, "rate": "50%"},
     ]
-    jobs = [job("a", [5, 0, 2, 7], 2466, 131_397, "15us"), job("b", [1, 3, 4, 6], 0, 64_851, "0ns")]
+    jobs: list[Any] = [job("a", [5, 0, 2, 7], 2466, 131_397, "15us"), job("b", [1, 3, 4, 6], 0, 64_851, "0ns")]
     finish_ps = {
         (cores, len(happens)): astra_ns3.run_scenario(
             scenario={"jobs": jobs, "events": happens}, network=parse_network(network), cores=cores
