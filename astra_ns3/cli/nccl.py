@@ -105,14 +105,14 @@ _SEED = click.option(
 
 
 def _servers(*, several: bool = False) -> Callable[[_Command], _Command]:
-    words_of_it = "How many of which ready server, as 2xdgx-h100"
+    words_of_it = f"How many of which ready server, as 2xdgx-h100. Ready: {', '.join(SERVERS)}"
     return click.option(
         "--servers",
         required=True,
         metavar="NxSERVER",
         multiple=several,
         shell_complete=words(tuple(SERVERS)),
-        help=f"{words_of_it}; once, or once for each LOG in order." if several else f"{words_of_it}.",
+        help=f"{words_of_it}. Once, or once for each LOG in order." if several else f"{words_of_it}.",
     )
 
 

@@ -49,6 +49,15 @@ SCENARIO = click.Option(
 class _NeededAlone(click.Option):
     """An option that has to be given unless there is a scenario, which names the files of its jobs."""
 
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Say what needs the option; click has no place for a condition."""
+        record = super().get_help_record(ctx)
+        return record and (record[0], record[1].replace("[required]", "[required without --scenario]"))
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Name what can take the option's place."""
+        return f"{super().get_error_hint(ctx)}, or '--scenario'"
+
     def process_value(self, ctx: click.Context, value: Json) -> Json:
         """Let it be left out beside a scenario."""
         if isinstance(ctx.params.get("scenario"), str) and self.value_is_missing(value):

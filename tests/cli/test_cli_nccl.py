@@ -255,3 +255,9 @@ def test_what_changes_nothing_is_said_by_every_command_of_nccl(tmp_path: Path) -
     fitted = command("nccl", "fit", str(log), *machine, *sets, "--json")
     assert fitted.err.splitlines() == [old, without]
     assert fitted.json["warnings"] == compared.json["warnings"]
+
+
+def test_the_help_lists_the_ready_servers() -> None:
+    told = command("nccl", "all_reduce", "--help").out
+    words = {word.strip(",.") for word in told.split()}
+    assert {"dgx-1v", "dgx-h100", "gb300-nvl72", "p6-b200", "gh200-slingshot"} <= words

@@ -224,7 +224,8 @@ def test_options_of_one_job_are_refused(command: Command, scenario: str, words: 
 def test_without_a_scenario_the_three_files_are_needed(command: Command, scenario: str) -> None:
     finished = command("run", "-s", "system.txt", "-n", "network.yaml")
     assert finished.status == 2
-    assert "Missing option '-w'" in finished.err
+    assert "Missing option '-w' / '--workload' / '--workload-configuration', or '--scenario'" in finished.err
+    assert command("run", "--help").out.count("[required without --scenario]") == 3
 
 
 def test_a_scenario_without_jobs_is_refused(command: Command, scenario: str) -> None:
