@@ -68,7 +68,7 @@ def compare_command(
         print_result(row, f"{heading_text(row)}\n{row_text(row)}", as_json=as_json)
         return
     refuse(bool(given), f"{', '.join(option for option, _ in given)}: expected with --backends only")
-    refuse(len(runs) != _TWO, f"found {counted(len(runs), 'run', 'runs')}, expected two, A and B; {OVER_SEEDS}")
+    refuse(len(runs) != _TWO, f"found {counted(len(runs), 'folder', 'folders')}, expected two, A and B; {OVER_SEEDS}")
     with blaming_damage(runs):
         a, b = map(Result.load, runs)
         comparison = compare(a, b)

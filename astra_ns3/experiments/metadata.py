@@ -48,6 +48,13 @@ def name_of(request: RunRequest, description: Description) -> str:
     return Path(str(description.workload["source"])).stem or request.run_name
 
 
+def _scenario_name(request: RunRequest) -> str:
+    """The scenario's name: the one that was given, else that of its file, if it has one."""
+    if request.run_name != RunRequest.run_name or request.scenario_source is None:
+        return request.run_name
+    return Path(str(request.scenario_source)).stem or request.run_name
+
+
 def run_document(
     request: RunRequest,
     description: Description,
@@ -108,7 +115,7 @@ def scenario_document(
     return {
         "format": SCENARIO_FORMAT,
         "format_version": FORMAT_VERSION,
-        "run_name": request.run_name,
+        "run_name": _scenario_name(request),
         "complete": played.error is None and all(tenant["complete"] for tenant in tenants),
         "stopped": stop_document(played.error),
         "finish_ps": finish_ps,

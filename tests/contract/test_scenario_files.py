@@ -283,6 +283,7 @@ def test_keys_of_a_job_change_its_files_alone(files: Files) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_each_example_plays(path: Path) -> None:
     result = astra_ns3.run_scenario(scenario=path, backend="ns3" if path.stem in ONLY_PACKETS else "flow")
+    assert result.metadata["run_name"] == path.stem
     file = read_scenario(path)
     assert result.complete
     jobs, traffic = file.config.jobs, file.config.traffic

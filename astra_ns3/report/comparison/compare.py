@@ -15,7 +15,7 @@ from astra_ns3.report.floor_text import below_floor, floor_words
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, check_results, how_to_record, is_of_flows
 
-OVER_SEEDS = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
+OVER_SEEDS = "for the mean and deviation over seeds: astra-ns3 run --seeds N, or a study with seeds: N"
 """The note for whoever compares seeds one by one."""
 
 _UNLIKE = (

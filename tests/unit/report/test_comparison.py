@@ -291,13 +291,13 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 
 def test_who_compares_seeds_is_told_how_to_get_mean_and_deviation(tmp_path: Path) -> None:
     a, b = played(), played(seed=2)
-    words = "astra-ns3 run --seeds N, and a study with seeds: N, tell mean and deviation over seeds"
+    words = "for the mean and deviation over seeds: astra-ns3 run --seeds N, or a study with seeds: N"
     assert astra_ns3.compare(a, b).notes == (f"A and B differ in their seed alone: {words}",)
     assert not astra_ns3.compare(a, played(seed=2, latency_ps=2 * LATENCY_PS, passes=2)).notes
     runs = [str(tmp_path / str(seed)) for seed in (1, 2, 3)]
     three = CliRunner().invoke(compare_command, runs, standalone_mode=False).exception
     assert isinstance(three, InputError)
-    assert str(three) == f"found 3 runs, expected two, A and B; {words}"
+    assert str(three) == f"found 3 folders, expected two, A and B; {words}"
 
 
 def test_the_folder_of_a_study_is_told_where_its_runs_and_means_are(tmp_path: Path) -> None:
