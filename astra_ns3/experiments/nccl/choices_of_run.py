@@ -23,7 +23,7 @@ from astra_ns3.config.network.packet_network import NetworkConfig
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow, Case, bench, system_of
 from astra_ns3.experiments.nccl.servers_of_network import place_of
-from astra_ns3.experiments.nccl.what_if import PLAYED, WhatIf, choice_document, choice_name, doubts, not_played
+from astra_ns3.experiments.nccl.what_if import WhatIf, choice_document, choice_name, doubts
 from astra_ns3.frozen import dataclass, replace
 from astra_ns3.report.explanation.explanation import Explanation
 from astra_ns3.report.network_of import network_of
@@ -190,15 +190,13 @@ class _Machine:
     def played(self, most_messages: int) -> Played:
         """The collective by each choice, those with the fewest messages first."""
         own = of_name(self._one.algorithm)[:2]
-        if own[0] not in PLAYED:
-            return replace(self._one, untold=f"another algorithm stands for {own[0]}")
         pairs = self._planners({})[0].allowed(self._one.kind, (0,))
-        kept, left_out = self._within(own, [pair for pair in pairs if pair[0] in PLAYED], most_messages)
+        kept, left_out = self._within(own, pairs, most_messages)
         if own not in kept:
             return replace(self._one, untold=f"it has more than {most_messages:,} messages")
         rows = [self._row(*pair) for pair in kept]
         others = sorted(rows[1:], key=lambda row: row.time_us)
-        return replace(self._one, found=WhatIf(rows[0], tuple(others), not_played(pairs)), left_out=left_out)
+        return replace(self._one, found=WhatIf(rows[0], tuple(others)), left_out=left_out)
 
     def _within(self, own: Pair, pairs: Sequence[Pair], most_messages: int) -> tuple[list[Pair], tuple[str, ...]]:
         """The choices that have few enough messages together, NCCL's own first, and the others' names."""
@@ -258,7 +256,7 @@ def _lines(one: Played) -> Iterator[str]:
         return
     own, best = one.found.row, one.found.faster
     if best is None:
-        verdict = "" if one.left_out or one.found.not_played else ": the tuner's choice was right"
+        verdict = "" if one.left_out else ": the tuner's choice was right"
         yield f"    {_time(own)}; no other that was played is faster by more than 1%{verdict}"
     else:
         yield (
@@ -270,8 +268,6 @@ def _lines(one: Played) -> Iterator[str]:
         yield f"    others: {others}"
     if one.left_out:
         yield f"    not played, too many messages: {', '.join(one.left_out)}"
-    if one.found.not_played:
-        yield f"    not played, another algorithm stands for it: {', '.join(one.found.not_played)}"
 
 
 def _time(row: BenchRow) -> str:
@@ -292,7 +288,6 @@ def choices_document(found: Sequence[Played]) -> list[Json]:
             "faster": None if one.found is None or one.found.faster is None else choice_document(one.found.faster),
             "variables": one.variables,
             "left_out": list(one.left_out),
-            "not_played": [] if one.found is None else list(one.found.not_played),
             "untold": one.untold,
         }
         for one in found

@@ -6,7 +6,7 @@ is forced by ``NCCL_ALGO`` and ``NCCL_PROTO`` and played. All else stays as it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
@@ -17,31 +17,20 @@ from astra_ns3.nccl.choices import allowed_pairs
 from astra_ns3.nccl.constants import FUNCTIONS
 from astra_ns3.network.backends import abilities_of
 
-PLAYED = ("Ring", "Tree", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree")
-"""The algorithms that can be played: of the others there are no channels."""
 SLOWER = 0.01
 """The tuner's choice counts as wrong if it takes longer by more than this share."""
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A size as the tuner chose, ``others``: as it might have, the fastest first.
-
-    ``not_played``: choices that it might have made, too, but another algorithm stands for theirs here.
-    """
+    """A size as the tuner chose, ``others``: as it might have, the fastest first."""
 
     row: BenchRow
     others: tuple[BenchRow, ...]
-    not_played: tuple[str, ...] = ()
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether the tuner's own choice is played as NCCL plays it."""
-        return self.row.algorithm in PLAYED
 
     @property
     def faster(self) -> BenchRow | None:
-        """The fastest of the others, if it is faster than the tuner's choice; None: none that was played is."""
+        """The fastest of the others, if it is faster than the tuner's choice."""
         best = self.others[0] if self.others else self.row
         return best if best.time_us * (1 + SLOWER) < self.row.time_us else None
 
@@ -52,21 +41,16 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
     if kind not in FUNCTIONS:
         raise wrong(f"--what-if: NCCL makes {operation} of messages, and its tuner has no choice there")
     found: list[list[BenchRow]] = [[] for _ in rows]
-    pairs = allowed_pairs(machine.communicator, kind)
-    for algorithm, protocol in pairs:
-        others = [
-            place
-            for place, row in enumerate(rows)
-            if row.algorithm in PLAYED and (row.algorithm, row.protocol) != (algorithm, protocol)
-        ]
-        if algorithm not in PLAYED or not others:
+    for algorithm, protocol in allowed_pairs(machine.communicator, kind):
+        others = [place for place, row in enumerate(rows) if (row.algorithm, row.protocol) != (algorithm, protocol)]
+        if not others:
             continue
         forced = machine.with_keys({"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol})
         played = forced.bench(operation, [sizes[place] for place in others], seed)
         for place, row in zip(others, played, strict=True):
             found[place].append(row)
     return [
-        WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)), not_played(pairs))
+        WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)))
         for row, others in zip(rows, found, strict=True)
     ]
 
@@ -76,11 +60,6 @@ def doubts(backend: str) -> tuple[str, ...]:
     if abilities_of(backend).shared_lines:
         return ()
     return (f"messages never meet on {backend}, so choices whose messages share lines seem faster than they are",)
-
-
-def not_played(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the names of those of NCCL's choices for which another algorithm stands."""
-    return tuple(" ".join(pair) for pair in pairs if pair[0] not in PLAYED)
 
 
 def choices_text(found: Sequence[WhatIf]) -> str:
@@ -102,12 +81,9 @@ def choices_text(found: Sequence[WhatIf]) -> str:
 
 
 def choices_document(found: Sequence[WhatIf]) -> list[dict[str, Json]]:
-    """Return more keys for each size: ``others`` (times in us), ``faster`` (null: none that was played is),
-    ``judged`` (false: nobody knows whether the choice was right) and ``not_played``."""
+    """Return more keys for each size: ``others`` (times in us) and ``faster`` (null: none is)."""
     return [
         {
-            "judged": one.is_judged,
-            "not_played": list(one.not_played),
             "others": [choice_document(row) for row in one.others],
             "faster": None if one.faster is None else choice_document(one.faster),
         }
@@ -140,8 +116,5 @@ def _line(one: WhatIf) -> str:
 
 
 def _summary(found: Sequence[WhatIf]) -> str:
-    judged = [one for one in found if one.is_judged]
-    right = sum(one.faster is None for one in judged)
-    words = f"# the tuner's choice was within {SLOWER:.0%} of the fastest played for {right} of {len(judged)} sizes"
-    missing = [name for one in found[:1] for name in one.not_played]
-    return f"{words}; not played, so not judged: {', '.join(missing)}" if missing else words
+    right = sum(one.faster is None for one in found)
+    return f"# the tuner's choice was within {SLOWER:.0%} of the fastest for {right} of {len(found)} sizes"
