@@ -33,6 +33,7 @@ from astra_ns3.report.explanation.run_tables import Columns, Tables, has_account
 from astra_ns3.report.explanation.served import Served
 from astra_ns3.report.explanation.what_ifs import ANEW, FASTER_LINES, Lines, WhatIf, waited_for_others, what_ifs
 from astra_ns3.report.exposed_text import exposed_times
+from astra_ns3.report.players import players_of
 from astra_ns3.report.records import COLLECTIVES, SWITCH, by_value, table_of
 from astra_ns3.report.tables import PACKETS_NEEDED, Records, check_results, how_to_record, is_analytical, is_of_flows
 from astra_ns3.units import format_time
@@ -97,6 +98,7 @@ def explain(
         remedy,
         metadata.get("floor"),
         *served.totals(rows, top),
+        players_of(run),
     )
 
 

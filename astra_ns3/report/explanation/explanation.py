@@ -15,6 +15,7 @@ from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
+from astra_ns3.report.players import Players
 from astra_ns3.units import format_bytes, format_time
 
 MOST_COLLECTIVES = 8
@@ -84,6 +85,7 @@ class Explanation:
     ``exposed`` and ``groups`` are of. ``remedy``: what would record what messages waited for; empty if it was.
     ``floor``: of the run, which is told if the run lies below it. ``jobs``: of a job among several, how long its
     messages waited in lines behind those of each job, its own too; ``others``: the others' messages with most of that.
+    ``players``: what senders and receivers are called.
     """
 
     subject: str
@@ -108,6 +110,7 @@ class Explanation:
     floor: FloorDocument | None = None
     jobs: tuple[tuple[str, int], ...] = ()
     others: tuple[Behind, ...] = ()
+    players: Players = Players()
 
     def __repr__(self) -> str:
         """Return what a notebook shows: the text."""
@@ -122,6 +125,7 @@ class Explanation:
     def document(self) -> JsonObject:
         """For scripts."""
         document = asdict(self)
+        del document["players"]
         document["congested"] = None if self.congested is None else list(self.congested)
         document["kinds"] = [{"kind": kind, "words": KINDS[kind], "time_ps": ps} for kind, ps in self.kinds.items()]
         for each in document["channels"]:
@@ -255,7 +259,7 @@ def _slowest(found: Explanation) -> str:
     of_flows = found.flows is not None
     lines = ["messages that lost most" if known else "messages that took longest"]
     for same in _grouped(found.slowest, _slow_words):
-        lines += _slow_lines(same, of_flows=of_flows)
+        lines += _slow_lines(same, found.players, of_flows=of_flows)
     return "\n".join(lines)
 
 
@@ -267,13 +271,15 @@ def _slow_words(message: Message) -> tuple[object, ...]:
     return message.bytes, message.name, format_time(message.time_ps), excess, _parts_text(message), waits, others
 
 
-def _slow_lines(same: Sequence[Message], *, of_flows: bool) -> list[str]:
+def _slow_lines(same: Sequence[Message], players: Players, *, of_flows: bool) -> list[str]:
     """Return the lines of messages that are alike: the first, and how many more. A flow has no chunks or phases."""
     first, more = same[0], sum(message.alike for message in same) - 1
     mark = "  on the critical path" if any(message.critical for message in same) else ""
     excess = "" if first.excess_ps is None else f", {format_time(first.excess_ps)} more than alone"
+    source, to = players.name(first.source), players.name(first.destination)
+    to = to.removeprefix("NPU ") if source.startswith("NPU ") else to
     lines = [
-        f"NPU {first.source} to {first.destination}, {format_bytes(first.bytes)} of {first.name}, "
+        f"{source} to {to}, {format_bytes(first.bytes)} of {first.name}, "
         f"{'' if of_flows else f'chunk {first.chunk}, phase {first.phase}, '}at {format_time(first.start_ps)}"
         f"{f', and {more:,} more' if more else ''}: {format_time(first.time_ps)}{' each' if more else ''}{excess}{mark}"
     ]
@@ -308,7 +314,7 @@ def _jobs(found: Explanation) -> str:
 def _npus(found: Explanation) -> str:
     if not found.npus:
         return ""
-    rows = _rows_with_counts([(f"NPU {npu}", _share(ps, found.time_ps)) for npu, ps in found.npus])
+    rows = _rows_with_counts([(found.players.name(npu), _share(ps, found.time_ps)) for npu, ps in found.npus])
     return f"NPUs on the chain\n{aligned(rows, '  ')}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from astra_ns3.network.recorded import PARTS
+from astra_ns3.report.players import Players, players_of
 from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.report.tables import Records
 from astra_ns3.report.timeline.programs import Npus
@@ -32,8 +33,8 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     noted = [*_NOTED, *parts]
     keys, part_keys = ([writer.annotation(name) for name in names] for names in (_NOTED, parts))
     end_ps = writer.annotation("end_ps")
-    count, beyond = int(records.metadata["npus"]), _beyond(records)
-    to_npu, from_npu = (_Names(writer, way, count, beyond) for way in ("to", "from"))
+    players = players_of(records)
+    to_npu, from_npu = (_Names(writer, way, players) for way in ("to", "from"))
     shown = 0
     for flow, source, destination, values in _sampled(table, noted, every, most):
         start, end = values[0], values[1]
@@ -47,22 +48,15 @@ def write_messages(records: Records, writer: TraceWriter, npus: Npus, most: int)
     return shown, every
 
 
-def _beyond(records: Records) -> str:
-    """Return what players behind the last NPU are."""
-    topology = (records.metadata.get("network") or {}).get("topology") or {}
-    return "reducer or storage host" if topology.get("storage") else "reducer"
-
-
 class _Names(dict[int, int]):
-    """The writer's numbers of the names of NPUs, and of those ``beyond``, which come behind the NPUs."""
+    """The writer's numbers of the names of players."""
 
-    def __init__(self, writer: TraceWriter, way: str, npus: int, beyond: str) -> None:
+    def __init__(self, writer: TraceWriter, way: str, players: Players) -> None:
         super().__init__()
-        self._writer, self._way, self._npus, self._beyond = writer, way, npus, beyond
+        self._writer, self._way, self._players = writer, way, players
 
     def __missing__(self, player: int) -> int:
-        what = "NPU" if player < self._npus else self._beyond
-        self[player] = number = self._writer.name(f"{self._way} {what} {player}")
+        self[player] = number = self._writer.name(f"{self._way} {self._players.name(player)}")
         return number
 
 
