@@ -1,4 +1,4 @@
-"""What those that send and receive messages are called: NPUs, and behind the last one reducers and storage hosts."""
+"""Names of senders and receivers: NPUs, and behind the last one reducers and storage hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What senders and receivers are called behind the last NPU."""
+"""Names of senders and receivers behind the last NPU."""
 
 from __future__ import annotations
 
