@@ -25,7 +25,9 @@ from astra_ns3.experiments.forecasting.traffic import Carried, carried
 from astra_ns3.experiments.inputs import Inputs, Parts
 from astra_ns3.frozen import dataclass
 from astra_ns3.network.backends import BY_FORMULA, BackendCosts, abilities_of
+from astra_ns3.topology.graph import Graph
 from astra_ns3.transport.transport import TransportCosts
+from astra_ns3.units import PS_PER_SECOND
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,9 @@ def forecast(parts: Parts, tries: Parts = ()) -> Forecast:
     all_sums = [each for own in sums for each in own]
     seconds = PROGRAM_SECONDS + first.hosts * SECONDS_PER_HOST
     seconds += sum(_tenant_seconds(*part, own) for part, own in zip(everything, sums, strict=True))
+    room_bytes = _room_bytes(first.graph) if has_packets else 0
     in_flight = sum(
-        _memory(each, inputs.system.active_chunks_per_dimension)
+        _memory(each, inputs.system.active_chunks_per_dimension, room_bytes)
         for (inputs, _), own in zip(parts, sums, strict=False)
         for each in own
     )
@@ -134,11 +137,18 @@ def _seconds(sums: Carried, active: int) -> float:
     return packets * each + pairs * costs.seconds_per_pair + sums.messages * costs.seconds_per_message
 
 
-def _memory(sums: Carried, active: int) -> int:
-    """Connections, and packets in flight: a window for each connection or all active chunks, the smaller."""
+def _room_bytes(graph: Graph) -> int:
+    """Return how many bytes the switches and the lines of a network hold at most."""
+    on_lines = sum(2 * link.rate_bps * link.delay_ps for link in graph.links) // (8 * PS_PER_SECOND)
+    return sum(graph.switch_buffer_bytes) + on_lines
+
+
+def _memory(sums: Carried, active: int, room_bytes: int) -> int:
+    """Connections, and packets in flight: all active chunks, or if less, all windows; without windows, what the
+    network holds."""
     transport, pairs = sums.by.transport, sums.lasting
     costs = transport.costs
     in_flight = _shared_packets(costs, sums, sums.largest_packets * active, active)
-    if transport.window_bytes:
-        in_flight = min(in_flight, pairs * -(-transport.window_bytes // transport.payload_bytes))
+    held_bytes = pairs * transport.window_bytes if transport.window_bytes else room_bytes
+    in_flight = min(in_flight, held_bytes // transport.payload_bytes + pairs)
     return pairs * costs.bytes_per_pair + round(in_flight * costs.bytes_in_flight)

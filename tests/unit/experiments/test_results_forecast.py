@@ -174,6 +174,18 @@ def test_a_window_bounds_the_memory_that_is_foretold() -> None:
     assert found["500MB"] > found["100KB"] + 10_000_000
 
 
+def test_without_a_window_the_network_bounds_the_memory_that_is_foretold() -> None:
+    """A sender without a window holds its packets back while switches are full: a longer message needs no more."""
+    keys = small_network().document()
+    keys["transport"] = {"kind": "roce", "congestion_control": "dcqcn"}
+    network = parse_network(keys)
+    found = []
+    for size in ("40000000000", "80000000000"):
+        workload = parse_workload(ALL_TO_ALL.replace("40000", size))
+        found.append(validate(workload, small_system(), network).forecast.memory_bytes)
+    assert found[0] == found[1] < costs.IDLE_BYTES + 100_000_000
+
+
 MEASURED_SECONDS = {
     ("models/llama-3-8b.yaml", "analytical"): 9.1,
     ("models/llama-3-8b.yaml", "analytical-queues"): 10.1,
