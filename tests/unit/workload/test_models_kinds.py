@@ -157,6 +157,8 @@ def test_products_data_parallel_exchange_nothing_but_gradients_of_all_weights(tm
     plan = gemms(tmp_path, 1, 8)
     assert plan.degrees.data == 8
     assert [block.parameters for block in blocks(plan)] == [64 * 256, 256 * 32]
+    data = {"kind": "gemms", "name": "table", "model": {"table": str(tmp_path / "table.csv")}}
+    assert model_of(data).totals().parameters == 64 * 256 + 256 * 32
     assert all(not exchanges(block.forward, group) for block in blocks(plan) for group in Group)
 
 
