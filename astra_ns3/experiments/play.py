@@ -153,7 +153,7 @@ def play(
     scenario = scenario_of(tenants)
     with no_search():
         rows_to = scenario.network_tables(recorder.sink)
-        network = _build(request, first, replace(recorder, sink=rows_to))
+        network = _build(request, first, replace(recorder, sink=rows_to, job_bit=scenario.bits.shift))
     try:
         reporter.stage("planning the collectives")
 

@@ -32,18 +32,18 @@ def unpack_instance(instance: int) -> tuple[int, int, int]:
 
 
 def collectives_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """The collective of each instance; shape ``(rows,)``."""
+    """The collective of each instance, -1 where that is below 0; shape ``(rows,)``."""
     return (instances >> (CHUNK_BITS + PHASE_BITS)).astype(np.int32)
 
 
 def chunks_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """The chunk of each instance; shape ``(rows,)``."""
-    return ((instances >> PHASE_BITS) & (MOST_CHUNKS - 1)).astype(np.int32)
+    """The chunk of each instance, -1 where that is below 0; shape ``(rows,)``."""
+    return np.where(instances < 0, -1, (instances >> PHASE_BITS) & (MOST_CHUNKS - 1)).astype(np.int32)
 
 
 def phases_of(instances: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """The phase of each instance; shape ``(rows,)``."""
-    return (instances & (MOST_PHASES - 1)).astype(np.int32)
+    """The phase of each instance, -1 where that is below 0; shape ``(rows,)``."""
+    return np.where(instances < 0, -1, instances & (MOST_PHASES - 1)).astype(np.int32)
 
 
 @dataclass(frozen=True)

@@ -183,13 +183,18 @@ ACCOUNT_SERVED = RecordedTable(
     (
         Column("message", "int64", "", "number of the message's row in accounts, from 0"),
         Column("hop", "int8", "", "number of the line where it waited, as in account_hops"),
-        Column("source", "int32", "", "NPU that sends the other message; -1: the frame was of no message"),
+        Column(
+            "source",
+            "int32",
+            "",
+            "NPU that sends the other message; -1: frames of no message, or all messages of the same job",
+        ),
         Column("destination", "int32", "", "NPU that receives the other message; -1: as for the source"),
         Column(
             "collective",
             "int32",
             "",
-            "number of the other's collective; -1: none",
+            "number of the other's collective; -1: none, or all messages of the same job",
             of=("instance",),
             made=collectives_of,
         ),
@@ -198,6 +203,8 @@ ACCOUNT_SERVED = RecordedTable(
         Column("served_ps", "int64", "ps", "how long the line carried the other while the packet waited"),
     ),
 )
+SAME_JOB = -2
+"""In place of an instance in account_served: all messages of the job whose message waited."""
 OF_JOB = Column("of_job", "int32", "", "job of the other message; in a run of a scenario alone", labelled=True)
 """A column of account_served: source, destination and collective are numbers of that job."""
 CONNECTION_QUANTITIES: Mapping[str, str] = {

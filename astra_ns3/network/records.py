@@ -13,6 +13,7 @@ from typing import NamedTuple
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.workload import PassKind
 from astra_ns3.frozen import dataclass, field
+from astra_ns3.network.instance import BITS
 from astra_ns3.network.recorded import TableSink
 from astra_ns3.network.run_document import FlowSizesDocument
 
@@ -52,7 +53,7 @@ class RecorderOptions:
 
     ``flows``: every message, and ``accounts``: where its time went, by the backend; ``timeline``: what NPUs do, by the
     system; ``nodes``: those of a workload of graphs. ``sink`` takes the rows; None:
-    Parquet files in ``directory``.
+    Parquet files in ``directory``. ``job_bit``: from this bit on an instance number says whose it is.
     """
 
     directory: Path | None = None
@@ -61,6 +62,7 @@ class RecorderOptions:
     accounts: bool = False
     nodes: bool = False
     sink: TableSink | None = None
+    job_bit: int = BITS
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from astra_ns3.network.recorded import (
     FLOWS,
     OF_JOB,
     QUEUE_PAIRS,
+    SAME_JOB,
     Columns,
     Numbers,
     RecordedTable,
@@ -264,13 +265,15 @@ class NetworkTables:
         if known:
             found = {column: numbers[:known] for column, numbers in found.items()}
             tenants, found["message"] = following.messages.taken(found["message"])
-            self._hand_on(name, self._in_their_numbers(found) if "instance" in found else found, tenants)
+            self._hand_on(name, self._in_their_numbers(found, tenants) if "instance" in found else found, tenants)
 
-    def _in_their_numbers(self, found: Mapping[str, Numbers]) -> dict[str, Numbers]:
-        """Return rows about others' messages with whose these are, and in the numbers of who that is."""
+    def _in_their_numbers(self, found: Mapping[str, Numbers], waiting: Numbers) -> dict[str, Numbers]:
+        """Return rows about messages that those of tenants ``waiting`` waited behind, with whose these are, in the
+        numbers of who that is."""
         named = found["instance"] >= 0
         own = {**found, "instance": np.where(named, found["instance"] & ((1 << self._bits.shift) - 1), NOBODY)}
         tenants = np.where(named, found["instance"] >> self._bits.shift, NOBODY)
+        tenants = np.where(found["instance"] == SAME_JOB, waiting, tenants)
         for end in ("source", "destination"):
             own[end] = np.where(named, self._rank_in(tenants, found[end]), NOBODY)
         return {OF_JOB.name: tenants, **own}

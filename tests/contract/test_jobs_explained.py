@@ -143,4 +143,9 @@ def test_a_run_without_a_scenario_names_no_jobs(tmp_path: Path) -> None:
     paths: dict[str, Any] = {"system": tmp_path / "system.txt", "network": tmp_path / "network.yaml"}
     plain = astra_ns3.run(workload=tmp_path / "a.csv", record=["accounts"], **paths)
     assert astra_ns3.explain(plain).jobs == ()
-    assert list(plain.account_served.columns)[:2] == ["message", "hop"]
+    served = plain.account_served
+    assert list(served.columns)[:2] == ["message", "hop"]
+    # A run's own messages are one row for each line, however many they are.
+    numbers = ["source", "destination", "collective", "chunk", "phase"]
+    assert (served[numbers] == -1).all(axis=None)
+    assert not served.duplicated(["message", "hop"]).any()

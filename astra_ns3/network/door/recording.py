@@ -79,7 +79,7 @@ class Recording:
             self._observe(flows=True)
             self._open(FLOWS)
         if options.accounts:
-            self._observe(accounts=True)
+            self._observe(accounts=True, jobBit=options.job_bit)
             self._open(ACCOUNTS)
             self._open_ports(ACCOUNT_HOPS, all_ports(graph))
             self._open(ACCOUNT_SERVED)

@@ -17,7 +17,6 @@ from astra_ns3.report.explanation.run_tables import Columns
 from astra_ns3.report.records import table_of
 from astra_ns3.report.tables import Records
 
-_NO_MESSAGE = -1
 _COLUMNS = ("message", "of_job", "source", "destination", "collective", "chunk", "phase", "served_ps")
 
 
@@ -72,7 +71,7 @@ class Served:
         """Yield what messages waited behind, each once with all its time."""
         if self._rows is None:
             return
-        rows = np.isin(self._rows["message"], messages) & (self._rows["collective"] != _NO_MESSAGE)
+        rows = np.isin(self._rows["message"], messages) & (self._rows["of_job"] != "")
         keys = zip(*(self._rows[name][rows].tolist() for name in _COLUMNS[1:-1]), strict=True)
         times = Counter[tuple[str, int, int, int, int, int]]()
         for key, time_ps in zip(keys, self._rows["served_ps"][rows].tolist(), strict=True):

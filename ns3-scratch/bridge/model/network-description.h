@@ -345,6 +345,7 @@ struct Observation
 {
     bool flows{false};                      //!< every message
     bool accounts{false};                   //!< where the time of every message went
+    int64_t jobBit{63};                     //!< from this bit on an instance says whose it is
     std::list<TableObservation> tables;     //!< those of transports
     Numbers queues;                         //!< ports whose queue is recorded
     int64_t queueIntervalPs{0};             //!< at its multiples; 0: on change
@@ -365,6 +366,7 @@ ForEachField(READER& field, Observation& observation)
 {
     field("flows", observation.flows);
     field("accounts", observation.accounts);
+    field("jobBit", observation.jobBit);
     field("queues", observation.queues);
     field("queueIntervalPs", observation.queueIntervalPs);
     field("pauses", observation.pauses);

@@ -154,7 +154,9 @@ AccountServedColumns()
          }},
         {"instance",
          [](const Row& row) -> int64_t {
-             return row.behind.served.named ? static_cast<int64_t>(row.behind.served.instance) : -1;
+             return row.behind.served.named ? static_cast<int64_t>(row.behind.served.instance)
+                    : row.behind.served.own ? -2
+                                            : -1;
          }},
         {"served_ps", [](const Row& row) { return row.behind.timePs; }},
     };

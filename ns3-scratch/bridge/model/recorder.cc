@@ -90,7 +90,7 @@ Recorder::Recorder(const Observation& observation,
     }
     if (m_recordsAccounts)
     {
-        KeepServed();
+        KeepServed(observation.jobBit);
     }
     ForEachPort(observation.queues, [&](uint32_t node, uint32_t port) {
         ObserveQueue(node, port, observation.queueIntervalPs);
@@ -128,13 +128,13 @@ Recorder::AddFlush(std::function<void(int64_t)> flush)
 }
 
 void
-Recorder::KeepServed()
+Recorder::KeepServed(int64_t jobBit)
 {
     for (uint32_t node = 0; node < m_fabric.GetNNodes(); ++node)
     {
         for (uint32_t number = 0; number < m_fabric.GetNPorts(node); ++number)
         {
-            m_fabric.GetPort(node, number)->KeepServed();
+            m_fabric.GetPort(node, number)->KeepServed(static_cast<uint32_t>(jobBit));
         }
     }
 }

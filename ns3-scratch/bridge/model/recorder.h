@@ -94,7 +94,8 @@ class Recorder : public ns3::MessageAccountant
     /// Give a table the next number.
     void Number(RecordTable& table);
     /// Have every port remember what it puts on its line.
-    void KeepServed();
+    /// \param jobBit from this bit on an instance says whose it is
+    void KeepServed(int64_t jobBit);
     /// Record the queue of a port.
     void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.

@@ -77,9 +77,9 @@ FabricPortObservers::IsEmpty() const
 }
 
 void
-FabricPortObservers::KeepServed()
+FabricPortObservers::KeepServed(uint32_t ownerBit)
 {
-    m_served = std::make_unique<FabricServedLog>();
+    m_served = std::make_unique<FabricServedLog>(ownerBit);
 }
 
 void

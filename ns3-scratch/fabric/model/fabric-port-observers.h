@@ -45,7 +45,8 @@ class FabricPortObservers
     }
 
     /// Remember what goes on the line, for accounts.
-    void KeepServed();
+    /// \param ownerBit from this bit on an instance says whose it is
+    void KeepServed(uint32_t ownerBit);
 
     /// \return what has gone on the line lately, or none
     FabricServedLog* GetServed() const

@@ -271,9 +271,9 @@ FabricPort::SetPauseListener(FabricPauseListener* listener)
 }
 
 void
-FabricPort::KeepServed()
+FabricPort::KeepServed(uint32_t ownerBit)
 {
-    GetObservers().KeepServed();
+    GetObservers().KeepServed(ownerBit);
 }
 
 bool

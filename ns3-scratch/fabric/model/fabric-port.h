@@ -374,7 +374,8 @@ class FabricPort final : public Object, public FabricInSlabs<FabricPort>
     }
 
     /// Remember what goes on the line, for accounts of messages.
-    void KeepServed();
+    /// \param ownerBit from this bit on an instance says whose it is
+    void KeepServed(uint32_t ownerBit);
 
     /// \return what has gone on the line lately, if accounts are kept
     FabricServedLog* GetServed() const

@@ -9,10 +9,11 @@ namespace ns3
 void
 FabricServedLog::Put(const FabricFrame& frame, int64_t startPs, int64_t endPs)
 {
+    const bool named = frame.flow && frame.flow->HasData(frame);
     if (frame.accounted)
     {
         const int64_t arrivalPs = frame.trail->GetHops().back().arrivalPs;
-        Tell(*frame.trail);
+        named ? TellSums(*frame.trail, frame.instance) : Tell(*frame.trail);
         const auto own = std::find(m_waiting.begin(), m_waiting.end(), arrivalPs);
         if (own != m_waiting.end())
         {
@@ -21,26 +22,103 @@ FabricServedLog::Put(const FabricFrame& frame, int64_t startPs, int64_t endPs)
     }
     // What ended before the first of those that wait had come kept none of them waiting.
     const int64_t firstPs = m_waiting.empty() ? startPs : m_waiting.front();
-    while (!m_served.empty() && m_served.front().endPs <= firstPs)
+    while (!m_sent.empty() && m_sent.front().endPs <= firstPs)
     {
-        m_served.pop_front();
+        m_sent.pop_front();
     }
-    const bool named = frame.flow && frame.flow->HasData(frame);
-    m_served.push_back({startPs, endPs, frame.instance, frame.sender, frame.receiver, 0, named});
+    if (m_sent.empty())
+    {
+        m_whose.clear();
+        m_places.clear();
+    }
+    const uint32_t whose = FindWhose(frame, named);
+    if (!m_sent.empty() && m_sent.back().whose == whose && m_sent.back().endPs == startPs)
+    {
+        m_sent.back().endPs = endPs;
+        return;
+    }
+    m_sent.push_back({startPs, endPs, whose});
+}
+
+uint32_t
+FabricServedLog::FindWhose(const FabricFrame& frame, bool named)
+{
+    FabricServed served;
+    served.instance = frame.instance;
+    served.sender = frame.sender;
+    served.receiver = frame.receiver;
+    served.named = named;
+    if (!m_sent.empty() && m_whose[m_sent.back().whose].served.IsAlike(served))
+    {
+        return m_sent.back().whose;
+    }
+    const auto [known, isNew] = m_places.try_emplace(served, m_whose.size());
+    if (isNew)
+    {
+        m_whose.push_back({served});
+    }
+    return known->second;
+}
+
+size_t
+FabricServedLog::FindFirst(int64_t arrivalPs) const
+{
+    size_t first = m_sent.size();
+    while (first > 0 && m_sent[first - 1].endPs > arrivalPs)
+    {
+        --first;
+    }
+    return first;
 }
 
 void
 FabricServedLog::Tell(FabricTrail& trail) const
 {
-    const FabricHop& hop = trail.GetHops().back();
-    auto first = m_served.end();
-    while (first != m_served.begin() && std::prev(first)->endPs > hop.arrivalPs)
+    for (size_t each = FindFirst(trail.GetHops().back().arrivalPs); each < m_sent.size(); ++each)
     {
-        --first;
+        FabricServed served = m_whose[m_sent[each].whose].served;
+        served.startPs = m_sent[each].startPs;
+        served.endPs = m_sent[each].endPs;
+        trail.AddServed(served);
     }
-    for (; first != m_served.end(); ++first)
+}
+
+void
+FabricServedLog::TellSums(FabricTrail& trail, uint64_t instance)
+{
+    // A packet of RoCE never waits before its message is there, so no part of these times is left
+    // out later, and each sum may begin with the wait.
+    const int64_t arrivalPs = trail.GetHops().back().arrivalPs;
+    FabricServed own;
+    own.own = true;
+    own.startPs = own.endPs = arrivalPs;
+    ++m_told;
+    m_sums.clear();
+    for (size_t each = FindFirst(arrivalPs); each < m_sent.size(); ++each)
     {
-        trail.AddServed(*first);
+        const int64_t timePs = m_sent[each].endPs - std::max(m_sent[each].startPs, arrivalPs);
+        Whose& whose = m_whose[m_sent[each].whose];
+        if (whose.served.named && whose.served.instance >> m_ownerBit == instance >> m_ownerBit)
+        {
+            own.endPs += timePs;
+            continue;
+        }
+        if (whose.told != m_told)
+        {
+            whose.told = m_told;
+            whose.place = m_sums.size();
+            m_sums.push_back(whose.served);
+            m_sums.back().startPs = m_sums.back().endPs = arrivalPs;
+        }
+        m_sums[whose.place].endPs += timePs;
+    }
+    if (own.endPs > own.startPs)
+    {
+        trail.AddServed(own);
+    }
+    for (const FabricServed& served : m_sums)
+    {
+        trail.AddServed(served);
     }
 }
 

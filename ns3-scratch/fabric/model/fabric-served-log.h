@@ -4,8 +4,11 @@
 #include "fabric-frame.h"
 #include "fabric-trail.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <unordered_map>
+#include <vector>
 
 namespace ns3
 {
@@ -17,6 +20,12 @@ namespace ns3
 class FabricServedLog
 {
   public:
+    /// \param ownerBit from this bit on an instance says whose it is
+    explicit FabricServedLog(uint32_t ownerBit)
+        : m_ownerBit(ownerBit)
+    {
+    }
+
     /// A frame that is accounted for begins to wait. \param nowPs when
     void Wait(int64_t nowPs)
     {
@@ -35,11 +44,61 @@ class FabricServedLog
     void Put(const FabricFrame& frame, int64_t startPs, int64_t endPs);
 
   private:
-    /// Tell a trail what was on the line while its frame waited.
+    /// A time in which the line carried frames of one message, or of none.
+    struct Sent
+    {
+        int64_t startPs{0}; //!< first bit
+        int64_t endPs{0};   //!< last bit
+        uint32_t whose{0};  //!< place among the messages
+    };
+
+    /// A message, or what is of none.
+    struct Whose
+    {
+        FabricServed served; //!< it
+        uint64_t told{0};    //!< to which trail last
+        size_t place{0};     //!< where among what that trail was told
+    };
+
+    /// Tells messages apart.
+    struct Hash
+    {
+        size_t operator()(const FabricServed& served) const
+        {
+            const uint64_t ends = (uint64_t{served.sender} << 32) | served.receiver;
+            return served.named ? (served.instance * 0x9E3779B97F4A7C15ULL) ^ ends : 0;
+        }
+    };
+
+    /// Whether two are of one message.
+    struct Alike
+    {
+        bool operator()(const FabricServed& a, const FabricServed& b) const
+        {
+            return a.IsAlike(b);
+        }
+    };
+
+    /// Tell a trail what was on the line while its frame waited, each time by itself.
     void Tell(FabricTrail& trail) const;
 
-    std::deque<FabricServed> m_served; //!< in turn
-    std::deque<int64_t> m_waiting;     //!< arrivals of frames that wait and are accounted for
+    /// Tell the trail of a packet of RoCE how long it waited behind each message of others, and
+    /// behind all of its owner's. \param instance of the packet's message
+    void TellSums(FabricTrail& trail, uint64_t instance);
+
+    /// \return where among the messages that of a frame is
+    uint32_t FindWhose(const FabricFrame& frame, bool named);
+
+    /// \param arrivalPs of a frame \return the first that ended after it
+    size_t FindFirst(int64_t arrivalPs) const;
+
+    uint32_t m_ownerBit;              //!< from this bit on an instance says whose it is
+    std::deque<Sent> m_sent;          //!< in turn
+    std::deque<int64_t> m_waiting;    //!< arrivals of frames that wait and are accounted for
+    std::vector<Whose> m_whose;       //!< messages that are in m_sent, and some that were
+    std::vector<FabricServed> m_sums; //!< of the trail that is being told
+    uint64_t m_told{0};               //!< so many trails were told sums
+    std::unordered_map<FabricServed, uint32_t, Hash, Alike> m_places; //!< of the messages
 };
 
 } // namespace ns3

@@ -23,18 +23,19 @@ struct FabricHop
 /// What was on a line while a frame waited for it. Times are picoseconds.
 struct FabricServed
 {
-    int64_t startPs{0};   //!< its first bit on the line
+    int64_t startPs{0};   //!< its first bit on the line; of a sum, when the wait began
     int64_t endPs{0};     //!< its last bit on the line
     uint64_t instance{0}; //!< of its message: which run of a schedule
     uint32_t sender{0};   //!< of its message: NPU that sends
     uint32_t receiver{0}; //!< of its message: NPU that receives
     uint32_t hop{0};      //!< which line of the trail's it was
     bool named{false};    //!< its message is known
+    bool own{false};      //!< messages of the owner of the one that waited, in sum
 
     /// \param other something else \return whether both are of one message, or of none
     bool IsAlike(const FabricServed& other) const
     {
-        return named == other.named &&
+        return named == other.named && own == other.own &&
                (!named || (instance == other.instance && sender == other.sender &&
                            receiver == other.receiver));
     }

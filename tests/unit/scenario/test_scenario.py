@@ -24,7 +24,15 @@ from astra_ns3.experiments.scenario_request import ScenarioRequest
 from astra_ns3.experiments.tenant_inputs import load_tenants, parts_of
 from astra_ns3.memory import Available
 from astra_ns3.network.instance import MOST_TENANT_BITS, TenantBits, pack_instance
-from astra_ns3.network.recorded import ACCOUNT_HOPS, ACCOUNT_SERVED, ACCOUNTS, CONNECTIONS, Columns, RecordedTable
+from astra_ns3.network.recorded import (
+    ACCOUNT_HOPS,
+    ACCOUNT_SERVED,
+    ACCOUNTS,
+    CONNECTIONS,
+    SAME_JOB,
+    Columns,
+    RecordedTable,
+)
 from astra_ns3.scenario.company import Company, Member
 from astra_ns3.scenario.scenario import Scenario, Tenancy, tenancy_of
 from astra_ns3.scenario.tenant_network import TenantNetwork
@@ -438,17 +446,18 @@ def test_what_a_message_waited_behind_is_told_in_the_numbers_of_the_job_that_it_
     tables = NetworkTables(kept, bits, [TableOwner("a", "a", [0, 1], 0), TableOwner("b", "b", [5, 4], 100)])
     for table in (ACCOUNTS, ACCOUNT_SERVED):
         tables.open(table)
-    served = {"message": [0, 0, 0], "source": [5, 1, -1], "destination": [4, 0, -1], "served_ps": [3, 4, 5]}
-    tables.write("account_served", _columns(ACCOUNT_SERVED, 3, **served, instance=[bits.of(1, 7), bits.of(0, 9), -1]))
+    served = {"message": [0, 0, 0], "source": [5, -1, -1], "destination": [4, -1, -1], "served_ps": [3, 4, 5]}
+    instances = [bits.of(1, 7), SAME_JOB, -1]
+    tables.write("account_served", _columns(ACCOUNT_SERVED, 3, **served, instance=instances))
     tables.write("accounts", _columns(ACCOUNTS, 1, source=[0], destination=[1], instance=[bits.of(0, 8)]))
     own = {column: kept.column("a/account_served", column) for column in ("of_job", *served, "instance", "job")}
     assert own == {
         "of_job": [1, 0, -1],
         "message": [0, 0, 0],
-        "source": [0, 1, -1],
-        "destination": [1, 0, -1],
+        "source": [0, -1, -1],
+        "destination": [1, -1, -1],
         "served_ps": [3, 4, 5],
-        "instance": [7, 9, -1],
+        "instance": [7, -1, -1],
         "job": [0, 0, 0],
     }
     assert kept.tables["a/account_served"].labels["of_job"] == {(0,): "a", (1,): "b", (-1,): ""}
