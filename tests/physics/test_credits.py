@@ -100,20 +100,40 @@ def test_with_lanes_the_same_ring_does_not_deadlock(lanes: dict[str, Any], tmp_p
     assert played.statistics["pauses"] > 0  # lanes were without credit
 
 
-def test_pauses_of_all_ports_are_in_order_of_time_whenever_somebody_looks(tmp_path: Path) -> None:
-    """A port without credit learns late that some came back; a heartbeat makes it learn sooner."""
+def plainly_and_looked_at(observe: dict[str, Any], table: str, folder: Path) -> list[pd.DataFrame]:
+    """A table of a run that nobody looks at, and of the same one with heartbeats all the time.
+
+    A port tells of what has happened when something looks at it, and a heartbeat does.
+    """
     topology = {"kind": "fat-tree", "k": 4, "link": LINK, "switch": {"buffer": "64MB", "credits": {"bytes": 5000}}}
-    network = roce_network(topology, payload=PAYLOAD, congestion_control="none", observe={"pauses": True})
-    flows = [Flow(npu, (npu + 3) % 16, 20_000 + 3_000 * npu, start_ps=70_000 * npu) for npu in range(16)]
-    folders = [tmp_path / "plain", tmp_path / "looked at"]
-    for folder in folders:
-        folder.mkdir()
-    rows = [play_flows(network, flows, folders[0]).table("pauses")]
+    network = roce_network(topology, payload=PAYLOAD, congestion_control="none", observe=observe)
+    flows = [Flow(npu, (npu + 3) % 16, 20_000 + 3_000 * npu, start_ps=70_000 * (npu // 4)) for npu in range(16)]
+    folders = [folder / "plain", folder / "looked at"]
+    for each in folders:
+        each.mkdir()
+    rows = [play_flows(network, flows, folders[0]).table(table)]
     with busy_machine(1, beats=0.5):
-        rows.append(play_flows(network, flows, folders[1]).table("pauses"))
-    assert len(rows[0]) > 100
-    assert rows[0].equals(rows[1])
-    assert rows[0]["time_ps"].is_monotonic_increasing
+        rows.append(play_flows(network, flows, folders[1]).table(table))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("observe", "table"),
+    [
+        ({"pauses": True}, "pauses"),
+        ({"queues": ["all"]}, "queues"),
+        ({"queues": ["all"], "queue_interval": "500ns"}, "queues"),
+    ],
+    ids=str,
+)
+def test_rows_of_ports_are_in_order_of_time_and_port_whenever_somebody_looks(
+    observe: dict[str, Any], table: str, tmp_path: Path
+) -> None:
+    plain, looked_at = plainly_and_looked_at(observe, table, tmp_path)
+    assert len(plain) > 50
+    assert plain.equals(looked_at)
+    assert plain["time_ps"].is_monotonic_increasing
+    assert plain["time_ps"].duplicated().any()
 
 
 @pytest.mark.parametrize("routing", ["ecmp", "spray", "adaptive"])

@@ -38,54 +38,94 @@ WriteInOrder(std::vector<PortRow>& rows, int64_t beforePs, PortTable& table)
 }
 } // namespace
 
-QueueProbe::QueueProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs)
+QueueRecord::QueueRecord(PortTable& table, int64_t intervalPs)
     : m_table(table),
-      m_node(node),
-      m_port(port),
       m_intervalPs(intervalPs)
 {
 }
 
 void
-QueueProbe::Sample(int64_t timePs)
+QueueRecord::Observe(FabricPort& port)
+{
+    m_probes.push_back(std::make_unique<Probe>(*this, port));
+    port.TraceConnectWithoutContext("Queue", MakeCallback(&Probe::Changed, m_probes.back().get()));
+}
+
+void
+QueueRecord::Write(int64_t nowPs)
+{
+    for (const auto& probe : m_probes)
+    {
+        probe->Settle(nowPs - 1);
+        probe->Flush(nowPs - 1);
+    }
+    WriteInOrder(m_kept, nowPs, m_table);
+}
+
+void
+QueueRecord::Flush(int64_t nowPs)
+{
+    for (const auto& probe : m_probes)
+    {
+        probe->Flush(nowPs);
+    }
+    WriteInOrder(m_kept, std::numeric_limits<int64_t>::max(), m_table);
+}
+
+QueueRecord::Probe::Probe(QueueRecord& record, FabricPort& port)
+    : m_record(record),
+      m_port(&port)
+{
+}
+
+void
+QueueRecord::Probe::Sample(int64_t timePs)
 {
     if (m_queueBytes != m_reported)
     {
-        m_table.Append({timePs, m_node, m_port, m_queueBytes});
+        const auto& [node, number] = m_port->GetPlace();
+        m_record.m_kept.push_back({timePs, node, number, m_queueBytes});
         m_reported = m_queueBytes;
     }
 }
 
 void
-QueueProbe::Changed(Time time, uint64_t queueBytes)
+QueueRecord::Probe::Changed(Time time, uint64_t queueBytes)
 {
     const int64_t timePs = time.GetTimeStep();
-    if (m_intervalPs > 0)
+    if (m_record.m_intervalPs > 0)
     {
         // A change at a sampling instant belongs to that sample.
         Flush(timePs - 1);
     }
     m_changedPs = timePs;
     m_queueBytes = static_cast<int64_t>(queueBytes);
-    if (m_intervalPs == 0)
+    if (m_record.m_intervalPs == 0)
     {
         Sample(timePs);
     }
 }
 
 void
-QueueProbe::Flush(int64_t nowPs)
+QueueRecord::Probe::Flush(int64_t nowPs)
 {
-    if (m_intervalPs == 0)
+    const int64_t intervalPs = m_record.m_intervalPs;
+    if (intervalPs == 0)
     {
         return;
     }
     // The first multiple at or after the last change is the only one that can show anything new.
-    const int64_t samplePs = (m_changedPs + m_intervalPs - 1) / m_intervalPs * m_intervalPs;
+    const int64_t samplePs = (m_changedPs + intervalPs - 1) / intervalPs * intervalPs;
     if (samplePs <= nowPs)
     {
         Sample(samplePs);
     }
+}
+
+void
+QueueRecord::Probe::Settle(int64_t nowPs)
+{
+    m_port->Settle(nowPs);
 }
 
 UtilisationRecord::UtilisationRecord(PortTable& table,

@@ -17,36 +17,55 @@ namespace astra_ns3
 {
 
 /**
- * Records the queue of one port. Without an interval every change is a row. With one, the rows are
+ * Records the queues of ports. Without an interval every change is a row. With one, the rows are
  * what a sampler at the multiples of the interval would have seen, but only where it differs from
- * the row before; no event is used, so a simulation that stands still still ends.
+ * the row before; no event is used, so a simulation that stands still still ends. Rows are in order
+ * of time, node and port: a port tells of a departure when something looks at it.
  */
-class QueueProbe
+class QueueRecord
 {
   public:
     /**
      * \param table where the rows go
-     * \param node the port's node
-     * \param port its number
      * \param intervalPs interval of the samples, or 0
      */
-    QueueProbe(PortTable& table, uint32_t node, uint32_t port, int64_t intervalPs);
-    /// \param time time of a change \param queueBytes bytes waiting from then on
-    void Changed(ns3::Time time, uint64_t queueBytes);
-    /// Report the samples up to `nowPs`.
+    QueueRecord(PortTable& table, int64_t intervalPs);
+    /// \param port one that is to be recorded
+    void Observe(ns3::FabricPort& port);
+    /// Write the rows before `nowPs`, which is the time now.
+    void Write(int64_t nowPs);
+    /// Write all rows up to `nowPs`, when all ports have been settled.
     void Flush(int64_t nowPs);
 
   private:
-    /// Report a sample unless it repeats the last.
-    void Sample(int64_t timePs);
+    /// The queue of one port.
+    class Probe
+    {
+      public:
+        /// \param record it belongs to \param port whose queue it is
+        Probe(QueueRecord& record, ns3::FabricPort& port);
+        /// \param time time of a change \param queueBytes bytes waiting from then on
+        void Changed(ns3::Time time, uint64_t queueBytes);
+        /// Keep the samples up to `nowPs`.
+        void Flush(int64_t nowPs);
+        /// Settle the port up to `nowPs`.
+        void Settle(int64_t nowPs);
 
-    PortTable& m_table;      //!< where the rows go
-    int64_t m_node;          //!< the port's node
-    int64_t m_port;          //!< its number
-    int64_t m_intervalPs;    //!< interval, or 0
-    int64_t m_changedPs{0};  //!< time of the last change
-    int64_t m_queueBytes{0}; //!< bytes waiting since then
-    int64_t m_reported{0};   //!< bytes in the last row
+      private:
+        /// Keep a sample unless it repeats the last.
+        void Sample(int64_t timePs);
+
+        QueueRecord& m_record;            //!< it belongs to
+        ns3::Ptr<ns3::FabricPort> m_port; //!< whose queue it is
+        int64_t m_changedPs{0};           //!< time of the last change
+        int64_t m_queueBytes{0};          //!< bytes waiting since then
+        int64_t m_reported{0};            //!< bytes in the last row
+    };
+
+    PortTable& m_table;                           //!< where the rows go
+    int64_t m_intervalPs;                         //!< interval, or 0
+    std::vector<std::unique_ptr<Probe>> m_probes; //!< of ports
+    std::vector<PortRow> m_kept;                  //!< rows that others may precede
 };
 
 /**

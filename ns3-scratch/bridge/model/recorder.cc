@@ -76,6 +76,7 @@ Recorder::Recorder(const Observation& observation,
       m_recordsFlows(observation.flows),
       m_recordsAccounts(observation.accounts),
       m_ready(std::move(ready)),
+      m_queueRecord(m_queues, observation.queueIntervalPs),
       m_changes(changes)
 {
     for (RecordTable* table : std::initializer_list<RecordTable*>{&m_flows,
@@ -93,7 +94,7 @@ Recorder::Recorder(const Observation& observation,
         KeepServed(observation.jobBit);
     }
     ForEachPort(observation.queues, [&](uint32_t node, uint32_t port) {
-        ObserveQueue(node, port, observation.queueIntervalPs);
+        m_queueRecord.Observe(*m_fabric.GetPort(node, port));
     });
     ForEachPort(observation.pauses,
                 [&](uint32_t node, uint32_t port) { ObservePauses(node, port); });
@@ -137,16 +138,6 @@ Recorder::KeepServed(int64_t jobBit)
             m_fabric.GetPort(node, number)->KeepServed(static_cast<uint32_t>(jobBit));
         }
     }
-}
-
-void
-Recorder::ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs)
-{
-    m_queueProbes.push_back(std::make_unique<QueueProbe>(m_queues, node, port, intervalPs));
-    m_fabric.GetPort(node, port)
-        ->TraceConnectWithoutContext(
-            "Queue",
-            MakeCallback(&QueueProbe::Changed, m_queueProbes.back().get()));
 }
 
 void
@@ -331,10 +322,7 @@ Recorder::Flush()
     {
         flush(nowPs);
     }
-    for (const auto& probe : m_queueProbes)
-    {
-        probe->Flush(nowPs);
-    }
+    m_queueRecord.Flush(nowPs);
     if (m_utilisationRecord)
     {
         m_utilisationRecord->Flush();
@@ -348,12 +336,19 @@ void
 Recorder::HandOver()
 {
     PutArrived(FabricNowPs()); // more may arrive in this moment
-    FabricSimulator::Get().CatchUp();
-    m_pauseRecord.Write(FabricNowPs());
+    PutInOrder();
     for (RecordTable* table : m_tables)
     {
         table->Flush();
     }
+}
+
+void
+Recorder::PutInOrder()
+{
+    FabricSimulator::Get().CatchUp();
+    m_queueRecord.Write(FabricNowPs());
+    m_pauseRecord.Write(FabricNowPs());
 }
 
 uint32_t

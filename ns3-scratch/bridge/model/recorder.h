@@ -83,6 +83,8 @@ class Recorder : public ns3::MessageAccountant
     const RecordTable& GetTable(uint32_t table) const;
     /// Report what is due in every probe, and have all tables fetched.
     void Flush();
+    /// Write rows of ports that no others can precede any more, lest too many are kept.
+    void PutInOrder();
     /// Have all tables fetched as they are.
     void HandOver();
     /// Finish all captures. \return how many could not be written whole
@@ -96,8 +98,6 @@ class Recorder : public ns3::MessageAccountant
     /// Have every port remember what it puts on its line.
     /// \param jobBit from this bit on an instance says whose it is
     void KeepServed(int64_t jobBit);
-    /// Record the queue of a port.
-    void ObserveQueue(uint32_t node, uint32_t port, int64_t intervalPs);
     /// Record what stops a port.
     void ObservePauses(uint32_t node, uint32_t port);
     /// Write the packets of a port.
@@ -130,10 +130,10 @@ class Recorder : public ns3::MessageAccountant
     PortTable m_queues{"queues", PortColumns("queue_bytes")};                     //!< of ports
     PortTable m_pauses{"pauses", PortColumns("paused_priorities")};               //!< of ports
     PortTable m_utilisation{"utilisation", PortColumns("wire_bytes")};            //!< of ports
+    QueueRecord m_queueRecord;                                                    //!< of ports
     PauseRecord m_pauseRecord{m_pauses};                                          //!< of ports
     std::vector<std::unique_ptr<RecordTable>> m_added;                            //!< by transports
     std::vector<RecordTable*> m_tables;                     //!< all, by number
-    std::vector<std::unique_ptr<QueueProbe>> m_queueProbes; //!< of ports
     ns3::FabricChanges* m_changes;                          //!< of lines, or none
     std::unique_ptr<TellingDelay> m_tellingDelay;           //!< if anybody asks
     std::unique_ptr<UtilisationRecord> m_utilisationRecord; //!< of ports

@@ -116,7 +116,8 @@ Session::Session(const NetworkDescription& description, uint32_t seed, SessionLi
     auto parts = std::make_unique<Parts>();
     m_parts = parts.get();
     m_parts->simulation =
-        std::make_unique<Simulation>(seed, [listener](int64_t timePs, uint64_t events) {
+        std::make_unique<Simulation>(seed, [this, listener](int64_t timePs, uint64_t events) {
+            m_parts->recorder->PutInOrder();
             listener->Heartbeat(timePs, events);
         });
     try
