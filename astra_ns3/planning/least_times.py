@@ -14,7 +14,9 @@ Model limits: of a collective library's channels only the lines are counted, and
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -139,8 +141,8 @@ class LeastTimes:
                 chain_ps += phase_ps
                 cpu_seconds += times * self._cpu_seconds(schedule.messages / schedule.ranks)
                 chains[phase.dimensions[0]] += times * phase_ps
-                dimension = max(way.network[number] for number in phase.dimensions)
-                lines[dimension] += times * float(_least_share(schedule)) * phase.bytes / self._rates[dimension]
+                for dimension, share in _shares(way, phase, schedule):
+                    lines[dimension] += times * share * phase.bytes / self._rates[dimension]
             longest_ps = max(longest_ps, chain_ps)
         lines_ps = tuple(int(time_ns * PS_PER_NS * (1 - 1e-9)) for time_ns in lines)
         queues_ps = tuple(chains[number] if self._one_by_one else 0 for number in range(len(way.grid.sizes)))
@@ -203,6 +205,39 @@ class LeastTimes:
         planner = CollectivePlanner(system, grid, platform.compatibility, world.npus)
         network = tuple(number for number, parts in enumerate(cut.parts) for _ in range(parts))
         return _Way(begin, end, grid, own.dimensions, planner, communicator, network)
+
+
+def _shares(way: _Way, phase: Phase, schedule: Schedule) -> Iterable[tuple[int, float]]:
+    """Return what some NPU sends at least along dimensions of the network, as multiples of what each brings.
+
+    A flat ring enters and leaves by the outermost dimension somewhere, with all that it sends. Of a library's channels
+    each does so at another NPU, so that only the mean of all NPUs is sent for sure.
+    """
+    if phase.channel is None:
+        return [(max(way.network[number] for number in phase.dimensions), _least_share(schedule))]
+    sizes = tuple(way.grid.sizes[number] for number in phase.dimensions)
+    found: dict[int, float] = {}
+    for number, share in zip(phase.dimensions, _mean_shares(schedule, sizes), strict=True):
+        found[way.network[number]] = found.get(way.network[number], 0.0) + share
+    return found.items()
+
+
+@cache
+def _mean_shares(schedule: Schedule, sizes: tuple[int, ...]) -> tuple[float, ...]:
+    """Return what the ranks of a grid of ``sizes`` send on average along each dimension, the last in which two differ.
+
+    Messages from and to switches count nowhere.
+    """
+    ranks = prod(sizes)
+    between = (schedule.sender < ranks) & (schedule.receiver < ranks)
+    sender, receiver = schedule.sender[between].astype(np.int64), schedule.receiver[between].astype(np.int64)
+    last = np.zeros(len(sender), dtype=np.int64)
+    for dimension, size in enumerate(sizes):
+        last[sender % size != receiver % size] = dimension
+        sender, receiver = sender // size, receiver // size
+    sums = np.bincount(last, schedule.block_count[between], minlength=len(sizes))
+    scale = schedule.expansion / schedule.blocks / ranks
+    return tuple(float(blocks) * scale for blocks in sums)
 
 
 @cache

@@ -7,10 +7,12 @@ from support.plans import SWITCH, Case, drawn_case, rings, servers, small_llama
 
 from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.planning.search import Played, Search
+from astra_ns3.system.file import parse_system
 
 MOST_CHOICES = 60
 # Times are whole picoseconds, and so are bounds.
 ROUNDING_PS = 1
+_SHARDED = "data 8, zero 3, micro-batch 1"
 
 
 def check_search(case: Case) -> None:
@@ -57,3 +59,14 @@ def test_bounds_hold_where_switches_reduce() -> None:
     network = parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
     system = rings(1, **{"all-reduce-implementation": ["sharp"]})
     check_search(Case(small_llama({"layers": 1}, samples=1), system, network))
+
+
+def test_bounds_hold_for_channels_that_leave_servers_at_several_npus() -> None:
+    """Each of NCCL's channels goes from server to server at another NPU, so all NICs share what leaves."""
+    system = parse_system({"collectives": "nccl", "nccl": {"version": "2.26"}})
+    case = Case(small_llama({"layers": 2, "hidden": 2048, "heads": 2}, samples=8), system, servers(2, 4))
+    space = case.space
+    bounds = [each for each in case.bounds(space) if each.choice.name in ("data 8, micro-batch 1", _SHARDED)]
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    assert len(bounds) == 2
+    assert all(0.7 * times[bound.choice] < bound.time_ps <= times[bound.choice] for bound in bounds)
