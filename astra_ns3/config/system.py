@@ -49,6 +49,10 @@ _MOST_LEFT_OUT = 0.01
 
 # What files with NCCL's collectives may leave out.
 _UNUSED_BY_NCCL: Mapping[str, int | str] = {"preferred-dataset-splits": 1, "scheduling-policy": "FIFO"}
+_UNHEEDED_BY_NCCL = (
+    *("preferred_dataset_splits", "active_chunks_per_dimension", "num_queues_per_dimension"),
+    *("collective_optimization", "inter_dimension_scheduling"),
+)
 MOST_CHANNELS = 64
 """Channels of a collective, and so queues of a dimension, with ``collectives: nccl`` (NCCL's MAXCHANNELS)."""
 
@@ -246,6 +250,23 @@ class SystemConfig(ConfigModel):
                 "key 'track-local-mem': changes no time, and the trace of memory that ASTRA-sim 2 writes isn't written"
             )
         return (*words, *self._nccl_warnings())
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Return keys with a value of their own that change nothing beside NCCL's rules, one line, if there are any.
+
+        Ask before the system is placed on servers, which gives NCCL's channels their queues.
+        """
+        if not self.plays_nccl:
+            return ()
+        fields = type(self).model_fields
+        keys = (
+            fields[name].alias
+            for name in _UNHEEDED_BY_NCCL
+            if getattr(self, name) != {**_UNUSED_BY_NCCL}.get(str(fields[name].alias), fields[name].default)
+        )
+        found = ", ".join(f"'{key}'" for key in keys)
+        return (f"without effect beside 'collectives: nccl', which decides itself: {found}",) if found else ()
 
     def _nccl_warnings(self) -> Iterator[str]:
         """Yield what NCCL's table asks for in vain; of switches, once it is known which servers there are."""

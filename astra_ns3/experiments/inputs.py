@@ -66,6 +66,7 @@ from astra_ns3.topology.checks import check_topology, unequal_ways
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import resolve_ports
 from astra_ns3.transport.check import check_priority, check_transports
+from astra_ns3.transport.credits import check_credits
 from astra_ns3.transport.lossless import check_switch
 from astra_ns3.transport.network_outline import SwitchOutline
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
@@ -183,6 +184,7 @@ def load_inputs(
     beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
+    unheeded = system_config.unused
     compat, compatibility = _rules(options, files)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
     system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
@@ -197,7 +199,7 @@ def load_inputs(
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
         of_plan += _of_priority(sharing, plan, options)
-    of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
+    of_files = *_told_with_place(system, (*system_config.warnings, *unheeded)), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
     unused = _unused(files.workload, system_config, options)
     return Inputs(
@@ -487,11 +489,22 @@ def _network(
     if not abilities.packets:  # all that follows is of packets
         ways = unequal_ways(graph, plan.tables) if abilities.needs_packets and not weighted else []
         words = f"error_rate of links: without effect with the backend {options.backend}, on which nothing is lost"
-        return plan, [*ways, *[words] * any(link.error_rate for link in graph.links)]
+        return plan, [
+            *ways,
+            *[words] * any(link.error_rate for link in graph.links),
+            *(_credits_unheeded(plan) if abilities.needs_packets else []),
+        ]
     _check_memories(course.given, plan)
     tables = None if weighted else plan.tables
     wires = check_topology(graph, *plan.outermost.wire_sizes, weighted=weighted, tables=tables, slowest=plan.slowest)
     return plan, [*wires, *check_transports(network, plan.outline, plan.transports, priorities), *check_lanes(plan)]
+
+
+def _credits_unheeded(plan: NetworkPlan) -> list[str]:
+    """Return warnings of credits that limit packets and not flows; raises InputError as with packets."""
+    list(check_lanes(plan))  # flows never wait for each other in a circle
+    slow = check_credits(plan.transports.values(), plan.outline)
+    return [f"{words}; flows know nothing of that: their times are a lower bound" for words in slow]
 
 
 def _check_memories(events: Sequence[Event], plan: NetworkPlan) -> None:

@@ -296,7 +296,7 @@ def system_with_options(system: SystemConfig, options: Options) -> SystemConfig:
     if not changes.keys() & SystemConfig.model_fields.keys():
         return system
     file_keys = {field.alias or name: name for name, field in SystemConfig.model_fields.items()}
-    document = system.document()
+    document = {key: value for key, value in system.document().items() if value != []}  # of keys that no one gave
     document.update({key: changes[name] for key, name in file_keys.items() if name in changes})
     if options.remote_memory is not None:
         document["remote-memory"] = read_remote_memory(options.remote_memory).document()

@@ -56,7 +56,7 @@ def _small_buffers(graph: Graph, round_trip: int) -> list[str]:
     rates_of = graph.adjacency.rates_bps
     for switch, buffer_bytes in enumerate(graph.switch_buffer_bytes):
         rates = rates_of[graph.adjacency.of(graph.hosts + switch)]
-        if len(rates) == 0:
+        if len(rates) == 0 or graph.switch_configs[switch].credits is not None:  # nothing is lost there
             continue
         rate = int(rates.max())
         product = rate * round_trip // (8 * PS_PER_SECOND)

@@ -1,0 +1,40 @@
+"""Keys of a system file beside NCCL's rules: those that act, and those that change nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.small_run import small_network
+
+from astra_ns3.config.system import SystemConfig
+from astra_ns3.experiments.inputs import Inputs, Options, load_inputs
+from astra_ns3.system.file import parse_system
+from astra_ns3.workload.files.astra_sim import parse_workload
+
+WORKLOAD = "DATA\n1\nonly -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 1000 0\n"
+
+
+def nccl(**keys: Any) -> SystemConfig:
+    return parse_system({"collectives": "nccl", "nccl": {"server": "dgx-h100"}, **keys})
+
+
+def loaded(system: SystemConfig, **options: Any) -> Inputs:
+    return load_inputs(parse_workload(WORKLOAD), system, small_network(), Options(**options))
+
+
+@pytest.mark.parametrize("policy", ["LIFO", "FIFO"])
+def test_an_option_of_the_system_leaves_nccl_s_rules_in_force(policy: str) -> None:
+    system = loaded(nccl(), scheduling_policy=policy).system
+    assert system.plays_nccl
+    assert system.scheduling_policy == policy
+
+
+def test_keys_that_nccl_s_rules_do_not_heed_are_told() -> None:
+    keys = {"preferred-dataset-splits": 4, "active-chunks-per-dimension": 2, "scheduling-policy": "LIFO"}
+    (told,) = [words for words in loaded(nccl(**keys)).warnings if "collectives: nccl" in words]
+    assert told == (
+        "without effect beside 'collectives: nccl', which decides itself: "
+        "'preferred-dataset-splits', 'active-chunks-per-dimension'"
+    )
+    assert not [words for words in loaded(nccl()).warnings if "without effect beside" in words]
