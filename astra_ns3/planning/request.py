@@ -12,6 +12,7 @@ from astra_ns3.config.core.model import validated
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.config.network.analytical_network import AnalyticalNetwork
 from astra_ns3.config.network.file import AnyNetwork, read_network_file
+from astra_ns3.config.system import SystemConfig
 from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field
@@ -88,6 +89,12 @@ class PlanRequest:
         workload = self.base.workload
         assert isinstance(workload, ModelWorkload)
         return workload
+
+    @property
+    def system_config(self) -> SystemConfig | None:
+        """Return the system if no file has it as it is played: the usual one, or one with changes."""
+        system = self.base.system
+        return system if isinstance(system, SystemConfig) else None
 
     @property
     def npus(self) -> int:

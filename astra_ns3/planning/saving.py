@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+import yaml
+
+from astra_ns3.experiments.changes.documents import given_of
 from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.frontier import frontier_figure
 from astra_ns3.planning.page import PLAN, Shown, Told, save_page, sections
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.result import COLUMNS, losses, ranked_rows
-from astra_ns3.planning.text import head_of, table_of
+from astra_ns3.planning.text import BEST, SYSTEM, head_of, table_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
@@ -18,7 +21,7 @@ from astra_ns3.studies.run_study import put, write_study
 from astra_ns3.units import format_time
 from astra_ns3.workload.models.changes import write_model
 
-TABLE, BEST, PICTURE = "plan.csv", "best.yaml", "frontier"
+TABLE, PICTURE = "plan.csv", "frontier"
 _WIDTH_INCHES = 7.0
 _ENDINGS = (".png", ".svg")
 
@@ -29,6 +32,8 @@ def save_plan(plan: Plan) -> None:
     put(folder / TABLE, Table(TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
     if plan.found.best is not None:
         write_model(plan.workload(plan.found.best), folder / BEST)
+        if (system := plan.request.system_config) is not None:
+            put(folder / SYSTEM, yaml.safe_dump(given_of(system), sort_keys=False))
     if rows and with_matplotlib.is_installed():
         drawing = with_matplotlib.drawn(frontier_figure(plan, rows), _WIDTH_INCHES, plan.study.expansion.study.title)
         for ending in _ENDINGS:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import losses, order_on_packets, ranked_rows
 from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
+from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
+BEST, SYSTEM = "best.yaml", "system.yaml"
+"""The model with the best degrees, and the system that it was planned on if no file of the user has that."""
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
@@ -17,9 +22,19 @@ _MOST_LOSSES = 4
 def plan_text(plan: Plan) -> str:
     """Return all of it."""
     rows = ranked_rows(plan)
-    files = [("files", f"{plan.request.folder}: best.yaml, plan.csv, frontier.png, index.html")]
+    files = [("files", f"{plan.request.folder}: {BEST}, plan.csv, frontier.png, index.html")]
+    files += [("run", run_of_best(plan.request))] if plan.found.best is not None else []
     parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), aligned(files)]
     return "\n\n".join(parts)
+
+
+def run_of_best(request: PlanRequest) -> str:
+    """Return the command that runs the best plan as it was planned."""
+    system = request.folder / SYSTEM if request.system_config is not None else request.system
+    words = ["astra-ns3", "run", "-w", str(request.folder / BEST), "-s", str(system), "-n", str(request.network)]
+    for key, value in request.changes.items():
+        words += ["--set", f"{key}={as_text(value)}"] if key.startswith("network.") else []
+    return shlex.join([*words, "--backend", request.base.backend_name])
 
 
 def head_of(plan: Plan) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -61,11 +62,10 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(fol
     assert {"index.html", "plan.json", "study.csv", "frontier.png", "frontier.svg"} <= {
         each.name for each in (folder / "out").iterdir()
     }
-    run = ["run", "-w", "out/best.yaml", "-n", "network.yaml", "-s", "system.yaml", "--backend", "flow", "--json"]
-    rings = {f"{kind}-implementation": ["ring"] for kind in ("all-reduce", "reduce-scatter", "all-gather")}
-    usual = {"scheduling-policy": "LIFO", "preferred-dataset-splits": 1, "all-to-all-implementation": ["direct"]}
-    (folder / "system.yaml").write_text(yaml.safe_dump({**usual, **rings}), encoding="utf-8")
-    best = run_command(*run, folder=folder, timeout=TIMEOUT_SECONDS)
+    (told,) = [line for line in plan(folder, "--cpu-time", "none").stdout.splitlines() if line.startswith("run ")]
+    _, program, *run = shlex.split(told)
+    assert (program, run[0]) == ("astra-ns3", "run")
+    best = run_command(*run, "--json", folder=folder, timeout=TIMEOUT_SECONDS)
     assert best.returncode == 0, best.stderr
     assert json.loads(best.stdout)["finish_ps"] / 1e6 == pytest.approx(times[0], abs=1e-6)
 
