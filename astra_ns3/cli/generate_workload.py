@@ -82,7 +82,7 @@ def generate_workload(
     target = _MODEL_FORMATS[written_as or _BY_ENDING.get(Path(output).suffix.lower(), usual)]
     refuse(
         target == "model" and Path(output).suffix.lower() not in _BY_ENDING,
-        f"expected a name that ends in {' or '.join(_BY_ENDING)}, by which a model file is told from other workloads",
+        f"expected a name that ends in {' or '.join(_BY_ENDING)} for a model file, or --format chakra for traces",
         output,
     )
     sizes = sizes_of(dimensions) or _usual_sizes(workload)

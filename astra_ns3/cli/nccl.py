@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -220,7 +221,7 @@ def _measure(name: str, sizes: list[int], seed: int, others: bool, as_json: bool
     found = machine_of(**machine)
     _warn([*found.warnings, *(f"--what-if: {words}" for words in doubts(found.backend) if others)])
     rows = found.bench(name, [rounded(name, size, found.network.npus) for size in sizes], seed, tell)
-    choices = what_if(found, name, [row for row in rows if row.size_bytes], seed) if others else []
+    choices = what_if(found, name, [row for row in rows if row.size_bytes], seed, tell) if others else []
     if as_json:
         more = iter(choices_document(choices))
         show(
@@ -362,7 +363,10 @@ def fit_command(
 
 def _warn(warnings: Iterable[str]) -> None:
     show_logs("warning")
-    log_warnings(*warnings)
+    # nccl-tests' users set them so; a run must not hang on where it is started.
+    unread = sorted(name for name in os.environ if name.startswith("NCCL_"))
+    found = [f"not read of the environment: {', '.join(unread)}; give --set {unread[0]}=VALUE"] if unread else []
+    log_warnings(*found, *warnings)
 
 
 def _measured(

@@ -339,11 +339,16 @@ def _with_congestion_control(network: AnyNetwork, name: str | None) -> AnyNetwor
         return network
     from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
     from astra_ns3.config.transports.kinds import TRANSPORT_KEYS
+    from astra_ns3.config.transports.tcp import CONGESTION_CONTROLS
 
     if not any(each.takes_control for each in network.each_transport):
         needed = " or ".join(keys.model_fields["kind"].default for keys in TRANSPORT_KEYS if keys.takes_control)
         found = next((each.kind for each in network.each_transport[-1:]), "none: it is analytical")
-        raise wrong(f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}")
+        by_set = found == "tcp" and name.lower() in map(str.lower, CONGESTION_CONTROLS)
+        raise wrong(
+            f"congestion-control {name!r} needs transport {needed}; the network's transport is {found}"
+            + f"; use --set transport.congestion_control={name}" * by_set
+        )
     changes = {each.kind: each.control_keys(name) for each in network.each_transport}
     if not any(changes.values()) or not isinstance(network, NetworkConfig):
         return network

@@ -287,7 +287,7 @@ def _ended(job: TenantDocument) -> str:
     by = _ENDED_BY.get(job["ended_by"] or "")
     words = [] if by is None else [f"ended {by} after {counted(job['passes_done'], 'pass', 'passes')}"]
     if job.get("restarts"):
-        first = exact_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
+        first = format_time(job["first_start_ps"]) if job["first_start_ps"] else "0"
         kept = counted(job["resumed_passes"], "pass", "passes")
         resumed = f", {kept} from a checkpoint" if job["resumed_passes"] else ""
         words.insert(0, f"try {job['restarts'] + 1}{resumed}, the first from {first} on")

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from support.command import run_command
 
+from astra_ns3.experiments.nccl.bench import BenchRow
+from astra_ns3.experiments.nccl.table import table_text
+
 HIERARCHICAL = """topology:
   kind: hierarchical
   nodes: 2
@@ -255,6 +258,20 @@ def test_what_changes_nothing_is_said_by_every_command_of_nccl(tmp_path: Path) -
     fitted = command("nccl", "fit", str(log), *machine, *sets, "--json")
     assert fitted.err.splitlines() == [old, without]
     assert fitted.json["warnings"] == compared.json["warnings"]
+
+
+def test_variables_of_the_environment_are_told_not_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    monkeypatch.setenv("NCCL_PROTO", "LL")
+    done = command("nccl", "all_reduce", "--servers", "2xhgx-h100", "--gpus", "1", "-e", "8", "--json")
+    warning = "not read of the environment: NCCL_ALGO, NCCL_PROTO; give --set NCCL_ALGO=VALUE"
+    assert done.err.splitlines() == [f"astra-ns3: warning: {warning}"]
+
+
+def test_long_times_stand_apart() -> None:
+    row = BenchRow(1 << 34, 1_138_752.93, 1.0, "-", "Simple", 2, "NIC", 0.5)
+    (line,) = (each for each in table_text("sendrecv", "x", "2.29", [row]).splitlines() if not each.startswith("#"))
+    assert line.split()[:7] == ["17179869184", "1138752.9", "15.09", "15.09", "1138752.9", "15.09", "15.09"]
 
 
 def test_the_help_lists_the_ready_servers() -> None:

@@ -46,7 +46,7 @@ def table_document(operation: str, rows: Sequence[BenchRow]) -> list[dict[str, J
 
 
 def _line(row: BenchRow) -> str:
-    one = f"{row.time_us:9.1f} {row.alg_gbytes_per_s:7.2f} {row.bus_gbytes_per_s:7.2f}"
+    one = f" {row.time_us:8.1f} {row.alg_gbytes_per_s:7.2f} {row.bus_gbytes_per_s:7.2f}"
     return f"{row.size_bytes:12} {one}{one}  {row.algorithm:<12} {row.protocol:<8}  {row.channels:8}  {row.binds_text}"
 
 

@@ -7,7 +7,9 @@ is forced by ``NCCL_ALGO`` and ``NCCL_PROTO`` and played. All else stays as it i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from astra_ns3.collectives.schedule import Tell, silent
 from astra_ns3.config.core.plain import Json
 from astra_ns3.errors import wrong
 from astra_ns3.experiments.nccl.bench import OPERATIONS, BenchRow
@@ -35,8 +37,13 @@ class WhatIf:
         return best if best.time_us * (1 + SLOWER) < self.row.time_us else None
 
 
-def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: int = 1) -> list[WhatIf]:
-    """Play the sizes of ``rows``, the tuner's choices, by all other choices it may make. Raises InputError."""
+def what_if(
+    machine: Machine, operation: str, rows: Sequence[BenchRow], seed: int = 1, tell: Tell = silent
+) -> list[WhatIf]:
+    """Play the sizes of ``rows``, the tuner's choices, by all other choices it may make. Raises InputError.
+
+    ``tell``: told how long each takes about, if that is long.
+    """
     kind, sizes = OPERATIONS[operation], [row.size_bytes for row in rows]
     if kind not in FUNCTIONS:
         raise wrong(f"--what-if: NCCL makes {operation} of messages, and its tuner has no choice there")
@@ -46,13 +53,18 @@ def what_if(machine: Machine, operation: str, rows: Sequence[BenchRow], seed: in
         if not others:
             continue
         forced = machine.with_keys({"NCCL_ALGO": algorithm, "NCCL_PROTO": protocol})
-        played = forced.bench(operation, [sizes[place] for place in others], seed)
+        begin = f"{algorithm} {protocol}: "
+        played = forced.bench(operation, [sizes[place] for place in others], seed, partial(_told, tell, begin))
         for place, row in zip(others, played, strict=True):
             found[place].append(row)
     return [
         WhatIf(row, tuple(sorted(others, key=lambda other: other.time_us)))
         for row, others in zip(rows, found, strict=True)
     ]
+
+
+def _told(tell: Tell, begin: str, words: str) -> None:
+    tell(begin + words)
 
 
 def doubts(backend: str) -> tuple[str, ...]:

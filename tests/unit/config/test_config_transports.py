@@ -109,6 +109,8 @@ def test_the_option_changes_the_congestion_control_of_roce_alone() -> None:
     assert transport_of(changed, TcpTransport) == transport_of(read_network(MIXED), TcpTransport)
     with pytest.raises(InputError, match="needs transport roce; the network's transport is tcp"):
         load_inputs(files[0], files[1], network("tcp", "tcp"), options=Options(congestion_control="dcqcn"))
+    with pytest.raises(InputError, match=r"is tcp; use --set transport\.congestion_control=vegas$"):
+        load_inputs(files[0], files[1], network("tcp", "tcp"), options=Options(congestion_control="vegas"))
 
 
 def test_each_transport_is_judged_by_what_it_travels_over() -> None:

@@ -187,7 +187,9 @@ def test_generate_makes_a_model_file_of_a_config_in_a_new_folder(tmp_path: Path)
 def test_generate_refuses_a_name_by_which_a_model_file_is_not_known_again(tmp_path: Path) -> None:
     config, target = tmp_path / "config.json", tmp_path / "new" / "llama"
     config.write_text(json.dumps(LLAMA), encoding="utf-8")
-    with pytest.raises(InputError, match=r"llama: expected a name that ends in \.yaml or \.yml, by which"):
+    with pytest.raises(
+        InputError, match=r"llama: expected a name that ends in \.yaml or \.yml for a model file, or --format"
+    ):
         generate(str(config), "-o", str(target))
     assert not target.parent.exists()
 

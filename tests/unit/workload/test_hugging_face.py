@@ -227,6 +227,7 @@ def test_the_defaults_that_no_setting_changes_are_told(
         ({"attention_bias": True}, "key 'attention_bias': is true for a part of the products"),
         ({"hidden_size": None}, "key 'hidden_size' is missing"),
         ({"hidden_size": None, "hidden_sise": 4096}, "key 'hidden_size' is missing; did you mean 'hidden_sise'"),
+        ({"hidden_size": None, "hidden_act": "silu"}, "key 'hidden_size' is missing"),
         ({"num_hidden_layers": "32"}, "key 'num_hidden_layers': found '32', expected a whole number above 0"),
         ({"tie_word_embeddings": "no"}, "key 'tie_word_embeddings': found 'no', expected true or false"),
         ({"num_key_value_heads": 5}, "key 'model.kv_heads': found 5, expected a divisor of the 32 heads"),
@@ -238,6 +239,7 @@ def test_what_a_model_file_cannot_say_is_named(tmp_path: Path, change: Config, s
         read_as_model(path)
     assert str(raised.value).startswith(f"{path}: ")
     assert said in str(raised.value)
+    assert "hidden_act" not in str(raised.value)
 
 
 def test_what_is_left_out_without_changing_parameters_is_told(tmp_path: Path) -> None:

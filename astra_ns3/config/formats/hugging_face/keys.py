@@ -62,5 +62,6 @@ class Keys:
         value = self.data.get(key)
         if value is not None:
             return value
-        refuse(default is None, f"key '{key}' is missing{nearest(key, filter(self.has, self.data))}", self.source)
+        numbers = [name for name, other in self.data.items() if isinstance(other, (int, float))]
+        refuse(default is None, f"key '{key}' is missing{nearest(key, numbers)}", self.source)
         return default
