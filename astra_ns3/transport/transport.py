@@ -77,7 +77,7 @@ class Transport(ABC):
     ``pair_of_message``: each message opens a queue pair of its own.
     ``message_parts``: each of which is cut into packets by itself. ``pauses_watched``: a switch's ``watchdog``
     holds for it.
-    ``answer_every``: packets that one answer is for.
+    ``answer_every``: packets that one answer is for; ``reducer_answer_every``: beside a reducer, 0: as many.
     ``port_of_message``: each message has a source port of its own, by which switches choose. ``needs_marks``: it waits
     for ECN marks; ``marks_at_a_step``: whose thresholds are equal. ``control_numbers``: those that a congestion control
     of the user's is given. ``has_part_of_its_own``: neither lines nor windows set a part of a message's time, but the
@@ -117,6 +117,7 @@ class Transport(ABC):
     pair_of_message: bool = False
     message_parts: int = 1
     answer_every: int = 1
+    reducer_answer_every: int = 0
     time_rounding_ps: int = 0
     port_of_message: bool = False
     needs_marks: bool = False

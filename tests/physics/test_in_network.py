@@ -174,14 +174,18 @@ def test_lines_carry_what_the_formulas_say(tmp_path: Path) -> None:
     assert min(uplinks["sent_bytes"]) == 0
 
 
+@pytest.mark.parametrize("backend", ["ns3", "flow"])
 @pytest.mark.parametrize(("control", "every"), [("none", 8), ("dcqcn", 8), ("swift", 1)])
-def test_several_packets_to_a_switch_have_one_answer_unless_a_control_listens(control: str, every: int) -> None:
+def test_several_packets_to_a_switch_have_one_answer_unless_a_control_listens(
+    control: str, every: int, backend: str
+) -> None:
     """Two members send a piece of 16 packets up and get one: so many frames, and the answers to what they got."""
     packets = 16
     found = astra_ns3.run(
         workload=collective("ALLREDUCE", packets * PAYLOAD),
         system=system("sharp"),
         network=network(star(2, SWITCHED, piece=packets * PAYLOAD), congestion_control=control),
+        backend=backend,
         isolated=False,
     )
     table = found.switches

@@ -103,6 +103,7 @@ def _numbers(transport: Transport) -> dict[str, NativeValue]:
         "line_gap_bytes": PREAMBLE_AND_GAP_BYTES,
         "answer_wire_bytes": transport.answer_wire_bytes,
         "answer_every": transport.answer_every,
+        "reducer_answer_every": transport.reducer_answer_every or transport.answer_every,
         "window_bytes": 0 if transport.flow_window_step_bytes else transport.window_lets_out_bytes,
         "first_window_bytes": transport.flow_first_window_bytes,
         "window_growth": transport.flow_window_growth,

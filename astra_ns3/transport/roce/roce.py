@@ -93,6 +93,7 @@ class Roce(Transport):
             pair_of_message=parameters.per_message,
             message_parts=parameters.queue_pairs_per_pair if parameters.split_messages else 1,
             answer_every=parameters.ack_every,
+            reducer_answer_every=parameters.reducer_ack_every,
             time_rounding_ps=parameters.time_rounding_ps,
             port_of_message=parameters.port_of_message,
             needs_marks=keys.congestion_control.needs_ecn,

@@ -21,6 +21,7 @@ ReadKind(PartReader& part, const std::string& prefix)
     part(prefix + "line_gap_bytes", kind.lineGapBytes);
     part(prefix + "answer_wire_bytes", kind.answerWireBytes);
     part(prefix + "answer_every", kind.answerEvery);
+    part(prefix + "reducer_answer_every", kind.reducerAnswerEvery);
     part(prefix + "window_bytes", kind.windowBytes);
     part(prefix + "first_window_bytes", kind.firstWindowBytes);
     part(prefix + "window_growth", kind.windowGrowth);
@@ -46,6 +47,7 @@ FlowSessionTransport::FlowSessionTransport(const TransportContext& context, Part
     FlowContext flows;
     flows.hosts = context.fabric.GetDevices();
     flows.hostOfNpu.assign(hostOfNpu.begin(), hostOfNpu.end());
+    flows.npus = static_cast<uint32_t>(hostOfNpu.count) - context.description.reducers;
     uint32_t transports = 0;
     part("transports", transports);
     for (uint32_t number = 0; number < transports; ++number)

@@ -395,7 +395,8 @@ FlowMessageTransport::Begin(uint32_t number)
     const double bound = static_cast<double>(after - std::min(after, free)) / bytes;
     demand.bytes = wireBytes * (1.0 + kind.headroom * bound);
     demand.used = wireBytes / demand.bytes;
-    demand.backShare = static_cast<double>(packets.answers * kind.answerWireBytes) / demand.bytes;
+    demand.backShare =
+        static_cast<double>(CountAnswers(queue, packets) * kind.answerWireBytes) / demand.bytes;
     const bool one = packets.full == 0;
     const uint64_t firstBytes = kind.WireBytes(one ? packets.lastBytes : kind.payloadBytes);
     const RocePath& path = m_ways[queue.way].path;
@@ -569,6 +570,15 @@ FlowMessageTransport::Deliver(Queue& queue,
     });
 }
 
+uint64_t
+FlowMessageTransport::CountAnswers(const Queue& queue, const FlowPackets& packets) const
+{
+    const Pair& pair = m_pairs[queue.pair];
+    const FlowTransportKind& kind = m_context.transports[pair.kind];
+    const bool isOfReducer = std::max(pair.sender, pair.receiver) >= m_context.npus;
+    return packets.CountAnswers(isOfReducer ? kind.reducerAnswerEvery : kind.answerEvery);
+}
+
 void
 FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
 {
@@ -584,7 +594,7 @@ FlowMessageTransport::Count(const Queue& queue, uint64_t bytes)
         }
     };
     const auto frames = static_cast<double>(packets.full + 1);
-    const auto answers = static_cast<double>(packets.answers);
+    const auto answers = static_cast<double>(CountAnswers(queue, packets));
     const auto wire = static_cast<double>(packets.WireBytes(kind));
     count(*queue.forth, frames, wire - frames * kind.lineGapBytes);
     count(*queue.back, answers, answers * (kind.answerWireBytes - kind.lineGapBytes));

@@ -33,6 +33,7 @@ struct FlowContext
 {
     std::vector<Ptr<FabricNetDevice>> hosts;          //!< NIC of each host
     std::vector<uint32_t> hostOfNpu;                  //!< host of each NPU
+    uint32_t npus{0};                                 //!< players from here on are reducers
     std::vector<std::pair<uint32_t, uint32_t>> kinds; //!< by dimension: NPUs, number of transport
     std::vector<FlowTransportKind> transports;        //!< by number
     bool spreads{false};                              //!< packets of a message part
@@ -162,6 +163,8 @@ class FlowMessageTransport : public MessageTransport,
         std::vector<uint32_t> queues; //!< that last
     };
 
+    /// \return acknowledgements of a message of a queue
+    uint64_t CountAnswers(const Queue& queue, const FlowPackets& packets) const;
     /// \return number of two NPUs, about which what is needed is found out
     uint32_t FindPair(uint32_t sender, uint32_t receiver);
     /// \return number of the two NPUs and the channel of a message
