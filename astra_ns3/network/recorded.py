@@ -131,7 +131,8 @@ FLOWS = RecordedTable(
     notes=(
         "`ideal_ps` counts headers and `time_rounding`, on the fastest of the shortest paths. It is a bound "
         "where packets take different ways, and beyond 64 ways with unlike lines: all equal ways together "
-        "carry them, each step at its fastest line."
+        "carry them, each step at its fastest line. Rates are those at the message's start, so an event that "
+        "raises one lets it take less."
     ),
 )
 PARTS = (
