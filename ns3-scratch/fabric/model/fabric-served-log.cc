@@ -2,6 +2,7 @@
 #include "fabric-served-log.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ns3
 {
@@ -26,10 +27,9 @@ FabricServedLog::Put(const FabricFrame& frame, int64_t startPs, int64_t endPs)
     {
         m_sent.pop_front();
     }
-    if (m_sent.empty())
+    if (m_whose.size() > FEWEST_TO_FORGET + 2 * m_sent.size())
     {
-        m_whose.clear();
-        m_places.clear();
+        ForgetMessages();
     }
     const uint32_t whose = FindWhose(frame, named);
     if (!m_sent.empty() && m_sent.back().whose == whose && m_sent.back().endPs == startPs)
@@ -38,6 +38,24 @@ FabricServedLog::Put(const FabricFrame& frame, int64_t startPs, int64_t endPs)
         return;
     }
     m_sent.push_back({startPs, endPs, whose});
+}
+
+void
+FabricServedLog::ForgetMessages()
+{
+    std::vector<Whose> kept;
+    m_places.clear();
+    for (Sent& sent : m_sent)
+    {
+        const FabricServed& served = m_whose[sent.whose].served;
+        const auto [known, isNew] = m_places.try_emplace(served, kept.size());
+        if (isNew)
+        {
+            kept.push_back({served});
+        }
+        sent.whose = known->second;
+    }
+    m_whose = std::move(kept);
 }
 
 uint32_t

@@ -44,6 +44,8 @@ class FabricServedLog
     void Put(const FabricFrame& frame, int64_t startPs, int64_t endPs);
 
   private:
+    static constexpr size_t FEWEST_TO_FORGET = 256; //!< messages, lest it happens too often
+
     /// A time in which the line carried frames of one message, or of none.
     struct Sent
     {
@@ -85,6 +87,9 @@ class FabricServedLog
     /// Tell the trail of a packet of RoCE how long it waited behind each message of others, and
     /// behind all of its owner's. \param instance of the packet's message
     void TellSums(FabricTrail& trail, uint64_t instance);
+
+    /// Forget messages of which nothing is remembered any more.
+    void ForgetMessages();
 
     /// \return where among the messages that of a frame is
     uint32_t FindWhose(const FabricFrame& frame, bool named);
