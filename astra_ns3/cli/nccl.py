@@ -16,6 +16,7 @@ from astra_ns3.cli.help import Command, CommandGroup, help_alone
 from astra_ns3.cli.output import folder_for, log_warnings, show, show_logs, tell
 from astra_ns3.cli.overwriting import overwrite_option
 from astra_ns3.errors import InputError, ends_in, refuse, wrong
+from astra_ns3.nccl.environment import HEEDED
 from astra_ns3.nccl.servers import SERVERS, parse_servers
 from astra_ns3.network.backends import ABILITIES
 from astra_ns3.units import parse_bytes
@@ -364,7 +365,7 @@ def fit_command(
 def _warn(warnings: Iterable[str]) -> None:
     show_logs("warning")
     # nccl-tests' users set them so; a run must not hang on where it is started.
-    unread = sorted(name for name in os.environ if name.startswith("NCCL_"))
+    unread = sorted(HEEDED & os.environ.keys())
     found = [f"not read of the environment: {', '.join(unread)}; give --set {unread[0]}=VALUE"] if unread else []
     log_warnings(*found, *warnings)
 

@@ -252,21 +252,16 @@ class SystemConfig(ConfigModel):
         return (*words, *self._nccl_warnings())
 
     @property
-    def unused(self) -> tuple[str, ...]:
-        """Return keys with a value of their own that change nothing beside NCCL's rules, one line, if there are any.
+    def unheeded(self) -> tuple[str, ...]:
+        """Return the keys with a value of their own that collectives by NCCL's rules don't heed.
 
         Ask before the system is placed on servers, which gives NCCL's channels their queues.
         """
         if not self.plays_nccl:
             return ()
         fields = type(self).model_fields
-        keys = (
-            fields[name].alias
-            for name in _UNHEEDED_BY_NCCL
-            if getattr(self, name) != {**_UNUSED_BY_NCCL}.get(str(fields[name].alias), fields[name].default)
-        )
-        found = ", ".join(f"'{key}'" for key in keys)
-        return (f"without effect beside 'collectives: nccl', which decides itself: {found}",) if found else ()
+        usual = {name: _UNUSED_BY_NCCL.get(str(fields[name].alias), fields[name].default) for name in _UNHEEDED_BY_NCCL}
+        return tuple(str(fields[name].alias) for name, value in usual.items() if getattr(self, name) != value)
 
     def _nccl_warnings(self) -> Iterator[str]:
         """Yield what NCCL's table asks for in vain; of switches, once it is known which servers there are."""

@@ -72,6 +72,7 @@ from astra_ns3.transport.network_outline import SwitchOutline
 from astra_ns3.units import LARGEST_INTEGER, PS_PER_NS, format_bytes
 from astra_ns3.user_code import a_kind_of, user_part
 from astra_ns3.workload.files.workload_formats import AnyWorkload, read_workload, with_groups
+from astra_ns3.workload.models.workload import ModelWorkload
 
 __all__ = ["USUAL", "FilePath", "Inputs", "Options", "load_inputs"]
 
@@ -184,7 +185,6 @@ def load_inputs(
     beside, course = (None, NOTHING) if sharing is None else (sharing.beside, sharing.course)
     files = _read_files(workload, system, network, options)
     read_in_job, system_config = job_of(files.workload), system_with_options(files.system, options)
-    unheeded = system_config.unused
     compat, compatibility = _rules(options, files)
     network_config, tenancy, unobserved = _place_of_run(network, files, system_config, options, sharing)
     system_config = _on_servers((system, network), files, system_config, network_config, tenancy, options, sharing)
@@ -199,9 +199,9 @@ def load_inputs(
         _check_durations(network_config, expected)
         check_backend(options.backend_name, plan)
         of_plan += _of_priority(sharing, plan, options)
-    of_files = *_told_with_place(system, (*system_config.warnings, *unheeded)), *files.network.warnings
+    of_files = *_told_with_place(system, system_config.warnings), *files.network.warnings
     of_job = [*read_in_job.scaled_apart(*options.scales), *job.warnings(platform)]
-    unused = _unused(files.workload, system_config, options)
+    unused = _unused(files, system_config, options)
     return Inputs(
         job,
         system_config,
@@ -219,9 +219,14 @@ def load_inputs(
     )
 
 
-def _unused(workload: AnyWorkload, system: SystemConfig, options: Options) -> list[str]:
+def _unused(files: RunFiles, system: SystemConfig, options: Options) -> list[str]:
+    workload = files.workload
     of_storage = *unused_remote_memory(workload, system), *never_stored(workload, options.passes)
-    return [*without_effect(workload, options), *of_storage]
+    keys = system_with_options(files.system, options).unheeded
+    if isinstance(workload, ModelWorkload):  # whose uneven all-to-alls and pools are cut in chunks nevertheless
+        keys = tuple(key for key in keys if key != "preferred-dataset-splits")
+    words = f"without effect beside 'collectives: nccl', which decides itself: {', '.join(map(repr, keys))}"
+    return [*without_effect(workload, options), *of_storage, *([words] if keys else [])]
 
 
 def _rules(options: Options, files: RunFiles) -> tuple[str, Compatibility]:

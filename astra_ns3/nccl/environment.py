@@ -53,6 +53,8 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "pat_enable": (0, 2),
 }
 """The least and the largest number of each field that is a number."""
+HEEDED = frozenset(f"{_PREFIX}{field.upper()}" for field in (*_WORDS, *RANGES, _LEVEL))
+"""The variables that change what NCCL decides."""
 # Logging, start-up, memory handles, which device or address is taken, what kernels of one's own use (GIN, RMA), and
 # adaptive routing, which is the network file's.
 _WITHOUT_EFFECT = frozenset(

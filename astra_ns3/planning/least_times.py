@@ -4,7 +4,8 @@ A collective of a group isn't over, for the last of its members, before
 
 * the longest chain of messages of its schedule that begins at the member that issued it last, each message taking as
   long as the fastest of its kind takes alone (``network/ideal/``);
-* the member that sends least has sent all it has to, over all lines that a NPU has towards others.
+* its members have sent all they have to, over the lines of each dimension: in one dimension the one that sends least,
+  over several dimensions the mean of all; a flat ring, besides, what it sends into the outermost one.
 
 So times add up along a stage: the last NPU of a stage to begin an exchange ends it no earlier than this later, or
 another of its group does. They add up as well in a dimension that plays one chunk at a time, whoever waits for them.
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from astra_ns3.collectives.lookup import is_in_network
 from astra_ns3.collectives.schedule import Schedule
 from astra_ns3.collectives.volume import sent_shares
+from astra_ns3.config.core.algorithm_names import parse_name
 from astra_ns3.config.core.collective_kind import CollectiveKind
 from astra_ns3.config.training_plan import Degrees, Exchange, Group
 from astra_ns3.experiments.inputs import Inputs
@@ -47,6 +49,7 @@ Numbers = npt.NDArray[np.int64]
 # Sizes by which pairs of NPUs are compared: by latency, and by rate.
 _SMALL, _LARGE = 1, 1 << 40
 _NS = 10**9
+_RINGS = ("ring", "ringAnticlockwise")
 
 
 class Least(NamedTuple):
@@ -129,7 +132,7 @@ class LeastTimes:
         )
         chunks = way.planner.chunks(request, time_ps=0)
         chains: Counter[int] = Counter()
-        lines = [0.0] * self.dimensions
+        lines, entering = [0.0] * self.dimensions, [0.0] * self.dimensions
         longest_ps, cpu_seconds = 0, 0.0
         for chunk, times in Counter(map(tuple, chunks)).items():
             chain_ps = 0
@@ -143,10 +146,12 @@ class LeastTimes:
                 chains[phase.dimensions[0]] += times * phase_ps
                 for dimension, share in _shares(way, phase, schedule):
                     lines[dimension] += times * share * phase.bytes / self._rates[dimension]
+                outermost, share = _entering(way, phase, schedule)
+                entering[outermost] += times * share * phase.bytes / self._rates[outermost]
             longest_ps = max(longest_ps, chain_ps)
-        lines_ps = tuple(int(time_ns * PS_PER_NS * (1 - 1e-9)) for time_ns in lines)
+        lines_ps, rings_ps = (tuple(int(ns * PS_PER_NS * (1 - 1e-9)) for ns in each) for each in (lines, entering))
         queues_ps = tuple(chains[number] if self._one_by_one else 0 for number in range(len(way.grid.sizes)))
-        return Least(max(longest_ps, *queues_ps, *lines_ps), lines_ps, queues_ps, int(cpu_seconds * _NS))
+        return Least(max(longest_ps, *queues_ps, *lines_ps, *rings_ps), lines_ps, queues_ps, int(cpu_seconds * _NS))
 
     @property
     def message_cpu_ns(self) -> int:
@@ -208,29 +213,37 @@ class LeastTimes:
 
 
 def _shares(way: _Way, phase: Phase, schedule: Schedule) -> Iterable[tuple[int, float]]:
-    """Return what some NPU sends at least along dimensions of the network, as multiples of what each brings.
+    """Return what NPUs send at least along dimensions of the network, as multiples of what each brings.
 
-    A flat ring enters and leaves by the outermost dimension somewhere, with all that it sends. Of a library's channels
-    each does so at another NPU, so that only the mean of all NPUs is sent for sure.
+    In one dimension that is what each sends. Over several it is the mean: nobody knows which NPU sends what where.
     """
-    if phase.channel is None:
-        return [(max(way.network[number] for number in phase.dimensions), _least_share(schedule))]
+    if len(phase.dimensions) == 1:
+        return [(way.network[phase.dimensions[0]], _least_share(schedule))]
     sizes = tuple(way.grid.sizes[number] for number in phase.dimensions)
+    order = tuple(range(schedule.ranks)) if phase.channel is None else phase.channel.order
     found: dict[int, float] = {}
-    for number, share in zip(phase.dimensions, _mean_shares(schedule, sizes), strict=True):
+    for number, share in zip(phase.dimensions, _mean_shares(schedule, sizes, order), strict=True):
         found[way.network[number]] = found.get(way.network[number], 0.0) + share
     return found.items()
 
 
+def _entering(way: _Way, phase: Phase, schedule: Schedule) -> tuple[int, float]:
+    """Return what one NPU of a flat ring sends along the outermost dimension: all that it sends, which goes somewhere
+    into that dimension and out of it."""
+    outermost = max(way.network[number] for number in phase.dimensions)
+    is_ring = phase.channel is None and parse_name(phase.algorithm).base in _RINGS
+    return outermost, _least_share(schedule) if is_ring else 0.0
+
+
 @cache
-def _mean_shares(schedule: Schedule, sizes: tuple[int, ...]) -> tuple[float, ...]:
+def _mean_shares(schedule: Schedule, sizes: tuple[int, ...], order: tuple[int, ...]) -> tuple[float, ...]:
     """Return what the ranks of a grid of ``sizes`` send on average along each dimension, the last in which two differ.
 
-    Messages from and to switches count nowhere.
+    ``order``: their places in the grid. Messages from and to switches count nowhere.
     """
-    ranks = prod(sizes)
+    ranks, places = prod(sizes), np.array(order, dtype=np.int64)
     between = (schedule.sender < ranks) & (schedule.receiver < ranks)
-    sender, receiver = schedule.sender[between].astype(np.int64), schedule.receiver[between].astype(np.int64)
+    sender, receiver = places[schedule.sender[between]], places[schedule.receiver[between]]
     last = np.zeros(len(sender), dtype=np.int64)
     for dimension, size in enumerate(sizes):
         last[sender % size != receiver % size] = dimension

@@ -32,6 +32,7 @@ def save_plan(plan: Plan) -> None:
     put(folder / TABLE, Table(TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
     if plan.found.best is not None:
         write_model(plan.workload(plan.found.best), folder / BEST)
+        (folder / SYSTEM).unlink(missing_ok=True)
         if (system := plan.request.system_config) is not None:
             put(folder / SYSTEM, yaml.safe_dump(given_of(system), sort_keys=False))
     if rows and with_matplotlib.is_installed():

@@ -13,7 +13,7 @@ from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
-BEST, SYSTEM = "best.yaml", "system.yaml"
+BEST, SYSTEM = "best.yaml", "best-system.yaml"
 """The model with the best degrees, and the system that it was planned on if no file of the user has that."""
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
@@ -22,7 +22,14 @@ _MOST_LOSSES = 4
 def plan_text(plan: Plan) -> str:
     """Return all of it."""
     rows = ranked_rows(plan)
-    files = [("files", f"{plan.request.folder}: {BEST}, plan.csv, frontier.png, index.html")]
+    names = [
+        BEST,
+        *([SYSTEM] if plan.request.system_config is not None else []),
+        "plan.csv",
+        "frontier.png",
+        "index.html",
+    ]
+    files = [("files", f"{plan.request.folder}: {', '.join(names)}")]
     files += [("run", run_of_best(plan.request))] if plan.found.best is not None else []
     parts = [aligned(head_of(plan)), *([_table(rows)] if rows else []), aligned(files)]
     return "\n\n".join(parts)
@@ -33,7 +40,10 @@ def run_of_best(request: PlanRequest) -> str:
     system = request.folder / SYSTEM if request.system_config is not None else request.system
     words = ["astra-ns3", "run", "-w", str(request.folder / BEST), "-s", str(system), "-n", str(request.network)]
     for key, value in request.changes.items():
-        words += ["--set", f"{key}={as_text(value)}"] if key.startswith("network.") else []
+        if key.startswith("network."):
+            words += ["--set", f"{key}={as_text(value)}"]
+        elif not key.startswith(("system.", "workload.")) and key != "backend":
+            words += [f"--{key.replace('_', '-')}", as_text(value)]
     return shlex.join([*words, "--backend", request.base.backend_name])
 
 

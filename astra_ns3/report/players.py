@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from astra_ns3.config.core.plain import Json
 from astra_ns3.frozen import dataclass
 from astra_ns3.report.tables import Records
 
@@ -29,7 +29,7 @@ def players_of(records: Records) -> Players:
     return Players(int(records.metadata["npus"]), " or ".join(kinds))
 
 
-def _reduces(part: Any) -> bool:
+def _reduces(part: Json) -> bool:
     """Return whether a part of a topology has switches that reduce."""
     if isinstance(part, Mapping):
         return part.get("reduction") is not None or any(map(_reduces, part.values()))

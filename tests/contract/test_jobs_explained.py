@@ -13,6 +13,7 @@ from support.small_run import SYSTEM
 
 import astra_ns3
 from astra_ns3 import ScenarioResult
+from astra_ns3.config.network.packet_network import parse_network
 
 PS_PER_SECOND = 10**12
 PAYLOAD, AROUND = 1000, 82
@@ -143,9 +144,33 @@ def test_a_run_without_a_scenario_names_no_jobs(tmp_path: Path) -> None:
     paths: dict[str, Any] = {"system": tmp_path / "system.txt", "network": tmp_path / "network.yaml"}
     plain = astra_ns3.run(workload=tmp_path / "a.csv", record=["accounts"], **paths)
     assert astra_ns3.explain(plain).jobs == ()
-    served = plain.account_served
-    assert list(served.columns)[:2] == ["message", "hop"]
-    # A run's own messages are one row for each line, however many they are.
+    assert list(plain.account_served.columns)[:2] == ["message", "hop"]
+
+
+@pytest.mark.parametrize("reliability", ["go-back-n", "selective-repeat"])
+def test_a_runs_own_messages_are_one_row_for_each_line_with_all_that_one_waited(
+    reliability: str, tmp_path: Path
+) -> None:
+    """An incast of 7 whose packets are sprayed over two spines."""
+    link, switch = {"rate": "100Gbps", "delay": "500ns"}, {"buffer": "32MB", "pfc": {}}
+    keys = {"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 4, "link": link, "switch": switch}
+    transport = {
+        "kind": "roce",
+        "congestion_control": "none",
+        "reliability": {"kind": reliability, **({"reordering_packets": 1000} if reliability != "go-back-n" else {})},
+    }
+    routing = {"kind": "spray"} if reliability != "go-back-n" else {"kind": "ecmp"}
+    flows = tmp_path / "incast.csv"
+    rows = [f"{source},0,{size},{start}us" for source in range(1, 8) for size, start in ((90_000, 0), (30_000, 2))]
+    flows.write_text("source,destination,bytes,start\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    system = tmp_path / "system.txt"
+    system.write_text(SYSTEM, encoding="utf-8")
+    network = parse_network({"topology": {**keys, "routing": routing}, "transport": transport})
+    result = astra_ns3.run(workload=flows, system=system, network=network, record=["accounts"])
+    served, hops = result.account_served, result.account_hops
     numbers = ["source", "destination", "collective", "chunk", "phase"]
     assert (served[numbers] == -1).all(axis=None)
-    assert not served.duplicated(["message", "hop"]).any()
+    waited = hops[(hops["queue_ps"] > 0) & (hops["hop"] > 0)].set_index(["message", "hop"])["queue_ps"]
+    behind = served[served["hop"] > 0].groupby(["message", "hop"])["served_ps"].sum()
+    assert len(waited) > 10
+    assert behind.to_dict() == waited.to_dict()

@@ -70,3 +70,26 @@ def test_bounds_hold_for_channels_that_leave_servers_at_several_npus() -> None:
     times = case.times_ps(space, [bound.choice for bound in bounds])
     assert len(bounds) == 2
     assert all(0.7 * times[bound.choice] < bound.time_ps <= times[bound.choice] for bound in bounds)
+
+
+FLAT = {f"{kind}-implementation": "oneDirect" for kind in ("all-reduce", "reduce-scatter", "all-gather", "all-to-all")}
+EXPERTS = {"count": 8, "active": 4, "feed_forward": 64, "routing": "zipf", "skew": 0.1}
+
+
+def test_bounds_hold_for_flat_algorithms_that_send_most_inside_servers() -> None:
+    case = Case(small_llama({"layers": 2, "hidden": 2048, "heads": 2}, samples=8), rings(2, **FLAT), servers(2, 4))
+    check_bounds(case, ["data 8, micro-batch 1", "data 8, zero 2, micro-batch 1", _SHARDED])
+
+
+def test_bounds_hold_for_uneven_all_to_alls_over_servers() -> None:
+    system = parse_system({"collectives": "nccl", "nccl": {"version": "2.26"}})
+    case = Case(small_llama({"experts": EXPERTS}, samples=128), system, servers(2, 4))
+    check_bounds(case, ["expert 8, data 8, micro-batch 1"])
+
+
+def check_bounds(case: Case, names: list[str]) -> None:
+    space = case.space
+    bounds = [each for each in case.bounds(space) if each.choice.name in names]
+    times = case.times_ps(space, [bound.choice for bound in bounds])
+    assert len(bounds) == len(names)
+    assert all(bound.time_ps <= times[bound.choice] for bound in bounds)

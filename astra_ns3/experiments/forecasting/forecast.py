@@ -149,6 +149,6 @@ def _memory(sums: Carried, active: int, room_bytes: int) -> int:
     transport, pairs = sums.by.transport, sums.lasting
     costs = transport.costs
     in_flight = _shared_packets(costs, sums, sums.largest_packets * active, active)
-    held_bytes = pairs * transport.window_bytes if transport.window_bytes else room_bytes
-    in_flight = min(in_flight, held_bytes // transport.payload_bytes + pairs)
+    window = -(-transport.window_bytes // transport.payload_bytes)
+    in_flight = min(in_flight, pairs * window if window else room_bytes // transport.payload_bytes + pairs)
     return pairs * costs.bytes_per_pair + round(in_flight * costs.bytes_in_flight)

@@ -97,8 +97,7 @@ def explain(
         int(metadata["report_npu"]),
         remedy,
         metadata.get("floor"),
-        *served.totals(rows, top),
-        players_of(run),
+        *(*served.totals(rows, top), players_of(run)),
     )
 
 

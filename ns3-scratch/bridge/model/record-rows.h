@@ -42,6 +42,9 @@ struct AccountHopRow
     const ns3::AccountHop& way; //!< its times
 };
 
+/// In place of an instance: all messages of the job whose message waited (Python's SAME_JOB).
+constexpr int64_t SAME_JOB = -2;
+
 /// What a message's deciding packet waited behind on a line.
 struct AccountServedRow
 {
@@ -155,7 +158,7 @@ AccountServedColumns()
         {"instance",
          [](const Row& row) -> int64_t {
              return row.behind.served.named ? static_cast<int64_t>(row.behind.served.instance)
-                    : row.behind.served.own ? -2
+                    : row.behind.served.own ? SAME_JOB
                                             : -1;
          }},
         {"served_ps", [](const Row& row) { return row.behind.timePs; }},

@@ -103,7 +103,8 @@ class MessageAccount
         return m_path;
     }
 
-    /// \return what the deciding packet waited behind: of each line once for each message
+    /// \return what the deciding packet waited behind: of each line once for each message of
+    /// others, and once for all of its owner's
     const std::vector<AccountServed>& GetServed() const
     {
         return m_served;

@@ -276,6 +276,7 @@ FabricFramePool::GiveTrail(FabricTrail* trail)
     trail->m_hops.clear();
     trail->m_served.clear();
     trail->m_waits = false;
+    trail->m_sums = false;
     FabricFramePool& pool = Get();
     pool.m_trails--;
     trail->m_next = pool.m_freeTrail;

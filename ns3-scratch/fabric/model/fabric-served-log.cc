@@ -14,7 +14,8 @@ FabricServedLog::Put(const FabricFrame& frame, int64_t startPs, int64_t endPs)
     if (frame.accounted)
     {
         const int64_t arrivalPs = frame.trail->GetHops().back().arrivalPs;
-        named ? TellSums(*frame.trail, frame.instance) : Tell(*frame.trail);
+        FabricTrail& trail = *frame.trail;
+        trail.MaySum() ? TellSums(trail, frame.instance) : Tell(trail, frame.instance, named);
         const auto own = std::find(m_waiting.begin(), m_waiting.end(), arrivalPs);
         if (own != m_waiting.end())
         {
@@ -89,23 +90,47 @@ FabricServedLog::FindFirst(int64_t arrivalPs) const
     return first;
 }
 
-void
-FabricServedLog::Tell(FabricTrail& trail) const
+bool
+FabricServedLog::IsOfOwner(const FabricServed& served, uint64_t instance) const
 {
+    return served.named && served.instance >> m_ownerBit == instance >> m_ownerBit;
+}
+
+void
+FabricServedLog::Tell(FabricTrail& trail, uint64_t instance, bool named) const
+{
+    FabricServed told; // and not yet added, if it has a time
     for (size_t each = FindFirst(trail.GetHops().back().arrivalPs); each < m_sent.size(); ++each)
     {
         FabricServed served = m_whose[m_sent[each].whose].served;
+        if (named && IsOfOwner(served, instance))
+        {
+            served = FabricServed();
+            served.own = true;
+        }
         served.startPs = m_sent[each].startPs;
         served.endPs = m_sent[each].endPs;
-        trail.AddServed(served);
+        if (told.endPs == served.startPs && told.endPs > told.startPs && told.IsAlike(served))
+        {
+            told.endPs = served.endPs;
+            continue;
+        }
+        if (told.endPs > told.startPs)
+        {
+            trail.AddServed(told);
+        }
+        told = served;
+    }
+    if (told.endPs > told.startPs)
+    {
+        trail.AddServed(told);
     }
 }
 
 void
 FabricServedLog::TellSums(FabricTrail& trail, uint64_t instance)
 {
-    // A packet of RoCE never waits before its message is there, so no part of these times is left
-    // out later, and each sum may begin with the wait.
+    // No part of these times is left out later, so each sum may begin with the wait.
     const int64_t arrivalPs = trail.GetHops().back().arrivalPs;
     FabricServed own;
     own.own = true;
@@ -116,7 +141,7 @@ FabricServedLog::TellSums(FabricTrail& trail, uint64_t instance)
     {
         const int64_t timePs = m_sent[each].endPs - std::max(m_sent[each].startPs, arrivalPs);
         Whose& whose = m_whose[m_sent[each].whose];
-        if (whose.served.named && whose.served.instance >> m_ownerBit == instance >> m_ownerBit)
+        if (IsOfOwner(whose.served, instance))
         {
             own.endPs += timePs;
             continue;

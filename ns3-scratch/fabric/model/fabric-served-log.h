@@ -81,8 +81,13 @@ class FabricServedLog
         }
     };
 
+    /// \param served a message, or none \param instance of another
+    /// \return whether both are of one owner
+    bool IsOfOwner(const FabricServed& served, uint64_t instance) const;
+
     /// Tell a trail what was on the line while its frame waited, each time by itself.
-    void Tell(FabricTrail& trail) const;
+    /// \param instance of the frame's message \param named whether that is known
+    void Tell(FabricTrail& trail, uint64_t instance, bool named) const;
 
     /// Tell the trail of a packet of RoCE how long it waited behind each message of others, and
     /// behind all of its owner's. \param instance of the packet's message

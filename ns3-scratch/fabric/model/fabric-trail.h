@@ -120,6 +120,19 @@ class FabricTrail
         m_times = times;
     }
 
+    /// \param may whether the frame can complete no message but those that were there before it,
+    /// so that no part of its waits is left out, and their sums are enough
+    void LetSum(bool may)
+    {
+        m_sums = may;
+    }
+
+    /// \return whether sums of what it waited behind are enough
+    bool MaySum() const
+    {
+        return m_sums;
+    }
+
     /// \return the lines, in turn
     const std::vector<FabricHop>& GetHops() const
     {
@@ -143,6 +156,7 @@ class FabricTrail
 
     FabricTrail* m_next{nullptr};       //!< next in the pool
     bool m_waits{false};                //!< the frame waits in a port
+    bool m_sums{false};                 //!< sums of what it waited behind are enough
     int64_t m_arrivalPs{0};             //!< since when
     int64_t m_pausedPs{0};              //!< for how long its priority had been stopped by then
     int64_t m_firstPs{0};               //!< when its sender first sent what is in it

@@ -152,6 +152,7 @@ RoceSenderAccount::Follow(const Packet& packet)
     {
         trail->SetFirst(packet.message->times->lastPs, packet.message->times->atLast);
     }
+    trail->LetSum(!m_anyDecides);
     packet.frame->trail = trail;
     packet.frame->accounted = true;
 }

@@ -1,4 +1,4 @@
-"""What is said of links by credit on a network of flows, which knows nothing of credits."""
+"""Warnings of links by credit on a network of flows, which knows nothing of credits."""
 
 from __future__ import annotations
 
