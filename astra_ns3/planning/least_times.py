@@ -4,8 +4,8 @@ A collective of a group isn't over, for the last of its members, before
 
 * the longest chain of messages of its schedule that begins at the member that issued it last, each message taking as
   long as the fastest of its kind takes alone (``network/ideal/``);
-* its members have sent all they have to, over the lines of each dimension: in one dimension the one that sends least,
-  over several dimensions the mean of all; a flat ring, besides, what it sends into the outermost one.
+* its members have sent all they have to over the lines of each dimension. In one dimension, the member that sends
+  least counts. Over several dimensions the mean of all counts, and with a flat ring what enters the outermost one.
 
 So times add up along a stage: the last NPU of a stage to begin an exchange ends it no earlier than this later, or
 another of its group does. They add up as well in a dimension that plays one chunk at a time, whoever waits for them.
