@@ -75,6 +75,14 @@ def test_what_readme_compares_is_what_comes_out(work: Path) -> None:
     assert printed != beginning
 
 
+def test_the_quick_start_of_nccl_prints_what_the_page_says(work: Path) -> None:
+    (command,) = commands("docs/nccl.md", "quick-start")
+    done = run_command(*command, folder=work)
+    assert done.returncode == 0, done.stderr
+    (shown,) = blocks("docs/nccl.md", "output: quick-start")
+    assert says(shown.splitlines(), done.stdout.splitlines()), done.stdout
+
+
 MICRO_ALL_TO_ALL = ["-w", "inputs/workload/micro-all-to-all.txt", "-s", "inputs/system/flat.txt"]
 
 
