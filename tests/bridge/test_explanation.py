@@ -84,6 +84,19 @@ def run(tmp_path: Path, seed: int, *, topology: str = "star", **options: Any) ->
     return astra_ns3.run(workload=workload, system=system, network=network, seed=seed, **arguments)
 
 
+def test_a_run_without_messages_has_none_that_came_last(tmp_path: Path) -> None:
+    """And one with messages has the last of each part: that which ends at the moment asked for, not before its end."""
+    bare = Tables(run(tmp_path / "bare", 1, record=["timeline"]))
+    tables = Tables(run(tmp_path / "full", 1))
+    assert tables.messages is not None
+    message = int(np.argmin(tables.end))
+    instance, npu = int(tables.message_instance[message]), int(tables.destination[message])
+    ends_ps = int(tables.end[message])
+    assert tables.last_received(instance, npu, ends_ps - 1) == -1
+    assert tables.end[tables.last_received(instance, npu, ends_ps)] == ends_ps
+    assert bare.last_received(instance, npu, ends_ps) == -1
+
+
 def check(result: astra_ns3.Result) -> Explanation:
     """The chain has no hole and nothing unknown in it, and the explanation adds up to it."""
     tables = Tables(result)

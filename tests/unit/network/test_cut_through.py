@@ -17,7 +17,7 @@ from astra_ns3.errors import InputError
 from astra_ns3.network.api import EndpointModel
 from astra_ns3.network.ideal.choice import ideal_of
 from astra_ns3.network.ideal.cut_through import Lines, send_equal, send_few
-from astra_ns3.network.ideal.ways import widest_way
+from astra_ns3.network.ideal.ways import single_ways, widest_way
 from astra_ns3.network.plan import plan_network
 from astra_ns3.topology.graph import Graph, Link
 from astra_ns3.topology.paths import base_round_trip_ps
@@ -50,6 +50,16 @@ def test_a_bound_on_ways_knows_whether_their_switches_cut_through_alike() -> Non
     assert alike({"cut_through": "64B"}, {"cut_through": "64B"})
     assert not alike({"cut_through": "64B"}, {"cut_through": "128B"})
     assert not alike({"cut_through": "64B"}, {})
+
+
+def test_each_of_the_equal_ways_has_the_heads_of_its_own_switches() -> None:
+    """Two switches between those of the two hosts, which wait for 64 and 128 bytes; the first and last for 32 and 256."""
+    heads = (32, 64, 128, 256)
+    configs = tuple(SwitchConfig.model_validate({"buffer": "1MB", "cut_through": f"{head}B"}) for head in heads)
+    links = tuple(Link(a, b, GBPS, 0) for a, b in ((0, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1)))
+    graph = Graph(hosts=2, switches=4, links=links, npu_host=(0, 1), switch_configs=configs)
+    ways = single_ways(graph, shortest_paths(graph), 0, 1)
+    assert sorted(way.cut_through for way in ways) == [(32, 64, 256), (32, 128, 256)]
 
 
 def test_a_bound_on_ways_has_the_least_delay_of_each_step() -> None:

@@ -129,6 +129,13 @@ def test_themis_begins_with_the_least_loaded_dimension() -> None:
     assert orders == [(0, 1, 2), (2, 1, 0), (1, 2, 0)]
 
 
+def test_themis_books_the_growing_data_of_all_gathers() -> None:
+    # MiB sent on (0, 1, 2): the first chunk goes down and leaves (448, 56, 7). The second begins where most was sent,
+    # with the least data, and adds (7, 56, 448). At (455, 112, 455), 1 is last, and 2 was behind 0 in the line before.
+    policy = route_policy("themis", EQUAL, OURS)
+    assert [policy(_chunk(AG)).dimensions for _ in range(3)] == [(2, 1, 0), (0, 1, 2), (2, 0, 1)]
+
+
 def test_themis_weighs_a_load_by_the_bandwidth() -> None:
     # Dimension 0 is 1000 times as fast: after the first chunk it is still the least loaded one.
     policy = route_policy("themis", Grid((8, 8, 8), (25_000.0, 25.0, 25.0)), OURS)

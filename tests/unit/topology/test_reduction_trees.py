@@ -13,7 +13,7 @@ from astra_ns3.topology.builders import build_graph
 from astra_ns3.topology.forwarding import with_whole_hosts
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.measures import measure
-from astra_ns3.topology.reducers import without_reducers
+from astra_ns3.topology.reducers import helper_players, rooms, without_reducers
 from astra_ns3.topology.reduction_trees import GraphTrees
 
 LINK = {"rate": "100Gbps", "delay": "500ns"}
@@ -51,6 +51,24 @@ def named(graph: Graph, trees: Trees, tree: int = 0) -> dict[str, str]:
         for player, parent in enumerate(trees.parents[tree])
         if parent != ABSENT
     }
+
+
+def test_a_storage_host_has_a_player_for_accesses_and_one_for_each_group_of_a_tree() -> None:
+    """16 NPUs, storage hosts 16 and 17, reducers of two leaves with 3 groups and of a spine with 5."""
+    graph = graph_of(
+        kind="leaf-spine",
+        leaves=2,
+        spines=1,
+        hosts_per_leaf=8,
+        link=LINK,
+        switch={**PLAIN, "reduction": {"groups": 3}},
+        spine_switch={**PLAIN, "reduction": {"groups": 5}},
+        storage={"per": "rack", "link": LINK},
+    )
+    assert (graph.storage, len(graph.reducers), rooms(graph)) == ((16, 17), 3, [3, 3, 5, 6, 6])
+    assert helper_players(graph) == [*[18] * 3, *[19] * 3, *[20] * 5, *[16] * 6, *[17] * 6]
+    plain = graph_of(kind="single-switch", npus=2, link=LINK, switch=PLAIN, storage={"per": "rack", "link": LINK})
+    assert (rooms(plain), helper_players(plain)) == ([1], [2])
 
 
 def test_a_reducer_is_a_host_without_an_npu_behind_all_others() -> None:
