@@ -53,7 +53,7 @@ def test_a_bound_on_ways_knows_whether_their_switches_cut_through_alike() -> Non
 
 
 def test_each_of_the_equal_ways_has_the_heads_of_its_own_switches() -> None:
-    """Two switches between those of the two hosts, which wait for 64 and 128 bytes; the first and last for 32 and 256."""
+    """Two switches that wait for 64 and 128 bytes stand between those of the hosts, which wait for 32 and 256."""
     heads = (32, 64, 128, 256)
     configs = tuple(SwitchConfig.model_validate({"buffer": "1MB", "cut_through": f"{head}B"}) for head in heads)
     links = tuple(Link(a, b, GBPS, 0) for a, b in ((0, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 1)))
