@@ -132,6 +132,27 @@ def test_flows_share_a_queue_by_what_arrives(tmp_path: Path) -> None:
     assert ends["timely"][0] == pytest.approx(ends["timely"][1], rel=1e-3)
 
 
+@pytest.mark.parametrize("first", [1, 1000, 20_000])
+def test_a_message_does_not_wait_for_the_one_behind_it(tmp_path: Path, first: int) -> None:
+    """Of two connections into a host, one is a short message ahead: its ends aren't those of the other.
+
+    A queue takes what two lines bring in turns, so a message ends when twice the bytes that its connection has sent
+    by then have left, or all bytes of the other connection and those.
+    """
+    network = roce_star(3, congestion_control="none", switch={"buffer": "1GB"})
+    flows = [Flow(1, 0, first), Flow(1, 0, MIB, messages=2), Flow(2, 0, MIB, messages=2)]
+    rows: Any = play_flows(network, flows, tmp_path, backend="flow").table("flows")
+    sizes = {number: sum(_wire_bytes(each) for each in (first, *[MIB] * number)) for number in (1, 2)}
+    own = rows[(rows.source == 1) & (rows.bytes == MIB)].end_ps.tolist()
+    assert own[0] == pytest.approx(2 * sizes[1] / LINE_BYTES_PER_NS * 1000, rel=3e-2)
+    assert own[1] == pytest.approx((sizes[2] + 2 * _wire_bytes(MIB)) / LINE_BYTES_PER_NS * 1000, rel=3e-2)
+
+
+def _wire_bytes(bytes: int) -> int:
+    """Return the bytes of a message's packets of 1,000 bytes on a line."""
+    return bytes + -(-bytes // 1000) * 82
+
+
 @pytest.mark.parametrize(
     ("control", "switch", "full"),
     [

@@ -200,6 +200,26 @@ FlowQueues::Complete(Link& link)
 }
 
 void
+FlowQueues::CompleteGrain(Link& link)
+{
+    const double grain = std::max(m_grain.bytes, m_grain.share * (link.left + link.queued));
+    if (link.mixed && link.growing >= grain * (1 - RATE_CLOSE))
+    {
+        Complete(link);
+    }
+}
+
+double
+FlowQueues::GrainAfterPs(const Link& link, double free) const
+{
+    // What waits in front of the mixture that grows becomes less meanwhile.
+    const double share = m_grain.share;
+    return std::max((m_grain.bytes - link.growing) / link.coming,
+                    (share * (link.left + link.queued) - link.growing) /
+                        (link.coming + share * free));
+}
+
+void
 FlowQueues::Come(const Change& change)
 {
     const uint32_t number = m_flows[change.flow].demand.forth[change.place].link;
@@ -212,14 +232,8 @@ FlowQueues::Come(const Change& change)
     }
     else if (link.backlog && link.growing > 0.0)
     {
-        if (link.growing >= std::max(m_grain.bytes, m_grain.share * (link.left + link.queued)))
-        {
-            Complete(link);
-        }
-        else
-        {
-            link.mixed = true;
-        }
+        link.mixed = true;
+        CompleteGrain(link);
     }
     Member& member = MemberOf(number, change);
     if (link.backlog)
@@ -312,6 +326,7 @@ FlowQueues::Serve(uint32_t number)
     }
     link.dirty = false;
     const double free = FreeOf(link);
+    CompleteGrain(link);
     Advance(number, free);
     if (link.open || link.stale)
     {
@@ -340,7 +355,10 @@ FlowQueues::Serve(uint32_t number)
     }
     else if (link.backlog && !link.open && free > 0.0)
     {
-        Push(Kind::SERVE, number, Lasting(link.left, free));
+        const double nextPs = link.left / free;
+        const bool grows = link.mixed && link.coming > 0.0;
+        const double grainPs = grows ? GrainAfterPs(link, free) : nextPs;
+        Push(Kind::SERVE, number, Lasting(std::min(nextPs, grainPs), 1.0));
     }
 }
 

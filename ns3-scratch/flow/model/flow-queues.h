@@ -41,8 +41,9 @@ struct FlowGrain
  * arrived, a queue's delay earlier.
  *
  * A queue is a row of mixtures: the first is served, the last grows. A new mixture begins when what
- * comes in changes, if the last is as large as FlowGrain says; else the change is mixed in. No byte
- * is lost by that, only its place within a mixture.
+ * comes in changes, if the last is as large as FlowGrain says; else the change is mixed in, and the
+ * new mixture begins when the last is as large as that. No byte is lost by that, only its place
+ * within a mixture.
  *
  * Acknowledgements begin when bytes arrive, follow rates in steps as those of FlowNetwork do, and
  * wait in a queue as one more flow. They come to the next queue as if they hadn't waited. A
@@ -223,6 +224,10 @@ class FlowQueues
     void Come(const Change& change);
     /// The mixture that grows is complete.
     void Complete(Link& link);
+    /// The mixture that grows is complete if it has seen a change and is as large as a grain.
+    void CompleteGrain(Link& link);
+    /// \return picoseconds until it is that large \param free rate of the line
+    double GrainAfterPs(const Link& link, double free) const;
     /// Find what is served next, and what leaves.
     void Serve(uint32_t link);
     /// Share a sender's line.
