@@ -89,7 +89,9 @@ def generate_workload(
     check_workload_free(workload, target, output, overwrite=overwrite)
     with folder_for(output):
         converted = convert(workload, target, output, Unrolling(sizes, passes))
-    notes = () if read is None else (*read.notes, *read.defaults(settings))
+    notes: tuple[str, ...] = () if read is None else (*read.notes, *read.defaults(settings))
+    if sizes == (1,) and target != "model":
+        notes = (*notes, f"{model}: written for 1 NPU, which sends nothing; give --dimensions, such as 8 or 2x4")
     tell_of(converted._replace(warnings=(*notes, *converted.warnings)), as_json=as_json)
 
 

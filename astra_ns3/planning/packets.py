@@ -22,7 +22,7 @@ from astra_ns3.report.alignment import clock
 from astra_ns3.workload.models.changes import changed
 
 WHOLE = "whole model"
-_LEAST_SCALE = 64
+_LEAST_SCALE = 256
 """Messages and computing shrink to this part at most."""
 
 

@@ -25,7 +25,7 @@ from astra_ns3.workload.models.workload import ModelWorkload
 Given = str | os.PathLike[str]
 USUAL_CPU_SECONDS = 480.0
 """CPU time that playing may take."""
-USUAL_PACKETS, USUAL_PACKET_SECONDS = 3, 20.0
+USUAL_PACKETS, USUAL_PACKET_SECONDS = 3, 25.0
 """How many of the best are played on packets, and the CPU time that each run may be forecast to take."""
 FLOWS, PACKETS = "flow", "ns3"
 AXIS, BACKEND = "plan", "backend"

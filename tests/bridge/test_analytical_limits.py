@@ -40,6 +40,17 @@ def test_a_collective_with_more_bytes_than_can_be_counted_is_refused() -> None:
         timed_run(2**62, "analytical", 1e9)
 
 
+@pytest.mark.parametrize("backend", ["analytical", "analytical-queues"])
+def test_computing_beyond_simulated_time_is_refused(backend: str) -> None:
+    """Two passes of 9.2e15 ns, each of which 64 bits of picoseconds hold."""
+    workload = parse_workload("DATA\n1\nonly -1 9200000000000000 NONE 0 0 NONE 0 0 NONE 0 0\n")
+    network = slow_network(1.0)
+    one = astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend)
+    assert one.finish_ps == 9_200_000_000_000_000_000
+    with pytest.raises(BackendError, match=r"what NPU 0 does next would end beyond 106 days, the most that 64 bits"):
+        astra_ns3.run(workload=workload, system=small_system(), network=network, backend=backend, passes=2)
+
+
 LATENCY_PS, ENDPOINTS_PS = 500_000, 20_000
 LAST_PS = 2**63 - 1024
 """The last moment of a run."""

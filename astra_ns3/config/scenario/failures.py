@@ -62,7 +62,7 @@ class DeviceFailures(ConfigModel):
     """Failures of one device a day."""
     mtbf_ps: LongTimePs | None = Field(alias="mtbf", default=None)
     """Mean time from a repair of a device to its next failure."""
-    repair: TimePs | Repair | None = None
+    repair: PositiveTimePs | Repair | None = None
     """How long a failure lasts: a time, or `{mean: TIME}`, exponentially distributed. Absent: for ever."""
 
     @property
@@ -94,7 +94,7 @@ class FailuresConfig(ConfigModel):
     """No failure happens before this time."""
     until_ps: PositiveTimePs = Field(alias="until")
     """No failure begins then or later; one that has begun goes on."""
-    repair: TimePs | Repair | None = None
+    repair: PositiveTimePs | Repair | None = None
     """How long failures of the published set last. Absent: for ever."""
     link: DeviceFailures | None = None
     """Failures of links."""

@@ -39,7 +39,7 @@ from astra_ns3.network.flow_player import FlowPlayerSetup
 from astra_ns3.network.records import RecorderOptions
 from astra_ns3.topology.graph import Graph
 from astra_ns3.topology.ports import node_name
-from astra_ns3.units import format_time
+from astra_ns3.units import LARGEST_INTEGER, format_time
 
 _LOG = logging.getLogger(__name__)
 _UNKNOWN_EXCEPTION = "unhandled, unknown C++ exception"
@@ -212,7 +212,11 @@ class SessionBackend:
         return player
 
     def call_later(self, npu: int, delay_ps: int, callback: Callable[[int], None]) -> None:
-        """Call ``callback(time_ps)`` after ``delay_ps``."""
+        """Call ``callback(time_ps)`` after ``delay_ps``; raises BackendError if 64 bits hold no such time."""
+        if delay_ps > LARGEST_INTEGER - self.now_ps():
+            raise BackendError(
+                f"what NPU {npu} does next would end beyond 106 days, the most that 64 bits of picoseconds hold"
+            )
         token = next(self._tokens)
         self._timers[token] = callback
         self._session.SetTimer(npu, delay_ps, token)

@@ -91,7 +91,7 @@ def test_what_no_smaller_model_makes_cheap_is_left_out_and_says_so(tmp_path: Pat
     assert found.sized is None
     assert found.on.startswith("not played: forecast ")
     assert "1 of 16 layers" in found.on
-    assert "1/64 of each message" in found.on
+    assert "1/256 of each message" in found.on
 
 
 def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tmp_path: Path) -> None:

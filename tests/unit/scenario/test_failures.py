@@ -53,6 +53,12 @@ def test_a_repair_takes_its_time_or_is_drawn_around_its_mean() -> None:
     assert {event.for_ps for event in for_ever} == {None}
 
 
+@pytest.mark.parametrize("keys", [{"link": {"mtbf": "1ms", "repair": 0}}, {"rates": "llama-3", "repair": "0s"}])
+def test_a_repair_that_takes_no_time_is_refused(keys: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"key 'failures\.(link\.)?repair': found .*, expected greater than 0"):
+        failures(**keys)
+
+
 def test_a_device_does_not_fail_while_it_is_down() -> None:
     for npu in range(4):
         own = [event for event in failures(npu={"mtbf": "100us", "repair": "50us"}) if event.npu == npu]

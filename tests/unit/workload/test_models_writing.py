@@ -126,6 +126,13 @@ def test_a_written_text_is_read_again_as_a_data_parallel_loop(tmp_path: Path) ->
     assert sum(layer.weight_gradient.bytes for layer in loop.layers) == 25_557_032 * VALUE
 
 
+def test_a_workload_of_one_npu_is_said_to_send_nothing(tmp_path: Path) -> None:
+    words = (str(FOLDER / "resnet-50.yaml"), "--format", "text", "-o")
+    told = "written for 1 NPU, which sends nothing; give --dimensions"
+    assert told in generate(*words, str(tmp_path / "one.txt")).output
+    assert told not in generate(*words, str(tmp_path / "eight.txt"), "--dimensions", "8").output
+
+
 @pytest.mark.parametrize(
     ("model", "parallel", "training", "message"),
     [
