@@ -73,7 +73,9 @@ def test_a_plan_has_a_table_a_picture_and_a_model_file_of_the_best_that_runs(fol
 def test_the_best_are_played_on_packets_and_what_they_take_stands_in_the_table(folder: Path) -> None:
     done = plan(folder, "--packets", "2", "--hold", "parallel.zero=0", "--json")
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
+    found = json.loads(done.stdout)
+    rows = found["rows"]
+    assert found["order_on_packets"] == sorted((1, 2), key=lambda place: rows[place - 1]["packets_us"])
     with (folder / "out" / "study.csv").open(encoding="utf-8", newline="") as file:
         runs = [row for row in csv.DictReader(file) if row["part"] == "packets"]
     assert {(row["plan"], row["backend"]) for row in runs} == {

@@ -108,6 +108,16 @@ def test_the_round_trip_of_roce_has_its_own_sizes() -> None:
     assert counts["round_trip_ps"] == 2 * line + 4 * topology.link.delay_ps
 
 
+def test_the_round_trip_over_a_switch_that_cuts_through_is_what_it_waits_for_and_one_line() -> None:
+    switch = {**SWITCH, "cut_through": "64B"}
+    topology = {"kind": "single-switch", "npus": 4, "link": LINK, "switch": switch}
+    document = {"topology": topology, "transport": {"kind": "roce", "payload": 1000}}
+    Path("cut.yaml").write_text(json.dumps(document), encoding="utf-8")
+    counts = json.loads(_show("cut.yaml", "--json").output)
+    # 80 ps a byte: of 1082 and of 86 bytes the switch waits for 64 and the 20 between frames.
+    assert counts["round_trip_ps"] == 80 * (84 + 1082) + 80 * (84 + 86) + 4 * 500_000
+
+
 OURS = sorted(NETWORKS.glob("*.yaml"))
 LARGE = ("-128", "-320", "-512", "-1024", "-16384")
 """NPUs of some; drawing takes seconds."""

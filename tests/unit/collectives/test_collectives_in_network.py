@@ -137,6 +137,15 @@ def test_planes_share_the_data() -> None:
         assert [int(sizes[schedule.receiver == 4 + switch].sum()) for switch in (0, 1)] == [each * size] * 2
 
 
+def test_planes_share_the_parts_of_ranks() -> None:
+    """Of four parts each switch has two: a rank sends its own once; all but its owner send their share of another."""
+    size = 240 * PIECE
+    for kind, each in ((KIND.ALL_GATHER, Fraction(2)), (KIND.REDUCE_SCATTER, Fraction(2 * 3, 4))):
+        schedule = in_network_schedule(kind, "sharp", star(4, switches=2), size)
+        sizes = np.where(schedule.block_count > 0, schedule.message_bytes(size), 0)
+        assert [int(sizes[schedule.receiver == 4 + switch].sum()) for switch in (0, 1)] == [each * size] * 2
+
+
 @pytest.mark.parametrize("room", [1, 3, 16])
 def test_a_piece_waits_for_a_signal_of_the_switch_when_there_is_no_room(room: int) -> None:
     trees = two_levels(2, 2, pieces=room)

@@ -138,6 +138,7 @@ def test_validate_takes_changes_from_the_command_line() -> None:
         ({"system.scheduling-policy": "FOO"}, "key 'scheduling-policy': found 'FOO', allowed: LIFO, FIFO"),
         ({"topology.npus": 16, "network.topology.npus": 16}, "'network.topology.npus' and 'topology.npus' are one key"),
         ({"workload.layers.top.bytes": 1}, "key 'layers': has no entry 'top', expected 0 to 0, *, or a name"),
+        ({"workload.layers.1.bytes": 1}, "key 'layers': has no entry '1', expected 0 to 0, *, or a name"),
     ],
 )
 def test_a_bad_change_is_one_line_that_says_what_is_meant(changes: dict[str, Any], said: str) -> None:

@@ -47,7 +47,9 @@ def test_a_file_is_read_with_its_units_and_paths_beside_it(file: Path) -> None:
     assert (event.link, event.rate, event.target) == (("leaf 0", "spine 1"), "25%", "link")
 
 
-@pytest.mark.parametrize(("given", "expected"), [("[3, 8-10]", (3, 8, 9, 10)), ("7", (7,)), ("4-5", (4, 5))])
+@pytest.mark.parametrize(
+    ("given", "expected"), [("[3, 8-10]", (3, 8, 9, 10)), ("7", (7,)), ("4-5", (4, 5)), ("6-6", (6,))]
+)
 def test_npus_are_numbers_and_ranges_in_their_order(file: Path, given: str, expected: tuple[int, ...]) -> None:
     file.write_text(SECOND % given, encoding="utf-8")
     assert read_scenario(file).config.jobs[1].npus == expected

@@ -125,6 +125,9 @@ def test_nothing_is_said_of_what_is_no_model() -> None:
     assert foreseen_tables(Foreseen()) == []
     assert foreseen_rows(foreseen_document(Foreseen())) == []
     assert stage_rows(foreseen_document(Foreseen())) == []
+    runs = [Shown(SimpleNamespace(metadata=foreseen_document(each)), "run", 0) for each in (Foreseen(), foreseen())]
+    assert memory_by_stage(runs[:1]) == ""
+    assert memory_by_stage(runs).count("<table") == 1
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,17 @@ def test_a_window_bounds_the_memory_that_is_foretold() -> None:
     assert found["500MB"] > found["100KB"] + 10_000_000
 
 
+def test_the_largest_collective_is_in_flight_wherever_it_stands() -> None:
+    keys = small_network().document()
+    keys["transport"]["window"] = "500MB"
+    layers = [f"{name} -1 1 NONE 0 1 NONE 0 1 ALLTOALL {size} 0\n" for name, size in (("a", 160_000_000), ("b", 4000))]
+    found = [
+        validate(parse_workload("DATA\n2\n" + "".join(each)), small_system(), parse_network(keys)).forecast.memory_bytes
+        for each in (layers, layers[::-1])
+    ]
+    assert found[0] == found[1] > costs.IDLE_BYTES + 10_000_000
+
+
 def test_without_a_window_the_network_bounds_the_memory_that_is_foretold() -> None:
     """A sender without a window holds its packets back while switches are full: a longer message needs no more."""
     keys = small_network().document()

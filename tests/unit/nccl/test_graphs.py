@@ -90,6 +90,12 @@ def test_cube_mesh_has_6_rings_doubled_to_12(make: Make) -> None:
     assert ring_channels(communicator) == 12
 
 
+def test_a_peer_over_pcie_has_two_channels_however_many_there_are(make: Make) -> None:
+    for version in ("2.19", "2.22", "2.29"):
+        communicator = make("2 over PCIe", 1, 2, version, min_ctas=8)
+        assert (p2p_channels(communicator), channels_per_peer(communicator)) == (8, 2)
+
+
 def test_gpus_on_two_sockets_over_pcie_have_one_channel_of_10(make: Make) -> None:
     # nccl#1358: nChannels 1, bw 10/10, type SYS/PIX, sameChannels 1
     graph = graph_of(make("2 over PCIe", 1, 2, "2.22"), "ring")

@@ -64,6 +64,12 @@ def test_an_npu_sends_no_faster_than_its_line() -> None:
     assert found(plan, (0, 1, 1000), (2, 1, 1500), (3, 0, 500)) == (200_000, "the lines into NPU 1")
 
 
+def test_a_part_of_a_picosecond_is_no_part_of_the_floor() -> None:
+    """37.5 bytes a nanosecond: 1,000 bytes take 26,666 2/3 ps."""
+    plan = packets(star(link={"rate": "300Gbps", "delay": "500ns"}))
+    assert found(plan, (0, 1, 1000))[0] == 26_666
+
+
 def test_a_switch_that_several_hosts_are_joined_to_is_none_of_theirs() -> None:
     for cuts in cuts_of(packets(star()), carried((0, 1, 1000), (3, 2, 1000))):
         assert cuts.bytes_per_ns.tolist() == [12.5] * 4
@@ -482,3 +488,13 @@ def test_hosts_that_are_joined_directly_use_the_line_between_them(tmp_path: Path
     plan = packets({"kind": "file", "path": str(file), "switch": SWITCH})
     # Straight on is the shortest way: the 1 Gb/s of the leaves don't help.
     assert found(plan, (0, 1, 12_625))[0] == 1_010_000
+
+
+def test_ends_that_meet_in_two_parts_of_a_network_have_the_uplinks_of_both(tmp_path: Path) -> None:
+    """Each of 4 hosts has a port in two planes of two leaves (4, 5 and 7, 8) and a spine: 3.125 bytes/ns up a leaf."""
+    ends = [f"{host} {leaf + host // 2} 100Gbps 500ns 0" for leaf in (4, 7) for host in range(4)]
+    ends += [f"{leaf} {spine} 25Gbps 500ns 0" for spine in (6, 9) for leaf in (spine - 2, spine - 1)]
+    file = tmp_path / "planes.txt"
+    file.write_text("\n".join([f"10 6 {len(ends)}", "4 5 6 7 8 9", *ends]) + "\n", encoding="utf-8")
+    plan = packets({"kind": "file", "path": str(file), "switch": SWITCH})
+    assert found(plan, (0, 2, 1250)) == (200_000, "the lines out of the leaf of NPU 0")

@@ -93,6 +93,20 @@ def test_the_search_follows_a_law_and_needs_few_splits(carried: Sequence[float],
     assert len(runs.played) <= 90  # without the law it took up to 150
 
 
+@pytest.mark.parametrize("power", [1, 3, 60])
+@pytest.mark.parametrize("carried", [(8.0, 1.0), (1.0, 8.0)])
+def test_a_law_is_followed_both_up_and_down(carried: Sequence[float], power: int) -> None:
+    """Equal prices: what is best for one dimension is for the other when they change places, and found as soon."""
+    pytest.importorskip("scipy")
+    spending = Spending((1e-9, 1e-9), (1e-3, 1e-3), (1e7, 1e7), 0.0, 100.0)
+    runs = Formula(
+        spending,
+        lambda rates: 0.1 + sum((b * 1e9 / r) ** power for b, r in zip(carried, rates, strict=True)) ** (1 / power),
+    )
+    assert search(runs, spending, runs.of(spending.rates((1.0, 1.0), spending.money)))
+    assert len(runs.played) <= 20  # where the law isn't followed it is 23 to 25
+
+
 def test_performance_per_cost_ends_where_messages_hide_behind_computing() -> None:
     """One dimension: a Gb/s hides 3 s of messages, and all above it is money for nothing."""
     pytest.importorskip("scipy")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 
 from astra_ns3.config.core.plain import Json
+from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space, space_of
 from astra_ns3.planning.packets import WHOLE, OnPackets, expected_ps, order_of, sized_for_packets
-from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.request import AXIS, PART, PlanRequest
+from astra_ns3.planning.result import COLUMNS, order_on_packets, ranked_rows
+from astra_ns3.planning.search import Found, Played
 
 MODEL = {
     "kind": "transformer",
@@ -110,3 +115,18 @@ def test_the_order_on_packets_is_that_of_flows_times_what_packets_take_longer(tm
     times = {first: 1000, second: 1200, third: 1300}
     assert [expected_ps(each, times[each.choice]) for each in played] == [1500, 1320, None]
     assert order_of(played, times) == [second, first]
+    table: Any = SimpleNamespace(
+        rows=[
+            {**dict.fromkeys(COLUMNS), "part": PART, AXIS: one.name, "finish_us": ps / 1e6} for one, ps in times.items()
+        ]
+    )
+    bounds = {each: Bound(each, 900, 1) for each in times}
+    runs = {each: Played(time_ps, 1.0) for each, time_ps in times.items()}
+    found = Found(3, 0, runs, bounds, {}, (), 0)
+    plan = Plan(asked, space, found, 0.0, table, packets=tuple(played))
+    assert order_on_packets(plan) == [2, 1]
+    assert [(row["time_us"], row["packets_us"], row["packets_over_flows"]) for row in ranked_rows(plan)] == [
+        (0.001, 0.0015, 1.5),
+        (0.0012, 0.00132, 1.1),
+        (0.0013, None, None),
+    ]

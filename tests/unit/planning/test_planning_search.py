@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import pytest
 from support.lengths import some_slow
 from support.plans import Case, one_switch, rings, small_llama
@@ -12,7 +14,10 @@ from support.plans import Case, one_switch, rings, small_llama
 from astra_ns3.errors import InputError
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, Space
+from astra_ns3.planning.frontier import frontier_figure
+from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.search import Found, Played, Search
+from astra_ns3.report.figures.figure import Curve
 from astra_ns3.workload.memory.peaks import memory_of
 from astra_ns3.workload.models.changes import changed
 
@@ -68,6 +73,20 @@ def test_a_limit_leaves_choices_open_and_says_how_much_faster_one_may_be(space: 
     assert found.best_ps == 3000
     assert len(found.open) == len(choices) - 3
     assert found.gap == pytest.approx(1 - 1003 / 3000)
+
+
+def test_the_picture_has_bounds_in_the_units_of_what_was_played(space: Space, choices: list[Choice]) -> None:
+    """Two were played, of which the slower one needs more memory; of a third there is the bound alone."""
+    left = Bound(choices[2], 3_500_000_000, 6 * 10**9)
+    plan: Any = Plan(None, space, Found(3, 0, {}, {}, {}, (left,), 0), 0.0, None)  # type: ignore[arg-type]
+    rows: list[dict[str, Any]] = [
+        {"plan": "fast", "time_us": 4000.0, "npu_memory_bytes": 8 * 10**9},
+        {"plan": "slow", "time_us": 5000.0, "npu_memory_bytes": 9 * 10**9},
+    ]
+    (panel,) = frontier_figure(plan, rows).panels
+    drawn = [(np.asarray(each.x).tolist(), np.asarray(each.y).tolist()) for each in panel.series if type(each) is Curve]
+    assert drawn == [([6.0], [3.5]), ([8.0, 9.0], [4.0, 5.0]), ([8.0], [4.0])]
+    assert (panel.x.unit, panel.y.unit) == ("GB", "ms")
 
 
 def test_a_bound_that_is_the_best_time_is_not_played(space: Space, choices: list[Choice]) -> None:

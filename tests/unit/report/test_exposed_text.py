@@ -12,6 +12,7 @@ from astra_ns3 import explain, run
 from astra_ns3.errors import Interrupted
 from astra_ns3.network.records import STEPS
 from astra_ns3.network.run_document import ExposedDocument, FloorDocument, RunDocument
+from astra_ns3.report.explanation.channels import Arrival, _handled
 from astra_ns3.report.explanation.explanation import Communication, Explanation, Message
 from astra_ns3.report.explanation.parts import MESSAGE, Segment
 from astra_ns3.report.exposed_text import exposed_rows, exposed_times
@@ -190,3 +191,13 @@ def test_one_chunk_is_no_chunks() -> None:
 def _splits_run(splits: int) -> RunDocument:
     """What is known of a small run whose collectives are cut in so many chunks."""
     return run(**{**small_run(), "system": small_system(**{"preferred-dataset-splits": splits})}).metadata
+
+
+def test_a_step_of_a_channel_is_over_when_all_is_handled_whatever_came_last() -> None:
+    """The first message comes 20 ps before the second, but passes 45 ps more after it was copied."""
+    far = Arrival(0, 8, 0, 100, step=0, is_signal=False, copy_ps=10, latency_ps=50, whole=True)
+    near = Arrival(1, 1, 0, 120, step=0, is_signal=False, copy_ps=10, latency_ps=5, whole=True)
+    signal = Arrival(2, 1, 0, 125, step=1, is_signal=True, copy_ps=0, latency_ps=0, whole=True)
+    first, second, third = _handled([far, near, signal], 0)
+    assert (first.time_ps, second.time_ps, third.time_ps) == (160, 135, 160)
+    assert third.turn is first

@@ -138,6 +138,13 @@ def test_what_changes_nothing_is_no_change() -> None:
     assert changes({"at": "1us", "link": 4, "up": True}, {"at": "2us", "link": 4, "rate": "100%", "for": "1us"}) == []
 
 
+def test_a_threshold_of_pauses_may_become_nothing() -> None:
+    nothing = {"headroom": 0, "reserve": 0, "resume_offset": 0}
+    assert changes({"at": "1us", "switch": 3, "pfc": nothing}) == [
+        (1, "switch 3", {f"pfc_{name}_bytes": 0}) for name in nothing
+    ]
+
+
 def test_two_values_at_one_time_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         changes({"at": "1us", "link": 4, "rate": "50%"}, {"at": "1us", "link": ["leaf 0", "spine 0"], "rate": "25%"})

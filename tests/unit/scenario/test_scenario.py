@@ -474,3 +474,15 @@ def test_a_connection_s_rows_go_to_its_ends_tenant_up_to_the_moment_of_its_end()
     assert kept.column("a/connections", "time_ps") == [150]
     assert kept.column("b/connections", "time_ps") == [100]
     assert kept.column("b/connections", "source") == [0]
+
+
+def test_a_job_that_arrives_shares_all_reducers_with_the_others() -> None:
+    kept = _Kept()
+    owners = [TableOwner("a", "a", [0, 1], 0), TableOwner("b", "b", [2, 3], 100)]
+    tables = NetworkTables(kept, TenantBits(2), owners, arriving=[1], npus=4, reducers=2)
+    tables.open(CONNECTIONS)
+    rows = {"source": [0, 3, 4, 5], "destination": [5, 4, 2, 3], "time_ps": [110, 120, 130, 140]}
+    tables.write("connections", _columns(CONNECTIONS, 4, **rows))
+    assert (kept.column("a/connections", "source"), kept.column("a/connections", "destination")) == ([0], [5])
+    assert kept.column("b/connections", "source") == [1, 4, 5]
+    assert kept.column("b/connections", "destination") == [4, 0, 1]

@@ -245,6 +245,15 @@ def test_links_of_a_class_have_defaults_of_their_own(tmp_path: Path) -> None:
     ]
 
 
+def test_a_number_in_a_named_unit_is_the_nearest_whole_bit_or_picosecond(tmp_path: Path) -> None:
+    graph = networkx.Graph()
+    graph.add_edge("a", "b", capacity=0.7500000007, latency=1.2346)  # 750,000,000.7 b/s, 1,234.6 ps
+    path = written(graph, tmp_path / "net.json")
+    names = {"rate": {"name": "capacity", "unit": "Gbps"}, "delay": {"name": "latency", "unit": "ns"}}
+    (link,) = built(path, hosts="all", attributes=names).links
+    assert (link.rate_bps, link.delay_ps) == (750_000_001, 1235)
+
+
 def test_an_attribute_may_be_left_unread(tmp_path: Path) -> None:
     graph = networkx.Graph()
     graph.add_edge("a", "b", cost=0.5)
@@ -299,6 +308,7 @@ def test_a_format_that_says_all_wants_no_completion(tmp_path: Path) -> None:
         ("]\n]\n", "]\n", r"four.gml: the file ends before a list is closed with '\]'"),
         ('label "four"', "label", r"four.gml:4: key 'label' has 'Network', expected a number, a text or a list"),
         ('label "four"', "label =", r"four.gml:3: found '=', which is no GML"),
+        ('label "four"', 'label "two\nlines" =', r"four.gml:4: found '=', which is no GML"),
         ('label "four"', '7 "four"', r"four.gml:3: found '7', expected a key"),
         ("graph [", "graph [ ] graph [", r"four.gml: has 2 graphs, expected one"),
         ("Longitude 20.0", 'Longitude "x"', r"four.gml:8: longitude is 'x', expected degrees"),

@@ -307,6 +307,13 @@ def test_each_trap_is_warned_of(transport: dict[str, Any], switch: dict[str, Any
     assert any(message in warning for warning in warnings(transport, switch))
 
 
+def test_a_timeout_is_above_the_round_trip_of_an_idle_network() -> None:
+    # 1082 and 86 bytes over two lines at 80 ps a byte, and four delays: 2186.88 ns.
+    with pytest.raises(InputError, match=r"timeout': 2\.187 us is not above the 2\.187 us in which a packet"):
+        warnings({"reliability": {"timeout": "2186880ps"}})
+    assert warnings({"reliability": {"timeout": "2186881ps"}, "window": "1000B"})
+
+
 @pytest.mark.parametrize(
     ("transport", "switch"),
     [
