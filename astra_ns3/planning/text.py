@@ -9,12 +9,14 @@ from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import losses, order_on_packets, ranked_rows
 from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
+from astra_ns3.report.summary import GATHERS_AFTER_UPDATE
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
 BEST, SYSTEM = "best.yaml", "best-system.yaml"
 """The model with the best degrees, and the system that it was planned on if no file of the user has that."""
+_ONE_EACH = "one; where zero is 1 or 2, a next one may hide the gathering of weights at its end: see run --passes 2"
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
@@ -57,6 +59,7 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
     ]
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
+        head += [("iterations", _ONE_EACH)] if any(each.zero in GATHERS_AFTER_UPDATE for each in found.played) else []
         head += [("second", _second(plan))] if found.ranked[1:] else []
         head += _own(plan)
         head += [("packets", packets_text(plan))] if plan.packets else []

@@ -29,6 +29,11 @@ _COPIED = (
     "warnings",
 )
 _IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "device_losses", "throughput")
+GATHERS_AFTER_UPDATE = (1, 2)
+"""Stages of ZeRO that gather weights after the update, before the next pass needs them."""
+_UPDATED_WEIGHTS = "weights"
+_WORTH_TELLING = 100
+"""Waits of less than this part of the run aren't told."""
 _COUNTS = ("messages", "packets", "events")
 _LOSSES = ("dropped_frames", "lost_frames", "retransmissions", "timeouts", "pauses", "full_queues")
 
@@ -80,6 +85,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         rows += [
             ("compute", _share(metadata["compute_ps"], npu_ps, npu)),
             ("exposed communication", _share(metadata["exposed_ps"], npu_ps, npu)),
+            *_hidden_by_the_next(metadata),
             (
                 "collectives",
                 f"{metadata['collectives']:,} in {counted(metadata['chunks'], 'chunk', 'chunks')}{_left(metadata)}",
@@ -98,6 +104,21 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
         ("wall time", f"{clock(timing['wall_seconds'])}  ({clock(timing['setup_seconds'])} to set up)"),
         ("peak memory", f"{above} above the {idle} of the idle program"),
     ]
+
+
+def _hidden_by_the_next(metadata: RunDocument) -> list[tuple[str, str]]:
+    """Return what a single pass waits for at its end and another pass would hide: weights that others updated."""
+    zero = (metadata["workload"].get("parallel") or {}).get("zero")
+    if metadata["passes"] != 1 or zero not in GATHERS_AFTER_UPDATE:
+        return []
+    groups = metadata.get("exposed_by_group", ())
+    waited_ps = sum(each["exposed_ps"] for each in groups if each["group"].endswith(_UPDATED_WEIGHTS))
+    if waited_ps * _WORTH_TELLING < metadata["finish_ps"]:
+        return []
+    words = (
+        f"{format_time(waited_ps)} of it for updated weights (zero {zero}), which a next pass may hide: try --passes 2"
+    )
+    return [("at the end", words)]
 
 
 def _left(metadata: RunDocument) -> str:

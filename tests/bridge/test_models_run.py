@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from astra_ns3.config.network.packet_network import parse_network
 from astra_ns3.experiments.forecasting.expected import expected_run
 from astra_ns3.playing.training.making import training_programs
 from astra_ns3.playing.training.model_summary import summary_of
+from astra_ns3.report.page.page import report_page
+from astra_ns3.report.summary import run_text
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload, read_model
 
@@ -78,3 +81,36 @@ def test_a_smaller_model_is_trained(name: str, how: str) -> None:
     assert (npus["compute_us"] + npus["exposed_us"] - npus["finish_us"]).abs().max() < ROUNDED_US
     # Nobody is done before the stage that computes longest.
     assert result.finish_ps >= max(stage.compute_ps for stage in summary_of(model, (NPUS,)).stages)
+
+
+def _two_layers(zero: int, **options: Any) -> astra_ns3.Result:
+    """Llama-3 8B with two layers, eight copies whose optimizer is sharded."""
+    given = {
+        "model.layers": 2,
+        "parallel.tensor": 1,
+        "parallel.pipeline": 1,
+        "parallel.zero": zero,
+        "training.micro_batches": 1,
+    }
+    model = changed(read_model(FOLDER / "llama-3-8b.yaml"), given)
+    plain = parse_network(network("roce"))
+    return astra_ns3.run(workload=model, system=system_for(1), network=plain, backend="analytical-queues", **options)
+
+
+def test_a_single_pass_says_that_the_next_one_may_hide_the_gathering_of_weights() -> None:
+    one, two = _two_layers(1), _two_layers(1, passes=2)
+    assert two.finish_ps < 2 * one.finish_ps
+    told = "of it for updated weights (zero 1), which a next pass may hide: try --passes 2"
+    assert told in run_text(one.metadata, None)
+    assert "at the end" not in run_text(two.metadata, None)
+    assert "at the end" not in run_text(_two_layers(3).metadata, None)
+
+
+def test_a_page_names_the_parts_of_layers_that_only_models_have(tmp_path: Path) -> None:
+    result = _two_layers(1, record=["layers"], output=tmp_path / "run")
+    page = report_page([result], {})
+    assert {f'"{name}"' for name in ("compute, update", "exposed, gradient", "compute, forward")} <= set(
+        re.findall(r'"(?:compute|exposed), [a-z ]+"', page)
+    )
+    only = _two_layers(1, output=tmp_path / "bare")
+    assert '"compute, update"' not in report_page([only], {})

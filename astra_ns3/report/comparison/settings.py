@@ -20,6 +20,7 @@ OPTIONS = (
     "record",
     "hook",
     "limits",
+    "network_changes",
 )
 FILES = ("workload", "system", "network")
 PARTS = (*OPTIONS, *FILES, "in_force", "versions")

@@ -35,6 +35,10 @@ _ON_PAGE = (
     (_TAIL, 1, _AFTER, style.YELLOW),
     (_OTHERWISE, 1, "exposed, in other parts or after the last pass", style.PURPLE),
 )
+_KNOWN = {part for part, *_ in _ON_PAGE}
+_SPENT = ("compute_ps", "exposed_ps")
+# Of parts that only models have; the colours above that no model's bar has besides.
+_OTHERS_ON_PAGE = (style.GREY, style.PURPLE, style.GREEN, style.BLACK)
 _NONE = (0, 0)
 
 Spent = Mapping[str, tuple[int, int]]
@@ -75,7 +79,8 @@ def _in_file(records: Records, choice: Choice) -> Figure:
 
 def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
     """Return a bar per layer and run, of the NPU that the run reports."""
-    found = [_end_to_end(shown.run) for shown in runs]
+    found = [_reported(shown.run) for shown in runs]
+    looks = _looks_on_page(found)
     longest = max((_whole(spent) for times in found for _, spent in times), default=1)
     unit, most = style.time_unit(longest, 1), min(MOST_LAYERS, detail)
     notes, panels = [], []
@@ -83,12 +88,35 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         kept = [times[index] for index in sorted(_ranked(times)[:most])]
         if len(kept) < len(times):
             notes.append(f"{shown.name}: the {len(kept)} layers that took longest, of {len(times)}.")
-        bars = _bars(kept, _ON_PAGE, unit)
+        bars = _bars(kept, looks, unit)
         x = Axis(f"time of NPU {shown.run.metadata['report_npu']}", unit[1], 0, 1.04 * longest / unit[0])
         y = Axis(names=style.cut(layer for layer, _ in kept))
         height = 1.2 + 0.13 * len(bars) + 0.19 * len(kept)
         panels.append(Panel(x, y, bars, shown.name, stacked=True, of_run=True, height=height))
     return Figure(panels, notes)
+
+
+def _looks_on_page(found: Sequence[Times]) -> list[tuple[str, int, str, str]]:
+    """Return part, whether it is exposed, name and colour of all pieces of bars."""
+    others = dict.fromkeys(part for times in found for _, spent in times for part in spent)
+    colours = dict(zip((part for part in others if part not in _KNOWN), cycle(_OTHERS_ON_PAGE), strict=False))
+    more = [
+        (part, exposed, f"{word}, {part}", colour)
+        for exposed, word in enumerate(("compute", "exposed"))
+        for part, colour in colours.items()
+    ]
+    return [*_ON_PAGE, *more]
+
+
+def _reported(records: Records) -> Times:
+    """Return the layers of the reported NPU, with the parts that only models have if they were recorded."""
+    table = table_of(records, "layers")
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for npu, layer, part, *spent in () if table is None else table.tuples("npu", "layer", "part", *_SPENT):
+        if npu == records.metadata["report_npu"]:
+            found.setdefault(layer, {})[part] = (spent[0], spent[1])
+    has_others = any(part not in _KNOWN for spent in found.values() for part in spent)
+    return list(found.items()) if has_others else _end_to_end(records)
 
 
 def layer_times(records: Records) -> dict[str, Times]:
@@ -97,7 +125,7 @@ def layer_times(records: Records) -> dict[str, Times]:
     if table is None:
         return {"all": [(layer, {part: spent[part] for part in _PARTS}) for layer, spent in _end_to_end(records)]}
     found: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
-    for role, layer, part, *spent in table.tuples("role", "layer", "part", "compute_ps", "exposed_ps"):
+    for role, layer, part, *spent in table.tuples("role", "layer", "part", *_SPENT):
         found.setdefault(role, {}).setdefault(layer, {})[part] = (spent[0], spent[1])
     return {role: _without_empty_parts(list(times.items())) for role, times in found.items()}
 
