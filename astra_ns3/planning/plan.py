@@ -13,11 +13,21 @@ from astra_ns3.errors import wrong
 from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
-from astra_ns3.frozen import dataclass, replace
+from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
+from astra_ns3.planning.iterations import affordable, may_gain
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
-from astra_ns3.planning.request import AXIS, BACKEND, FLOWS, PACKETS, USUAL_PACKETS, PlanRequest
+from astra_ns3.planning.request import (
+    AXIS,
+    BACKEND,
+    FLOWS,
+    ITERATIONS,
+    PACKETS,
+    PASSES_AXIS,
+    USUAL_PACKETS,
+    PlanRequest,
+)
 from astra_ns3.planning.search import Found, Played, Search
 from astra_ns3.studies.axes import Label
 from astra_ns3.studies.figures.data import DONE
@@ -41,7 +51,7 @@ class Plan:
     """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
 
     ``own``: the choice that the model's file has, if it is one. ``packets``: the best on packets, in the order of their
-    times as flows.
+    times as flows. ``next_ps``: what the second iteration takes, of choices for which that counts (None: not known).
     """
 
     request: PlanRequest
@@ -51,6 +61,7 @@ class Plan:
     study: StudyResult
     own: Choice | None = None
     packets: tuple[OnPackets, ...] = ()
+    next_ps: Mapping[Choice, int | None] = field(default_factory=dict)
 
     def workload(self, choice: Choice) -> ModelWorkload:
         """Return the model, cut as a choice says."""
@@ -108,8 +119,10 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
     search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds, own)
     player = _Player(request, store, search)
     player.play(progress)
-    packets = player.play_on_packets(search.found(), space, progress)
-    return Plan(request, space, search.found(), bound_seconds, player.study(), own, packets)
+    found = search.found()
+    next_ps = player.play_next(found, may_gain(found, bounds, search.fits), progress)
+    packets = player.play_on_packets(found, space, progress)
+    return Plan(request, space, found, bound_seconds, player.study(), own, packets, next_ps)
 
 
 def capacity_bytes(space: Space) -> int | None:
@@ -151,11 +164,31 @@ class _Player:
         self._request, self._store, self._search = request, store, search
         self._choices: dict[str, Choice] = {}
         self._sized: dict[Choice, Mapping[str, Json]] = {}
+        self._longer: list[Choice] = []
         self._outcomes: dict[str, PointOutcome] = {}
 
     def play(self, progress: StudyProgressSink | None) -> None:
         """Play until the search asks for no more; raises InputError if no choice fits."""
         self._play(self._tasks(self._search.begin()), progress, self._more)
+
+    def play_next(
+        self, searched: Found, asked: Sequence[Choice], progress: StudyProgressSink | None
+    ) -> dict[Choice, int | None]:
+        """Play one and two iterations of choices; return what the second takes, None if that isn't known."""
+        self._longer = affordable(searched, asked, self._request.cpu_seconds)
+        if not self._longer:
+            return dict.fromkeys(asked)
+        expansion = self._request.expansion([], longer=self._longer)
+        self._play(expansion.tasks(os.fspath(self._store.folder)), progress, nothing_more)
+        ended = {
+            (point.labels[AXIS], point.labels[PASSES_AXIS]): _time_ps(self._outcomes[point.address])
+            for point in expansion.points
+        }
+        found_ps: dict[Choice, int | None] = dict.fromkeys(asked)
+        for choice in self._longer:
+            one_ps, two_ps = (ended[choice.name, passes] for passes in ITERATIONS)
+            found_ps[choice] = two_ps - one_ps if one_ps and two_ps else None
+        return found_ps
 
     def play_on_packets(self, found: Found, space: Space, progress: StudyProgressSink | None) -> tuple[OnPackets, ...]:
         """Play the best on packets, and as flows what is smaller than the model; return how each did."""
@@ -175,7 +208,7 @@ class _Player:
 
     def study(self) -> StudyResult:
         """Return all that was played."""
-        expansion = self._request.expansion(self._choices.values(), self._sized)
+        expansion = self._request.expansion(self._choices.values(), self._sized, self._longer)
         return StudyResult(expansion, self._outcomes, self._request.folder)
 
     def _play(self, tasks: Sequence[PointTask], progress: StudyProgressSink | None, more: More) -> None:

@@ -31,8 +31,9 @@ FLOWS, PACKETS = "flow", "ns3"
 AXIS, BACKEND = "plan", "backend"
 """The axes of the study that plays plans."""
 _RESULTS = Path("results")
-PART, PACKETS_PART = "plans", "packets"
-"""The parts of the study that plays plans: as flows, and the best on packets beside flows."""
+ITERATIONS, PASSES_AXIS = (1, 2), "passes"
+PART, NEXT_PART, PACKETS_PART = "plans", "iterations", "packets"
+"""The parts of the study that plays plans: as flows, some for two iterations, the best on packets beside flows."""
 _BASE = "as the file has it"
 _SCALES = ("scale", "comm_scale", "compute_scale")
 
@@ -109,14 +110,25 @@ class PlanRequest:
         return not isinstance(self._network, AnalyticalNetwork)
 
     def expansion(
-        self, choices: Iterable[Choice], on_packets: Mapping[Choice, Mapping[str, Json]] | None = None
+        self,
+        choices: Iterable[Choice],
+        on_packets: Mapping[Choice, Mapping[str, Json]] | None = None,
+        longer: Iterable[Choice] = (),
     ) -> Expansion:
-        """Return a study that plays some choices, and some with further changes on packets and as flows."""
+        """Return a study of some choices, of some changed further, on packets and as flows, and of two iterations."""
         sized = {each.name: {**_of_model(each.keys), **more} for each, more in (on_packets or {}).items()}
-        return self._expand({each.name: _of_model(each.keys) for each in choices}, sized)
+        two = {each.name: _of_model(each.keys) for each in longer}
+        return self._expand({each.name: _of_model(each.keys) for each in choices}, sized, two)
 
-    def _expand(self, plans: Mapping[str, JsonObject], sized: Mapping[str, JsonObject] | None = None) -> Expansion:
+    def _expand(
+        self,
+        plans: Mapping[str, JsonObject],
+        sized: Mapping[str, JsonObject] | None = None,
+        longer: Mapping[str, JsonObject] | None = None,
+    ) -> Expansion:
         parts: dict[str, Json] = {PART: {"axes": {AXIS: dict(plans)}}} if plans else {}
+        if longer:
+            parts[NEXT_PART] = {"title": "Iterations", "axes": {AXIS: dict(longer), PASSES_AXIS: list(ITERATIONS)}}
         if sized:
             axes: dict[str, Json] = {AXIS: dict(sized), BACKEND: [FLOWS, PACKETS]}
             parts[PACKETS_PART] = {"title": "The best on packets, and as flows", "axes": axes}

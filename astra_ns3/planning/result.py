@@ -8,6 +8,7 @@ from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.experiments.result import Result
 from astra_ns3.frozen import dataclass
 from astra_ns3.planning.degrees import Choice
+from astra_ns3.planning.iterations import fastest_next
 from astra_ns3.planning.packets import expected_ps, order_of
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import AXIS, PART
@@ -26,7 +27,7 @@ _MEASURES = (
     "of_floor",
 )
 _ON_PACKETS = ("packets_us", "packets_over_flows", "packets_on")
-COLUMNS = ("plan", "time_us", "bound_us", *_MEASURES, *_ON_PACKETS, "cpu_seconds", "address")
+COLUMNS = ("plan", "time_us", "bound_us", "next_us", *_MEASURES, *_ON_PACKETS, "cpu_seconds", "address")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def _row(plan: Plan, choice: Choice, row: Row) -> Row:
         "plan": choice.name,
         "time_us": row["finish_us"],
         "bound_us": found.bound_of[choice].time_ps / PS_PER_US,
+        "next_us": None if (next_ps := plan.next_ps.get(choice)) is None else next_ps / PS_PER_US,
         **{name: row[name] for name in _MEASURES},
         **_on_packets(plan, choice),
         "cpu_seconds": found.played[choice].cpu_seconds,
@@ -71,6 +73,17 @@ def order_on_packets(plan: Plan) -> list[int]:
     ranked = plan.found.ranked
     times = {choice: plan.found.played[choice].time_ps or 0 for choice in ranked}
     return [ranked.index(choice) + 1 for choice in order_of(plan.packets, times)]
+
+
+def known_next(plan: Plan) -> dict[Choice, int]:
+    """Return what the second iteration takes where that is known, the fastest first."""
+    known = {choice: time_ps for choice, time_ps in plan.next_ps.items() if time_ps is not None}
+    return dict(sorted(known.items(), key=lambda each: each[1]))
+
+
+def faster_next(plan: Plan) -> Choice | None:
+    """Return the choice whose second iteration is faster than that of the best; None: no such one is known."""
+    return fastest_next(plan.found.best, known_next(plan))
 
 
 def frontier(rows: Sequence[Row]) -> list[Row]:
@@ -126,6 +139,9 @@ def document(plan: Plan) -> JsonObject:
         "played_cpu_seconds": round(found.cpu_seconds, 3),
         "best": None if found.best is None else found.best.name,
         "order_on_packets": order_on_packets(plan),
+        "next_iterations": [
+            {"plan": each.name, "next_us": time_ps / PS_PER_US} for each, time_ps in known_next(plan).items()
+        ],
         "second_loses": [{"what": each.what, "more_ps": each.more_ps} for each in losses(plan)],
         "rows": [{name: row[name] for name in COLUMNS} for row in ranked_rows(plan)],
     }

@@ -12,8 +12,8 @@ from astra_ns3.experiments.tables import Table
 from astra_ns3.planning.frontier import frontier_figure
 from astra_ns3.planning.page import PLAN, Shown, Told, save_page, sections
 from astra_ns3.planning.plan import Plan
-from astra_ns3.planning.result import COLUMNS, losses, ranked_rows
-from astra_ns3.planning.text import BEST, SYSTEM, head_of, table_of
+from astra_ns3.planning.result import COLUMNS, faster_next, losses, ranked_rows
+from astra_ns3.planning.text import BEST, NEXT, SYSTEM, head_of, table_of
 from astra_ns3.report.figures import with_matplotlib
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
@@ -32,6 +32,9 @@ def save_plan(plan: Plan) -> None:
     put(folder / TABLE, Table(TABLE, COLUMNS, [[row[name] for name in COLUMNS] for row in rows]).text())
     if plan.found.best is not None:
         write_model(plan.workload(plan.found.best), folder / BEST)
+        (folder / NEXT).unlink(missing_ok=True)
+        if (other := faster_next(plan)) is not None:
+            write_model(plan.workload(other), folder / NEXT)
         (folder / SYSTEM).unlink(missing_ok=True)
         if (system := plan.request.system_config) is not None:
             put(folder / SYSTEM, yaml.safe_dump(given_of(system), sort_keys=False))

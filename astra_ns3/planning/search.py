@@ -177,13 +177,13 @@ class Search:
     def _takes(self, bound: Bound) -> bool:
         """Begin a choice that waits, if it fits."""
         self._waiting.remove(bound)
-        if not self._fits(bound.choice):
+        if not self.fits(bound.choice):
             self._too_large += 1
             return False
         self._begun[bound.choice] = bound
         return True
 
-    def _fits(self, choice: Choice) -> bool:
+    def fits(self, choice: Choice) -> bool:
         """Whether an NPU has the memory that the fullest stage needs, by the model of a run's memory."""
         plan = changed(self._space.workload, choice.keys).plan(self._space.npus)
         most = max(stage.peak.usage.total_bytes for stage in memory_of(plan))

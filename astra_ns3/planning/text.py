@@ -7,16 +7,14 @@ from collections.abc import Sequence
 
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
-from astra_ns3.planning.result import losses, order_on_packets, ranked_rows
+from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows
 from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
-from astra_ns3.report.summary import GATHERS_AFTER_UPDATE
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
 from astra_ns3.units import PS_PER_US, format_bytes, format_time
 
-BEST, SYSTEM = "best.yaml", "best-system.yaml"
-"""The model with the best degrees, and the system that it was planned on if no file of the user has that."""
-_ONE_EACH = "one; where zero is 1 or 2, a next one may hide the gathering of weights at its end: see run --passes 2"
+BEST, NEXT, SYSTEM = "best.yaml", "best-next.yaml", "best-system.yaml"
+"""The model with the best degrees, that whose next iterations are faster, and a system that no file of the user has."""
 _MOST_ROWS = 20
 _MOST_LOSSES = 4
 
@@ -26,6 +24,7 @@ def plan_text(plan: Plan) -> str:
     rows = ranked_rows(plan)
     names = [
         BEST,
+        *([] if faster_next(plan) is None else [NEXT]),
         *([SYSTEM] if plan.request.system_config is not None else []),
         "plan.csv",
         "frontier.png",
@@ -59,7 +58,7 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
     ]
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
-        head += [("iterations", _ONE_EACH)] if any(each.zero in GATHERS_AFTER_UPDATE for each in found.played) else []
+        head += [("iterations", iterations_text(plan))] if plan.next_ps else []
         head += [("second", _second(plan))] if found.ranked[1:] else []
         head += _own(plan)
         head += [("packets", packets_text(plan))] if plan.packets else []
@@ -106,6 +105,17 @@ def _second(plan: Plan) -> str:
     return f"{second.name}: {percent(time_ps - best_ps, best_ps)} slower{why}"
 
 
+def iterations_text(plan: Plan) -> str:
+    """Say whether a next iteration, which may hide the gathering of weights after an update, has another best."""
+    known, best, faster = known_next(plan), plan.found.best, faster_next(plan)
+    if best not in known:
+        return "with zero 1 or 2 the second may be faster than the first: give more --cpu-time, or run --passes 2"
+    if faster is None:
+        return f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
+    times = f"{format_time(known[faster])}, the best {format_time(known[best])}"
+    return f"from the second on another of {len(known)} is faster, {faster.name}: {times}"
+
+
 def packets_text(plan: Plan) -> str:
     """Say whether packets change the order of the best."""
     order = order_on_packets(plan)
@@ -124,10 +134,12 @@ def table_of(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Return the heading and the lines of the table of some rows."""
     done = "tokens_per_second" if rows[0]["tokens_per_second"] is not None else "samples_per_second"
     on = ["on packets", "played there"] if any(row["packets_on"] for row in rows) else []
-    head = ["", "time", "bound", done.replace("_", " "), "MFU", "memory", "exposed", "of floor", *on, "plan"]
+    two = ["next"] if any(row["next_us"] for row in rows) else []
+    head = ["", "time", *two, "bound", done.replace("_", " "), "MFU", "memory", "exposed", "of floor", *on, "plan"]
     lines = []
     for number, row in enumerate(rows, start=1):
-        times = (format_time(round(row[name] * PS_PER_US)) for name in ("time_us", "bound_us"))
+        names = ("time_us", "next_us", "bound_us") if two else ("time_us", "bound_us")
+        times = ("-" if row[name] is None else format_time(round(row[name] * PS_PER_US)) for name in names)
         utilisation, floor = row["model_flop_utilisation_percent"], row["of_floor"]
         lines.append(
             [

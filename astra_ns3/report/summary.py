@@ -29,8 +29,7 @@ _COPIED = (
     "warnings",
 )
 _IF_THERE = ("floor", "exposed_by_group", "flows", "memory_by_stage", "experts", "device_losses", "throughput")
-GATHERS_AFTER_UPDATE = (1, 2)
-"""Stages of ZeRO that gather weights after the update, before the next pass needs them."""
+_GATHER_AFTER_UPDATE = (1, 2)  # stages of ZeRO; the next pass needs the weights
 _UPDATED_WEIGHTS = "weights"
 _WORTH_TELLING = 100
 """Waits of less than this part of the run aren't told."""
@@ -109,7 +108,7 @@ def _rows(metadata: RunDocument) -> list[tuple[str, str]]:
 def _hidden_by_the_next(metadata: RunDocument) -> list[tuple[str, str]]:
     """Return what a single pass waits for at its end and another pass would hide: weights that others updated."""
     zero = (metadata["workload"].get("parallel") or {}).get("zero")
-    if metadata["passes"] != 1 or zero not in GATHERS_AFTER_UPDATE:
+    if metadata["passes"] != 1 or zero not in _GATHER_AFTER_UPDATE:
         return []
     groups = metadata.get("exposed_by_group", ())
     waited_ps = sum(each["exposed_ps"] for each in groups if each["group"].endswith(_UPDATED_WEIGHTS))

@@ -1,0 +1,66 @@
+"""Second iterations of plans: each is what two runs differ by, and a faster one is told and written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import astra_ns3
+from astra_ns3.planning.plan import make_plan
+from astra_ns3.planning.request import PlanRequest
+from astra_ns3.planning.result import document, faster_next, ranked_rows
+from astra_ns3.planning.saving import save_plan
+from astra_ns3.planning.text import plan_text
+
+MODEL = {
+    "kind": "transformer",
+    "name": "small",
+    "model": {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 8000},
+    "training": {"sequence": 1024, "global_batch": 16},
+    "compute": "H100",
+}
+HELD = {"parallel.tensor": 1, "parallel.context": 1, "parallel.pipeline": 1, "training.micro_batch": 4}
+
+
+def _request(folder: Path, rate: str) -> PlanRequest:
+    topology = {
+        "kind": "single-switch",
+        "npus": 4,
+        "link": {"rate": rate, "delay": "500ns"},
+        "switch": {"buffer": "32MiB", "pfc": {}},
+    }
+    network = {"topology": topology, "transport": {"kind": "roce", "payload": 4096}}
+    for name, data in (("model", MODEL), ("network", network)):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    files = (folder / "model.yaml", folder / "network.yaml")
+    return PlanRequest(*files, output=folder / "out", held=HELD, packets=0, jobs=1, cpu_seconds=None)
+
+
+@pytest.mark.parametrize(("rate", "faster_stage"), [("400Gbps", 1), ("100Gbps", None)])
+def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_faster_one(
+    tmp_path: Path, rate: str, faster_stage: int | None
+) -> None:
+    plan = make_plan(_request(tmp_path, rate))
+    assert plan.found.best in plan.next_ps
+    assert len(plan.next_ps) > 1
+    request = plan.request
+    for choice, next_ps in plan.next_ps.items():
+        files: Any = {"workload": plan.workload(choice), "system": request.system_config, "network": request.network}
+        one, two = (astra_ns3.run(**files, backend="flow", passes=passes).finish_ps for passes in (1, 2))
+        assert next_ps == two - one
+    save_plan(plan)
+    faster, text = faster_next(plan), plan_text(plan)
+    assert (None if faster is None else faster.zero) == faster_stage
+    assert (f"is faster, {'' if faster is None else faster.name}: " in text) == (faster is not None)
+    assert (request.folder / "best-next.yaml").is_file() == ("best-next.yaml" in text) == (faster is not None)
+    rows = {row["plan"]: row["next_us"] for row in ranked_rows(plan)}
+    shown = {each.name: time_ps for each, time_ps in plan.next_ps.items() if each in plan.found.ranked}
+    assert {name: rows[name] for name in shown} == {name: (time_ps or 0) / 1e6 for name, time_ps in shown.items()}
+    fastest = faster or plan.found.best
+    assert fastest is not None
+    said: Any = document(plan)["next_iterations"]
+    assert said[0]["plan"] == fastest.name
+    assert [each["next_us"] for each in said] == sorted(each["next_us"] for each in said)
