@@ -90,8 +90,8 @@ def test_what_a_graph_lacks_is_said_at_once_with_the_lines_to_add(ending: str, t
         config(path)
     words = str(caught.value)
     assert "\n" not in words
-    assert "lacks which nodes are hosts (all 5 without 'kind'), 'rate' of all 4 links, 'delay' of all 4 links" in words
-    assert "(links have capacity, latency, cable: 'attributes: {rate: NAME}' says which is which)" in words
+    assert "lacks 'kind' (host or switch) of all 5 nodes, 'rate' of all 4 links, 'delay' of all 4 links" in words
+    assert "(links have capacity, latency, cable; if one of them is the rate, add 'attributes: {rate: NAME}')" in words
     assert "add 'hosts: leaves, defaults: {rate: 100Gbps, delay: 1us}' with values of yours" in words
 
 

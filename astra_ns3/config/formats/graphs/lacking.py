@@ -19,7 +19,7 @@ def check_lacking(raw: RawGraph) -> None:
     lacking = [f"'{key}' of {_of(len(links), len(raw.links))} links" for key, links in without.items() if links]
     lines = []
     if without_kind:
-        lacking.insert(0, f"which nodes are hosts ({_of(len(without_kind), len(raw.nodes))} without 'kind')")
+        lacking.insert(0, f"'kind' (host or switch) of {_of(len(without_kind), len(raw.nodes))} nodes")
         lines.append(_hosts(raw))
     missing = [line for key, line in _DEFAULTS.items() if without[key]]
     if missing:
@@ -57,4 +57,4 @@ def _has(raw: RawGraph) -> str:
     if not others:
         return ""
     listed = ", ".join(others[:_MOST_SHOWN]) + (", ..." if len(others) > _MOST_SHOWN else "")
-    return f" (links have {listed}: 'attributes: {{rate: NAME}}' says which is which)"
+    return f" (links have {listed}; if one of them is the rate, add 'attributes: {{rate: NAME}}')"
