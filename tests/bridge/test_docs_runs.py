@@ -98,7 +98,7 @@ def test_several_seeds_print_what_the_page_says(work: Path) -> None:
 
 def test_start_jitter_costs_hpcc_what_the_page_says(work: Path) -> None:
     page = " ".join(text_of("docs/system-file.md").split())
-    words = re.findall(r"took ([\d,]+) us with all starts at once and ([\d,]+) us", page)
+    words = re.findall(r"takes ([\d,]+) us without jitter, and ([\d,]+) us", page)
     found = []
     for jitter in (0, 1000):
         result = astra_ns3.run(
