@@ -13,12 +13,14 @@ from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Cell, Choice
 from astra_ns3.planning.search import Found
 
-PASSES = 2
+ITERATIONS = (1, 2)
+"""A plan is played for each of these numbers of iterations."""
 _GATHER_AFTER_UPDATE = (1, 2)
 _MOST = 4
 _WITHIN = 1.25
 """So many times as long as the best a first iteration may take: gathering takes a smaller part of one."""
 _MORE_TIME = 0.25
+"""A part of the CPU time that these runs may take even if the search has used all of it."""
 
 
 def may_gain(found: Found, bounds: Iterable[Bound], fits: Callable[[Choice], bool]) -> list[Choice]:
@@ -48,7 +50,7 @@ def affordable(found: Found, asked: Sequence[Choice], cpu_seconds: float | None)
     """
     if cpu_seconds is None or found.best is None:
         return list(asked)
-    each = (1 + PASSES) * found.played[found.best].cpu_seconds
+    each = sum(ITERATIONS) * found.played[found.best].cpu_seconds
     left = max(cpu_seconds - found.cpu_seconds, _MORE_TIME * cpu_seconds)
     kept = list(asked[: int(left / each)] if each else asked)
     return kept if len(kept) > 1 or len(asked) == 1 else []

@@ -16,13 +16,12 @@ from astra_ns3.experiments.tenant_inputs import load_tenants
 from astra_ns3.frozen import dataclass, field, replace
 from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
-from astra_ns3.planning.iterations import affordable, may_gain
+from astra_ns3.planning.iterations import ITERATIONS, affordable, may_gain
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
 from astra_ns3.planning.request import (
     AXIS,
     BACKEND,
     FLOWS,
-    ITERATIONS,
     PACKETS,
     PASSES_AXIS,
     USUAL_PACKETS,

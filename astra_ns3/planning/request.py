@@ -17,6 +17,7 @@ from astra_ns3.errors import refuse
 from astra_ns3.experiments.request import RunRequest
 from astra_ns3.frozen import dataclass, field
 from astra_ns3.planning.degrees import Choice
+from astra_ns3.planning.iterations import ITERATIONS
 from astra_ns3.planning.usual_system import usual_system
 from astra_ns3.studies.expansion import Expansion, expand
 from astra_ns3.studies.file import Study, StudyConfig
@@ -31,7 +32,7 @@ FLOWS, PACKETS = "flow", "ns3"
 AXIS, BACKEND = "plan", "backend"
 """The axes of the study that plays plans."""
 _RESULTS = Path("results")
-ITERATIONS, PASSES_AXIS = (1, 2), "passes"
+PASSES_AXIS = "passes"
 PART, NEXT_PART, PACKETS_PART = "plans", "iterations", "packets"
 """The parts of the study that plays plans: as flows, some for two iterations, the best on packets beside flows."""
 _BASE = "as the file has it"

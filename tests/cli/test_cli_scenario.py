@@ -253,3 +253,17 @@ def test_times_that_chance_drew_are_rounded_and_traffic_has_no_passes(command: C
     assert [line.split()[:4] for line in drawn[-2:]] == [["26.54", "us", "162.4", "us"], ["200.9", "us", "263", "us"]]
     shown = command("show", "scenario", str(examples / "background.yaml")).out
     assert re.search(r"hadoop +32 +0-31 +0 +- +generated", shown)
+
+
+def test_jobs_that_differ_by_events_are_compared_with_how_many_parts_changed(
+    command: Command, scenario: str, tmp_path: Path
+) -> None:
+    def played(name: str) -> str:
+        words = ("--scenario", scenario, "--backend", "fake", "-o", str(tmp_path / name))
+        assert command("run", *words).status == 0
+        return str(tmp_path / name / "job-one")
+
+    failed = played("failed")
+    _with(scenario, JOBS[JOBS.index("events:") :], "")
+    compared = command("compare", played("whole"), failed, "--json").json
+    assert [(each["key"], each["b"]) for each in compared["settings"]] == [("network_changes", 1)]

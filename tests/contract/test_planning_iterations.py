@@ -6,44 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from support.plans import copies_alone
 
 import astra_ns3
 from astra_ns3.planning.plan import make_plan
-from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import document, faster_next, ranked_rows
 from astra_ns3.planning.saving import save_plan
 from astra_ns3.planning.text import plan_text
-
-MODEL = {
-    "kind": "transformer",
-    "name": "small",
-    "model": {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 8000},
-    "training": {"sequence": 1024, "global_batch": 16},
-    "compute": "H100",
-}
-HELD = {"parallel.tensor": 1, "parallel.context": 1, "parallel.pipeline": 1, "training.micro_batch": 4}
-
-
-def _request(folder: Path, rate: str) -> PlanRequest:
-    topology = {
-        "kind": "single-switch",
-        "npus": 4,
-        "link": {"rate": rate, "delay": "500ns"},
-        "switch": {"buffer": "32MiB", "pfc": {}},
-    }
-    network = {"topology": topology, "transport": {"kind": "roce", "payload": 4096}}
-    for name, data in (("model", MODEL), ("network", network)):
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
-    files = (folder / "model.yaml", folder / "network.yaml")
-    return PlanRequest(*files, output=folder / "out", held=HELD, packets=0, jobs=1, cpu_seconds=None)
 
 
 @pytest.mark.parametrize(("rate", "faster_stage"), [("400Gbps", 1), ("100Gbps", None)])
 def test_a_plan_tells_the_time_of_second_iterations_and_writes_the_model_of_a_faster_one(
     tmp_path: Path, rate: str, faster_stage: int | None
 ) -> None:
-    plan = make_plan(_request(tmp_path, rate))
+    plan = make_plan(copies_alone(tmp_path, rate))
     assert plan.found.best in plan.next_ps
     assert len(plan.next_ps) > 1
     request = plan.request

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from astra_ns3.config.network.packet_network import NetworkConfig, parse_network
 from astra_ns3.config.system import SystemConfig
@@ -15,6 +18,7 @@ from astra_ns3.experiments.run import execute
 from astra_ns3.frozen import dataclass
 from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, space_of
+from astra_ns3.planning.request import PlanRequest
 from astra_ns3.system.file import parse_system
 from astra_ns3.workload.models.changes import changed
 from astra_ns3.workload.models.workload import ModelWorkload
@@ -53,6 +57,18 @@ def servers(nodes: int, npus: int, planes: int = 1) -> NetworkConfig:
     outside = {"kind": "single-switch", "link": {"rate": "100Gbps", "delay": "500ns"}, "switch": SWITCH}
     topology = {"kind": "hierarchical", "nodes": nodes, "npus_per_node": npus, "scale_up": inside, "scale_out": outside}
     return parse_network({"topology": topology, "transport": {"kind": "roce", "payload": 4096}})
+
+
+def copies_alone(folder: Path, rate: str = "100Gbps") -> PlanRequest:
+    """Four copies of a model on a switch, which ZeRO's stages and recomputing tell apart; its files are written."""
+    shape = {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 8000}
+    training = {"sequence": 1024, "global_batch": 16}
+    model = {"kind": "transformer", "name": "small", "model": shape, "training": training, "compute": "H100"}
+    held = {"parallel.tensor": 1, "parallel.context": 1, "parallel.pipeline": 1, "training.micro_batch": 4}
+    for name, data in (("model", model), ("network", one_switch(4, rate).document())):
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    files = (folder / "model.yaml", folder / "network.yaml")
+    return PlanRequest(*files, output=folder / "out", held=held, packets=0, jobs=1, cpu_seconds=None)
 
 
 @dataclass(frozen=True)

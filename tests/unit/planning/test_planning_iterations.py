@@ -4,42 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
+from support.plans import copies_alone
 
 from astra_ns3.planning.bounds import Bound
 from astra_ns3.planning.degrees import Choice, space_of
 from astra_ns3.planning.iterations import affordable, fastest_next, may_gain
-from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.search import Found, Played
-
-NPUS = 4
-NETWORK = {
-    "topology": {
-        "kind": "single-switch",
-        "npus": NPUS,
-        "link": {"rate": "100Gbps", "delay": "500ns"},
-        "switch": {"buffer": "32MiB", "pfc": {}},
-    },
-    "transport": {"kind": "roce", "payload": 4096},
-}
-MODEL = {
-    "kind": "transformer",
-    "name": "small",
-    "model": {"layers": 4, "hidden": 1024, "heads": 8, "vocabulary": 8000},
-    "training": {"sequence": 1024, "global_batch": 16},
-    "compute": "H100",
-}
-HELD = {"parallel.tensor": 1, "parallel.context": 1, "parallel.pipeline": 1, "training.micro_batch": 4}
-
-
-def _request(folder: Path, **options: Any) -> PlanRequest:
-    for name, data in (("model", MODEL), ("network", NETWORK)):
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(data), encoding="utf-8")
-    files = (folder / "model.yaml", folder / "network.yaml")
-    return PlanRequest(*files, output=folder / "out", held=HELD, packets=0, jobs=1, **options)
 
 
 def _found(choices: Mapping[Choice, int], cpu_seconds: float = 1.0) -> Found:
@@ -49,8 +21,8 @@ def _found(choices: Mapping[Choice, int], cpu_seconds: float = 1.0) -> Found:
 
 def _stages(folder: Path) -> dict[int, Choice]:
     """The choices of one cell, by their stages of ZeRO."""
-    request = _request(folder)
-    space = space_of(request.workload, NPUS, request.held)
+    request = copies_alone(folder)
+    space = space_of(request.workload, request.npus, request.held)
     cells = [cell for shape in space.shapes for cell in space.cells(shape)]
     cell = next(each for each in cells if each.shape.recompute == "none")
     return {each.zero: each for each in space.choices(cell, space.workload.totals().layers)}
