@@ -81,6 +81,7 @@ class Cohort:
 
     def split(self, groups: Sequence[list[int]]) -> list[Cohort]:
         """Return a cohort for each of ``groups``, which all NPUs are in; nothing is left of this one."""
+        self.forget()
         parts = []
         for npus in groups:
             part = Cohort(npus, self.place.copy())
@@ -98,6 +99,12 @@ class Cohort:
                 part.held = Awaited(tuple(joints[joint][number] for joint in waited_for), self.held.tail)
         return parts
 
+    def forget(self) -> None:
+        """Drop what is done: to wait for it is to go on, and parting or meeting others would copy it."""
+        posted = self.posted
+        for number in [number for number, joint in posted.items() if not joint.left]:
+            del posted[number]
+
     def finished(self, joints: Sequence[Joint]) -> list[int]:
         """Return the NPUs, in their order, of which some of ``joints`` is done."""
         if all(joint.left == len(self.npus) for joint in joints):
@@ -112,7 +119,11 @@ class Cohort:
 
     def meets(self, other: Cohort) -> bool:
         """Return whether two that nothing holds have come to the same place."""
-        return self.place.is_at(other.place) and self.posted.keys() == other.posted.keys()
+        if not self.place.is_at(other.place):
+            return False
+        self.forget()
+        other.forget()
+        return self.posted.keys() == other.posted.keys()
 
     def totals(self, npu: int) -> tuple[int, int]:
         """Return what one of them has computed and waited, but for what goes on."""
