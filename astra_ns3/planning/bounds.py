@@ -22,7 +22,7 @@ from astra_ns3.planning.degrees import Cell, Choice, Space
 from astra_ns3.planning.endings import Ending, Endings
 from astra_ns3.planning.least_times import LeastTimes
 from astra_ns3.planning.orders import OrderFacts, Passes, order_facts
-from astra_ns3.planning.passes import BlockTimes, PassTimes
+from astra_ns3.planning.passes import BlockTimes, PassTimes, added
 from astra_ns3.workload.memory.states import ModelStates
 from astra_ns3.workload.models.model_kinds import MODEL_KINDS
 from astra_ns3.workload.models.planning import boundary_bytes, layers_of_parts
@@ -36,13 +36,15 @@ _EACH_MICRO_BATCH, _GATHERED = 2, 3
 class Bound:
     """No run of the choice takes less time, and none of its NPUs less memory.
 
-    ``cpu_seconds``: what playing it takes about.
+    ``cpu_seconds``: what playing it takes about. ``next_ps``: many iterations take no less each; the first may take
+    longer, as nothing hides the weights that it gathers at its end.
     """
 
     choice: Choice
     time_ps: int
     memory_bytes: int
     cpu_seconds: float = 0.0
+    next_ps: int = 0
 
 
 class Bounds:
@@ -76,7 +78,8 @@ class Bounds:
                 orders[key] = _Order(work, *key)
             order = orders[key]
             zero = choice.zero
-            yield Bound(choice, order.time_ps(zero), order.memory_bytes(zero), order.cpu_seconds(zero))
+            time_ps, next_ps = order.times_ps(zero)
+            yield Bound(choice, time_ps, order.memory_bytes(zero), order.cpu_seconds(zero), next_ps)
 
     def ending(self, degrees: Degrees, zero: int, spans: tuple[range, ...], blocks: Sequence[Block]) -> Ending:
         """Return the ending of a stage with these blocks of the model; parameters hang on degrees alone."""
@@ -195,11 +198,12 @@ class _Order:
             each.passed_ps - each.behind_ps + drain[stage] for stage, each in zip(asked, self._stages, strict=True)
         )
 
-    def time_ps(self, zero: int) -> int:
-        """Return the least time of an iteration with a stage of ZeRO."""
+    def times_ps(self, zero: int) -> tuple[int, int]:
+        """Return the least time of an iteration with a stage of ZeRO, and of each of many."""
         first, *others = self._stages
-        ends_ps = [first.end_ps(zero, max(first.passed_ps, self._first_ps))]
-        return max(ends_ps + [each.end_ps(zero, each.passed_ps) for each in others])
+        ends = [first.ends_ps(zero, max(first.passed_ps, self._first_ps))]
+        ends += [each.ends_ps(zero, each.passed_ps) for each in others]
+        return max(end for end, _ in ends), max(each for _, each in ends)
 
     def cpu_seconds(self, zero: int) -> float:
         """Return about what playing an iteration takes: each NPU of a stage plays what one of them does."""
@@ -225,7 +229,7 @@ class _Stage:
         self._fill_ps, self.passed_ps = fill_ps, fill_ps + busy_ps
         self.behind_ps = self._taking_ps(facts.behind)
         self._last_ps = self._taking_ps(facts.last)
-        self._lines_ps = [work.cell.micro_batches * sum(column[own]) for column in parts.lines_ps]
+        self._lines_ps = tuple(work.cell.micro_batches * sum(column[own]) for column in parts.lines_ps)
         self._summed = sum(parts.summed[own])
         self._parameters = tuple(sum(between(sums, self._spans)) for sums in work.parameters)
         self._kept_bytes = sum(held * kept for held, kept in zip(facts.held, parts.kept_bytes[own], strict=True))
@@ -235,8 +239,12 @@ class _Stage:
         """Return what so many passes of a stage take."""
         return sum(times * self._own_times[kind][chunk] for (kind, chunk), times in passes.items())
 
-    def end_ps(self, zero: int, passed_ps: int) -> int:
-        """Return the least time at which the stage is done, if its last pass ends at ``passed_ps`` at the earliest."""
+    def ends_ps(self, zero: int, passed_ps: int) -> tuple[int, int]:
+        """Return the least time at which the stage is done, if its last pass ends at ``passed_ps`` at the earliest.
+
+        And the least time from one of its first passes to that of the next iteration, which begins when the stage has
+        updated its own weights. Those of others may come meanwhile, but lines have to carry them.
+        """
         ending = self._bounds.ending(self._degrees, zero, self._spans, self._work.blocks)
         times = self._work.cell.micro_batches if zero >= _EACH_MICRO_BATCH else 1
         if not self._work.cell.shape.file.parallel.overlap:
@@ -247,7 +255,10 @@ class _Stage:
             begun_ps = self.passed_ps - self._last_ps
         reduced_ps = max(passed_ps + ending.last_ps, begun_ps + times * ending.gradients.time_ps)
         summed_ps = self._bounds.endings.summed_ps(self._degrees, zero, self._summed)
-        return max(reduced_ps + summed_ps + ending.after_ps, self._sent_ps(zero, ending, times))
+        updated_ps = reduced_ps + summed_ps + ending.update_ps
+        sent_ps = self._sent_ps(zero, ending, times)
+        begun_ps = self._fill_ps if zero < _GATHERED else 0
+        return max(updated_ps + ending.gather_ps, begun_ps + sent_ps), max(updated_ps - self._fill_ps, sent_ps)
 
     def end_cpu_ns(self, zero: int) -> int:
         """Return about what playing gradients and weights takes, for one of its NPUs."""
@@ -258,14 +269,14 @@ class _Stage:
 
     def _sent_ps(self, zero: int, ending: Ending, times: int) -> int:
         """Return what the lines of an NPU, and the queues of gradients and weights, need for all that it sends."""
-        lines = [own + times * more for own, more in zip(self._lines_ps, ending.gradients.lines_ps, strict=True)]
+        lines = added(self._lines_ps, ending.gradients.lines_ps, times)
         if zero < _GATHERED:
-            return self._fill_ps + max(lines)
+            return max(added(lines, ending.gathers.lines_ps))
         keeps = self._work.cell.shape.file.parallel.keep_gathered
         uses = 1 if keeps else 2 * self._work.cell.micro_batches
         gradients, weights = ending.gradients.queues_ps, ending.weights.queues_ps
         queues = (times * gradients.get(queue, 0) + uses * each for queue, each in weights.items())
-        return max(*(own + uses * more for own, more in zip(lines, ending.weights.lines_ps, strict=True)), *queues)
+        return max(*added(lines, ending.weights.lines_ps, uses), *queues)
 
     def memory_bytes(self, zero: int) -> int:
         """Return the least memory of one of its NPUs."""

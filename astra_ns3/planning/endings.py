@@ -43,14 +43,16 @@ class Sent(NamedTuple):
 class Ending(NamedTuple):
     """The end of a stage's iteration. ``last_ps``: the gradients that can't go before the last pass is done.
 
-    ``gradients``: all gradients that go together; ``after_ps``: what comes when all of them are there; ``weights``:
-    those that are gathered for each use. ``gradients_cpu_ns`` and ``weights_cpu_ns``: what playing these takes about,
-    for each NPU.
+    ``gradients``: all gradients that go together; ``update_ps``: computing when all of them are there; ``gathers``: the
+    updated weights that others have, and ``gather_ps`` how long they take at least; ``weights``: those that are
+    gathered for each use. ``gradients_cpu_ns`` and ``weights_cpu_ns``: what playing these takes about, for each NPU.
     """
 
     last_ps: int
     gradients: Sent
-    after_ps: int
+    update_ps: int
+    gathers: Sent
+    gather_ps: int
     weights: Sent
     gradients_cpu_ns: int
     weights_cpu_ns: int
@@ -83,10 +85,12 @@ class Endings:
             gathers = (gather for block in blocks for gather in shards.gathers(block))
             weights += [(gather, least(gather, degrees)) for gather in gathers]
         update = shards.update([block for blocks in parts for block in blocks])
-        after_ps = self._clock.time_ps(update) if update.bytes else 0
-        after_ps += max(self._sent(after).time_ps, max((each.time_ps for _, each in after), default=0))
-        cpu_ns = (sum(each.cpu_ns for _, each in some) for some in (gradients, weights))
-        return Ending(last_ps, self._sent(gradients), after_ps, self._sent(weights), *cpu_ns)
+        update_ps = self._clock.time_ps(update) if update.bytes else 0
+        gathered = self._sent(after)
+        gather_ps = max(gathered.time_ps, max((each.time_ps for _, each in after), default=0))
+        gradients_ns, weights_ns = (sum(each.cpu_ns for _, each in some) for some in (gradients, weights))
+        sent = self._sent(gradients), update_ps, gathered, gather_ps, self._sent(weights)
+        return Ending(last_ps, *sent, gradients_ns, weights_ns)
 
     def _sent(self, exchanges: Iterable[tuple[Exchange, Least]]) -> Sent:
         return Sent.of(exchanges, len(self._dimensions))

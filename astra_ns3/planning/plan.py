@@ -13,10 +13,10 @@ from astra_ns3.errors import wrong
 from astra_ns3.experiments.changes.documents import document_of
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.tenant_inputs import load_tenants
-from astra_ns3.frozen import dataclass, field, replace
+from astra_ns3.frozen import dataclass, replace
 from astra_ns3.planning.bounds import Bound, Bounds
 from astra_ns3.planning.degrees import Choice, Space, is_as_in, space_of
-from astra_ns3.planning.iterations import ITERATIONS, affordable, may_gain
+from astra_ns3.planning.iterations import ITERATIONS, is_affordable, next_search, second_ps
 from astra_ns3.planning.packets import OnPackets, sized_for_packets
 from astra_ns3.planning.request import (
     AXIS,
@@ -50,7 +50,7 @@ class Plan:
     """A plan that was made. ``bound_seconds``: CPU time of all bounds; ``study``: all choices that were played.
 
     ``own``: the choice that the model's file has, if it is one. ``packets``: the best on packets, in the order of their
-    times as flows. ``next_ps``: what the second iteration takes, of choices for which that counts (None: not known).
+    times as flows. ``following``: of second iterations (None: none may be faster than the first).
     """
 
     request: PlanRequest
@@ -60,7 +60,7 @@ class Plan:
     study: StudyResult
     own: Choice | None = None
     packets: tuple[OnPackets, ...] = ()
-    next_ps: Mapping[Choice, int | None] = field(default_factory=dict)
+    following: Found | None = None
 
     def workload(self, choice: Choice) -> ModelWorkload:
         """Return the model, cut as a choice says."""
@@ -115,13 +115,17 @@ def make_plan(request: PlanRequest, progress: StudyProgressSink | None = None, b
     bound_seconds = time.process_time() - begun
     capacity = capacity_bytes(space)
     own = next((each.choice for each in bounds if is_as_in(each.choice, request.workload)), None)
-    search = Search(space, bounds, capacity, request.jobs or cores(), request.cpu_seconds, own)
+    together = request.jobs or cores()
+    search = Search(space, bounds, capacity, together, request.cpu_seconds, () if own is None else (own,))
     player = _Player(request, store, search)
     player.play(progress)
     found = search.found()
-    next_ps = player.play_next(found, may_gain(found, bounds, search.fits), progress)
+    following = next_search(space, found, bounds, search, together, request.cpu_seconds)
+    if following is not None and is_affordable(found, following):
+        player.play_next(following, progress)
     packets = player.play_on_packets(found, space, progress)
-    return Plan(request, space, found, bound_seconds, player.study(), own, packets, next_ps)
+    second = None if following is None else following.found()
+    return Plan(request, space, found, bound_seconds, player.study(), own, packets, second)
 
 
 def capacity_bytes(space: Space) -> int | None:
@@ -163,31 +167,27 @@ class _Player:
         self._request, self._store, self._search = request, store, search
         self._choices: dict[str, Choice] = {}
         self._sized: dict[Choice, Mapping[str, Json]] = {}
-        self._longer: list[Choice] = []
+        self._longer: dict[Choice, tuple[str, ...]] = {}
         self._outcomes: dict[str, PointOutcome] = {}
 
     def play(self, progress: StudyProgressSink | None) -> None:
         """Play until the search asks for no more; raises InputError if no choice fits."""
         self._play(self._tasks(self._search.begin()), progress, self._more)
 
-    def play_next(
-        self, searched: Found, asked: Sequence[Choice], progress: StudyProgressSink | None
-    ) -> dict[Choice, int | None]:
-        """Play one and two iterations of choices; return what the second takes, None if that isn't known."""
-        self._longer = affordable(searched, asked, self._request.cpu_seconds)
-        if not self._longer:
-            return dict.fromkeys(asked)
-        expansion = self._request.expansion([], longer=self._longer)
-        self._play(expansion.tasks(os.fspath(self._store.folder)), progress, nothing_more)
-        ended = {
-            (point.labels[AXIS], point.labels[PASSES_AXIS]): _time_ps(self._outcomes[point.address])
-            for point in expansion.points
-        }
-        found_ps: dict[Choice, int | None] = dict.fromkeys(asked)
-        for choice in self._longer:
-            one_ps, two_ps = (ended[choice.name, passes] for passes in ITERATIONS)
-            found_ps[choice] = two_ps - one_ps if one_ps and two_ps else None
-        return found_ps
+    def play_next(self, following: Search, progress: StudyProgressSink | None) -> None:
+        """Play one and two iterations of the choices that a search over second iterations asks for."""
+        ended: dict[str, PointOutcome] = {}
+
+        def more(outcome: PointOutcome) -> list[PointTask]:
+            ended[outcome.address] = outcome
+            pairs = ((choice, pair) for choice, pair in self._longer.items() if outcome.address in pair)
+            choice, pair = next(pairs)
+            if not all(address in ended for address in pair):
+                return []
+            one, two = (_played(ended[address]) for address in pair)
+            return self._pairs(following.ended(choice, second_ps(one, two)))
+
+        self._play(self._pairs(following.begin()), progress, more)
 
     def play_on_packets(self, found: Found, space: Space, progress: StudyProgressSink | None) -> tuple[OnPackets, ...]:
         """Play the best on packets, and as flows what is smaller than the model; return how each did."""
@@ -216,6 +216,15 @@ class _Player:
 
     def _more(self, outcome: PointOutcome) -> list[PointTask]:
         return self._tasks(self._search.ended(self._choices[outcome.address], _played(outcome)))
+
+    def _pairs(self, choices: Sequence[Choice]) -> list[PointTask]:
+        """Return the tasks of one and of two iterations of choices."""
+        if not choices:
+            return []
+        expansion = self._request.expansion([], longer=choices)
+        addresses = {(point.labels[AXIS], point.labels[PASSES_AXIS]): point.address for point in expansion.points}
+        self._longer |= {choice: tuple(addresses[choice.name, passes] for passes in ITERATIONS) for choice in choices}
+        return expansion.tasks(os.fspath(self._store.folder))
 
     def _tasks(self, choices: Sequence[Choice]) -> list[PointTask]:
         """Return the tasks of choices; two that are one run would be one point, which keys without effect rule out."""

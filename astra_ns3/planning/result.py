@@ -50,7 +50,7 @@ def _row(plan: Plan, choice: Choice, row: Row) -> Row:
         "plan": choice.name,
         "time_us": row["finish_us"],
         "bound_us": found.bound_of[choice].time_ps / PS_PER_US,
-        "next_us": None if (next_ps := plan.next_ps.get(choice)) is None else next_ps / PS_PER_US,
+        "next_us": None if (next_ps := known_next(plan).get(choice)) is None else next_ps / PS_PER_US,
         **{name: row[name] for name in _MEASURES},
         **_on_packets(plan, choice),
         "cpu_seconds": found.played[choice].cpu_seconds,
@@ -77,8 +77,8 @@ def order_on_packets(plan: Plan) -> list[int]:
 
 def known_next(plan: Plan) -> dict[Choice, int]:
     """Return what the second iteration takes where that is known, the fastest first."""
-    known = {choice: time_ps for choice, time_ps in plan.next_ps.items() if time_ps is not None}
-    return dict(sorted(known.items(), key=lambda each: each[1]))
+    following = plan.following
+    return {} if following is None else {each: following.played[each].time_ps or 0 for each in following.ranked}
 
 
 def faster_next(plan: Plan) -> Choice | None:
@@ -142,6 +142,8 @@ def document(plan: Plan) -> JsonObject:
         "next_iterations": [
             {"plan": each.name, "next_us": time_ps / PS_PER_US} for each, time_ps in known_next(plan).items()
         ],
+        "next_open": 0 if plan.following is None else len(plan.following.open),
+        "next_gap": 0.0 if plan.following is None else round(plan.following.gap, 6),
         "second_loses": [{"what": each.what, "more_ps": each.more_ps} for each in losses(plan)],
         "rows": [{name: row[name] for name in COLUMNS} for row in ranked_rows(plan)],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain, takewhile
 
 from astra_ns3.errors import wrong
 from astra_ns3.frozen import dataclass, field
@@ -74,8 +75,9 @@ class Search:
 
     ``together``: how many are played at once. ``cpu_seconds``: none but the very first is begun that would take the CPU
     time of all that were played beyond it, by what playing is expected to take (None: no limit). ``first``: to begin
-    with, if it fits: the degrees that the model's file has. With a limit the search begins besides with the cheapest of
-    those whose bounds are nearly the least: they prune as well, and say what playing takes here.
+    with, if they fit, such as the degrees that the model's file has. With a limit, and at most one such, the search
+    begins besides with the cheapest of those whose bounds are nearly the least: they prune as well, and say what
+    playing takes here.
     """
 
     def __init__(
@@ -85,13 +87,15 @@ class Search:
         capacity_bytes: int | None,
         together: int,
         cpu_seconds: float | None = None,
-        first: Choice | None = None,
+        first: Sequence[Choice] = (),
     ) -> None:
-        self._space, self._capacity, self._together, self._limit = space, capacity_bytes, together, cpu_seconds
-        self._bounds, self._first = bounds, first
+        self._space, self._together = space, together
+        self.capacity_bytes, self.cpu_seconds, self.first = capacity_bytes, cpu_seconds, tuple(first)
+        self._bounds = bounds
         small = [each for each in bounds if capacity_bytes is None or each.memory_bytes <= capacity_bytes]
         self._too_large = len(bounds) - len(small)
         self._waiting = sorted(small, key=lambda each: (each.time_ps, each.memory_bytes, each.choice.name))
+        self._ahead = [each for choice in first for each in self._waiting if each.choice is choice]
         self._begun: dict[Choice, Bound] = {}
         self._played: dict[Choice, Played] = {}
         self._memory: dict[Choice, int] = {}
@@ -99,8 +103,9 @@ class Search:
 
     def begin(self) -> list[Choice]:
         """Return the choices to begin with; raises InputError if none fits the memory of an NPU."""
-        found = [bound.choice for bound in list(self._waiting) if bound.choice is self._first and self._takes(bound)]
-        found += self._cheapest(self._together - len(found)) if self._limit is not None else []
+        found = [bound.choice for bound in self._ahead[:1] if self._takes(bound)]
+        if self.cpu_seconds is not None and len(self.first) < 2:
+            found += self._cheapest(self._together - len(found))
         if len(found) < self._together:
             found += self._following()
         if not found:
@@ -121,7 +126,7 @@ class Search:
     def found(self) -> Found:
         """Return what was found so far."""
         left = self._waiting
-        reached = [each for each in left if self._best_ps is None or each.time_ps < self._best_ps]
+        reached = list(filter(self._is_below, left))
         played = {choice: self._played[choice] for choice in self._begun if choice in self._played}
         return Found(
             len(self._bounds),
@@ -156,27 +161,29 @@ class Search:
         return found
 
     def _next(self) -> Bound | None:
-        """Return the least bound that waits, is below the best time, and may be played within the limit."""
-        for bound in self._waiting:
-            if self._best_ps is not None and bound.time_ps >= self._best_ps:
-                break
-            if self._affords(bound):
-                return bound
-        return None
+        """Return a bound that waits, is below the best time, and within the limit: one of the first, or the least."""
+        below = takewhile(self._is_below, self._waiting)
+        return next(filter(self._affords, chain(filter(self._is_below, self._ahead), below)), None)
+
+    def _is_below(self, bound: Bound) -> bool:
+        """Whether a choice may be faster than the best."""
+        return self._best_ps is None or bound.time_ps < self._best_ps
 
     def _affords(self, bound: Bound) -> bool:
         """Whether playing a choice, too, stays within the limit; by what others took, once some have ended."""
-        if self._limit is None:
+        if self.cpu_seconds is None:
             return True
         guessed = sum(self._begun[choice].cpu_seconds for choice in self._played)
         used = sum(each.cpu_seconds for each in self._played.values())
         worth = used / guessed if guessed else 1.0
         running = sum(each.cpu_seconds for choice, each in self._begun.items() if choice not in self._played)
-        return used + worth * (running + bound.cpu_seconds) <= self._limit
+        return used + worth * (running + bound.cpu_seconds) <= self.cpu_seconds
 
     def _takes(self, bound: Bound) -> bool:
         """Begin a choice that waits, if it fits."""
         self._waiting.remove(bound)
+        if bound in self._ahead:
+            self._ahead.remove(bound)
         if not self.fits(bound.choice):
             self._too_large += 1
             return False
@@ -188,15 +195,16 @@ class Search:
         plan = changed(self._space.workload, choice.keys).plan(self._space.npus)
         most = max(stage.peak.usage.total_bytes for stage in memory_of(plan))
         self._memory[choice] = most
-        return self._capacity is None or most <= self._capacity
+        return self.capacity_bytes is None or most <= self.capacity_bytes
 
     def _fits_nowhere(self) -> Exception:
         """The error of a model that fits no choice, and what would make it fit."""
-        assert self._capacity is not None
+        assert self.capacity_bytes is not None
+        memory = format_bytes(self.capacity_bytes)
         least = min(self._bounds, key=lambda each: self._memory.get(each.choice, each.memory_bytes))
         needed = self._memory.get(least.choice, least.memory_bytes)
         return wrong(
-            f"fits none of {len(self._bounds):,} plans on {self._space.npus:,} NPUs of {format_bytes(self._capacity)}: "
+            f"fits none of {len(self._bounds):,} plans on {self._space.npus:,} NPUs of {memory}: "
             f"the least is {format_bytes(needed)} ({least.choice.name}); expected more NPUs, NPUs of that memory, or "
             "fewer samples an iteration",
             self._space.workload.source,

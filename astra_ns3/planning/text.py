@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from astra_ns3.planning.plan import Plan
 from astra_ns3.planning.request import PlanRequest
 from astra_ns3.planning.result import faster_next, known_next, losses, order_on_packets, ranked_rows
+from astra_ns3.planning.search import Found
 from astra_ns3.report.alignment import aligned, clock, counted, number_text, percent, table
 from astra_ns3.studies.figures.data import Row
 from astra_ns3.studies.keys import as_text
@@ -54,15 +55,23 @@ def head_of(plan: Plan) -> list[tuple[str, str]]:
     head = [
         ("model", f"{space.workload.name} on {space.npus:,} NPUs, {space.samples:,} samples an iteration"),
         ("plans", _counts(plan)),
-        ("CPU time", f"bounds {clock(plan.bound_seconds)}, playing {clock(found.cpu_seconds)}"),
+        ("CPU time", _cpu_time(plan)),
     ]
     if found.best is not None:
         head += [("best", f"{found.best.name}: {format_time(found.best_ps or 0)}"), ("certain", _certain(plan))]
-        head += [("iterations", iterations_text(plan))] if plan.next_ps else []
+        head += [("iterations", iterations_text(plan, plan.following))] if plan.following is not None else []
         head += [("second", _second(plan))] if found.ranked[1:] else []
         head += _own(plan)
         head += [("packets", packets_text(plan))] if plan.packets else []
     return head
+
+
+def _cpu_time(plan: Plan) -> str:
+    words = f"bounds {clock(plan.bound_seconds)}, playing {clock(plan.found.cpu_seconds)}"
+    following = plan.following
+    if following is None or not following.played:
+        return words
+    return f"{words}, two iterations {clock(following.cpu_seconds)}"
 
 
 def _counts(plan: Plan) -> str:
@@ -105,15 +114,21 @@ def _second(plan: Plan) -> str:
     return f"{second.name}: {percent(time_ps - best_ps, best_ps)} slower{why}"
 
 
-def iterations_text(plan: Plan) -> str:
+def iterations_text(plan: Plan, following: Found) -> str:
     """Say whether a next iteration, which may hide the gathering of weights after an update, has another best."""
     known, best, faster = known_next(plan), plan.found.best, faster_next(plan)
     if best not in known:
         return "with zero 1 or 2 the second may be faster than the first: give more --cpu-time, or run --passes 2"
     if faster is None:
-        return f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
-    times = f"{format_time(known[faster])}, the best {format_time(known[best])}"
-    return f"from the second on another of {len(known)} is faster, {faster.name}: {times}"
+        words = f"the best is the fastest of {len(known)} in the second, too: {format_time(known[best])}"
+    else:
+        times = f"{format_time(known[faster])}, the best {format_time(known[best])}"
+        words = f"from the second on another of {len(known)} is faster, {faster.name}: {times}"
+    left = len(following.open)
+    if not left:
+        return f"{words}; no other is faster there"
+    gap = percent(round(1e6 * following.gap), 10**6)
+    return f"{words}; {counted(left, 'plan', 'plans')} not played there may be up to {gap} faster"
 
 
 def packets_text(plan: Plan) -> str:

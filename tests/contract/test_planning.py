@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from support.plans import SWITCH, Case, drawn_case, rings, servers, small_llama
 
 from astra_ns3.config.network.packet_network import parse_network
+from astra_ns3.planning.bounds import Bound
+from astra_ns3.planning.degrees import Space
 from astra_ns3.planning.search import Played, Search
 from astra_ns3.system.file import parse_system
 
 MOST_CHOICES = 60
+ITERATIONS, SHARE_OF_ITERATIONS = 3, 4
 # Times are whole picoseconds, and so are bounds.
 ROUNDING_PS = 1
 _SHARDED = "data 8, zero 3, micro-batch 1"
@@ -30,6 +35,16 @@ def check_search(case: Case) -> None:
     found = search.found()
     assert found.best_ps == min(times.values())
     assert not found.open
+    check_next_iterations(case, space, bounds)
+
+
+def check_next_iterations(case: Case, space: Space, bounds: Sequence[Bound]) -> None:
+    """Play three iterations of some choices, and see that they take no less than three times the bound on each."""
+    some = [bound for number, bound in enumerate(bounds) if number % SHARE_OF_ITERATIONS == 0]
+    times = case.times_ps(space, [bound.choice for bound in some], ITERATIONS)
+    for bound in some:
+        assert ITERATIONS * bound.next_ps <= times[bound.choice] + ROUNDING_PS, bound.choice.name
+        assert 0.5 * bound.time_ps < bound.next_ps <= bound.time_ps, bound.choice.name
 
 
 @pytest.mark.parametrize("seed", [0, 2, 5, 7])

@@ -102,13 +102,18 @@ class Case:
         assert isinstance(workload, ModelWorkload)
         return list(Bounds(space, workload.plan(space.npus), inputs).all())
 
-    def times_ps(self, space: Space, choices: Iterable[Choice]) -> dict[Choice, int]:
-        """Return what runs of choices take as flows, in this process."""
+    def times_ps(self, space: Space, choices: Iterable[Choice], passes: int = 1) -> dict[Choice, int]:
+        """Return what runs of choices take as flows, in this process; ``passes``: iterations of each."""
         found = {}
         for choice in choices:
             workload = changed(space.workload, choice.keys)
             request = RunRequest(
-                workload=workload, system=self.system, network=self.network, backend="flow", isolated=False
+                workload=workload,
+                system=self.system,
+                network=self.network,
+                backend="flow",
+                passes=passes,
+                isolated=False,
             )
             outcome = execute(request, aloud=False)
             assert outcome.error is None

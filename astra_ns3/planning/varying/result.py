@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.planning.plan import Plan
+from astra_ns3.planning.result import known_next
 from astra_ns3.planning.varying.varying import Varied, VariedPoint
 from astra_ns3.units import PS_PER_US
 
@@ -13,6 +15,8 @@ COLUMNS = (
     "bound_us",
     "npu_memory_bytes",
     "gap",
+    "next_best",
+    "next_us",
     "plans",
     "played",
     "open",
@@ -54,7 +58,14 @@ def _cells(point: VariedPoint) -> dict[str, Cell]:
         "time_us": (found.best_ps or 0) / PS_PER_US,
         "bound_us": found.bound_of[found.best].time_ps / PS_PER_US,
         "npu_memory_bytes": found.memory_of[found.best],
+        **_next_cells(point.plan),
     }
+
+
+def _next_cells(plan: Plan) -> dict[str, Cell]:
+    """Return the fastest plan from the second iteration on, and its time there; nothing where that isn't known."""
+    fastest = next(iter(known_next(plan).items()), None)
+    return {} if fastest is None else {"next_best": fastest[0].name, "next_us": fastest[1] / PS_PER_US}
 
 
 def document(varied: Varied) -> JsonObject:

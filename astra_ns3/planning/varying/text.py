@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from astra_ns3.planning.result import faster_next
 from astra_ns3.planning.varying.varying import Varied, VariedPoint
 from astra_ns3.report.alignment import aligned, percent, table
 from astra_ns3.units import format_bytes, format_time
@@ -45,4 +46,6 @@ def _cells(point: VariedPoint) -> list[str]:
     found = point.plan.found
     assert found.best is not None
     gap = percent(round(found.gap * _MILLION), _MILLION)
-    return [time, format_bytes(found.memory_of[found.best]), gap, point.best]
+    faster = faster_next(point.plan)
+    later = "" if faster is None else f"; from the second iteration on {faster.name}"
+    return [time, format_bytes(found.memory_of[found.best]), gap, f"{point.best}{later}"]

@@ -118,14 +118,14 @@ def test_the_cheapest_are_begun_side_by_side_within_the_limit(
 ) -> None:
     """They take 1, 2, 3 and 4 seconds; the first is begun in any case, as something has to be played."""
     bounds = [Bound(choice, 1000 + number, 1, 1.0 + number) for number, choice in enumerate(choices[:4])]
-    first = choices[3] if own else None
+    first = [choices[3]] if own else []
     assert Search(space, bounds, None, 4, limit, first).begin() == [choices[number] for number in begun]
 
 
 def test_the_files_own_degrees_go_first(space: Space, choices: list[Choice]) -> None:
     bounds = [Bound(choice, 1000 + number, 1) for number, choice in enumerate(choices)]
-    assert Search(space, bounds, None, 2, first=choices[7]).begin() == [choices[7], choices[0]]
-    assert Search(space, bounds, None, 2, 1e9, first=choices[7]).begin()[0] is choices[7]
+    assert Search(space, bounds, None, 2, first=[choices[7]]).begin() == [choices[7], choices[0]]
+    assert Search(space, bounds, None, 2, 1e9, first=[choices[7]]).begin()[0] is choices[7]
 
 
 def test_what_playing_takes_is_learned(space: Space, choices: list[Choice]) -> None:
