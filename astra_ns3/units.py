@@ -215,3 +215,14 @@ def _format(value: int, scales: tuple[tuple[str, int], ...], digits: int) -> str
             scaled = value / factor
             return f"{scaled:.0f} {unit}" if abs(scaled) >= 1000 else f"{scaled:.{digits}g} {unit}"
     raise AssertionError("the last scale has factor 1")
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 pass``, ``2 passes``; without ``many``, an s is added."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``11th``."""
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"

@@ -27,7 +27,7 @@ from astra_ns3.config.transports.kinds import TRANSPORT_KEYS, TransportConfig
 from astra_ns3.config.transports.roce import RoceTransport
 from astra_ns3.config.transports.roce_control import OwnControl
 from astra_ns3.config.transports.tcp import TcpTransport
-from astra_ns3.units import PS_PER_US
+from astra_ns3.units import PS_PER_US, counted
 
 __all__ = [
     "EcnConfig",
@@ -128,7 +128,8 @@ class NetworkConfig(ConfigModel):
         refuse_key(
             len(self.transports) != len(self.dimensions),
             "transports",
-            f"has {len(self.transports)} entries, expected {len(self.dimensions)}: one for each dimension",
+            f"has {counted(len(self.transports), 'entry', 'entries')}, expected {len(self.dimensions)}: one for each "
+            "dimension",
         )
         for each in self.transports:
             refuse_key(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from astra_ns3.config.flow_list import FlowList
 from astra_ns3.errors import Where, refuse
+from astra_ns3.units import counted
 from astra_ns3.workload.files.flows.columns import FlowColumns, lines_of, picoseconds_of_seconds, whole_number
 
 FORMAT = "HPCC flow.txt"
@@ -52,7 +53,7 @@ def read(path: str) -> FlowList:
 def _append(columns: FlowColumns, groups: set[int], number: int, words: list[str]) -> bool:
     """Take a line; whether its start was rounded. Raises ValueError in words."""
     if len(words) != len(_COLUMNS):
-        raise ValueError(f"found {len(words)} words, expected {len(_COLUMNS)}: {', '.join(_COLUMNS)} (s)")
+        raise ValueError(f"found {counted(len(words), 'word')}, expected {len(_COLUMNS)}: {', '.join(_COLUMNS)} (s)")
     source, destination, group, _, size = (
         whole_number(word, what) for word, what in zip(words[:5], _COLUMNS, strict=False)
     )
