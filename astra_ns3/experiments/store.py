@@ -21,7 +21,6 @@ from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.replacing import (
     PENDING,
-    RUN_FILE,
     alone,
     clear_away,
     put_in_place,
@@ -31,6 +30,7 @@ from astra_ns3.experiments.replacing import (
 )
 from astra_ns3.experiments.run_tables import COLLECTIVES, JOBS, NPUS, SWITCH
 from astra_ns3.network.recorded import RECORDED_TABLES
+from astra_ns3.whole_file import RUN_FILE, STUDY_MARK
 
 FORMAT = "astra-ns3 run"
 """The format in the run.json of a run."""
@@ -38,8 +38,6 @@ SCENARIO_FORMAT = "astra-ns3 scenario"
 """The format in the run.json of several tenants, whose results lie in folders beside it."""
 SEEDS_FORMAT = "astra-ns3 seeds"
 """The format in the run.json of several seeds, whose runs lie in folders beside it."""
-STUDY_MARK = ".study.json"
-"""The file that a study's folder has."""
 RESULT_FILES = (
     END_TO_END,
     DETAILED,

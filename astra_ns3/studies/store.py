@@ -23,9 +23,10 @@ from pathlib import Path
 
 from astra_ns3.config.core.plain import Json, JsonObject
 from astra_ns3.errors import failing, refuse, wrong
-from astra_ns3.experiments.store import STUDY_MARK, holds_run
+from astra_ns3.experiments.store import holds_run
 from astra_ns3.studies.journal import Journal
 from astra_ns3.studies.task import PointOutcome
+from astra_ns3.whole_file import STUDY_MARK
 
 _LOG = logging.getLogger(__name__)
 POINT_FILE = "point.json"
