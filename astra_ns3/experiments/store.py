@@ -143,6 +143,7 @@ class RunFolder:
         return {entry.name for entry in self.path.iterdir()} <= set(_files_of_run(self.path))
 
     def _check(self) -> None:
+        check_for_results(self.path)
         with failing(OSError, "cannot write here", self.path), suppress(FileNotFoundError):
             self.path.lstat()
         if self.path.is_symlink() and not self.path.exists():
@@ -182,6 +183,23 @@ class RunFolder:
             except OSError:
                 break
         self._made_parents = []
+
+
+def check_for_results(folder: Path) -> None:
+    """Raise InputError for a folder of all kinds of files that results would spill into.
+
+    These are the root, the user's home, the folders above it, and those right below the root. The working folder, an
+    empty one and one that holds results aren't refused.
+    """
+    with suppress(OSError, RuntimeError):  # others tell of a folder that can't be read; there may be no home
+        home, place = Path.home().resolve(), folder.resolve()
+        below_root = place.parent == place.parent.parent and place != Path.cwd().resolve()
+        results = any((place / name).exists() for name in (RUN_FILE, PENDING, STUDY_MARK))
+        refuse(
+            (below_root or place in (home, *home.parents)) and any(place.iterdir()) and not results,
+            f"holds files that no run made; name a folder for the results, such as {folder / 'results'}",
+            folder,
+        )
 
 
 def holds_run(folder: Path) -> bool:
