@@ -83,7 +83,7 @@ def _when(
     of_jobs = [f"{job['name']}: {start_text(job)}" if _is_open(job) else job["name"] for job in jobs]
     names = style.cut([*of_jobs, *shown], _LETTERS)
     notes = [counted(more_jobs, "more job arrives", "more jobs arrive")] * (more_jobs > 0)
-    notes += [f"{left} more of the network's parts change"] * (left > 0)
+    notes += [counted(left, "more part of the network changes", "more parts of the network change")] * (left > 0)
     return Panel(x, Axis(names=names, letters=5), series, note="; ".join(notes), height=0.14 * max(len(names), 4) + 0.2)
 
 

@@ -80,7 +80,10 @@ def parse_hpcc_topology(text: str, source: str = "topology") -> HpccTopology:
     switches, links_from = _switch_ids(rows, scale_up + numbers["switches"], nodes)
     header.refuse(len(switches) == nodes, f"all {nodes} nodes are switches, so there is no host")
     found = rows[links_from:]
-    header.refuse(len(found) < numbers["links"], f"says {numbers['links']} links, found {len(found)} lines of links")
+    header.refuse(
+        len(found) < numbers["links"],
+        f"says {counted(numbers['links'], 'link')}, found {counted(len(found), 'line')} of links",
+    )
     return HpccTopology(
         source=source,
         nodes=nodes,

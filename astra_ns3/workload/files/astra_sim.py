@@ -56,7 +56,7 @@ def parse_workload(text: str, source: str = "workload") -> Workload:
     layer_rows = rows[2:]
     for row in layer_rows if len(layer_rows) != count else ():
         row.refuse(row.words[0].startswith("#"), "begins with '#'")
-    rows[1].refuse(len(layer_rows) != count, f"says {count} layers, found {len(layer_rows)}")
+    rows[1].refuse(len(layer_rows) != count, f"says {counted(count, 'layer')}, found {len(layer_rows)}")
     check_layer_numbers(rows[0], header, count)
     return Workload(
         loop=header.loop,

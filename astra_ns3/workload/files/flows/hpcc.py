@@ -46,7 +46,11 @@ def read(path: str) -> FlowList:
         except ValueError as error:
             columns.complain(number, str(error))
     columns.check()
-    refuse(len(columns) < count, f"ends after {len(columns)} flows, the first line says {count}", Where(path, number))
+    refuse(
+        len(columns) < count,
+        f"ends after {counted(len(columns), 'flow')}, the first line says {count}",
+        Where(path, number),
+    )
     return columns.finish(FORMAT, warnings=tuple(_warnings(path, count, extra, groups, rounded=rounded)))
 
 
@@ -67,7 +71,9 @@ def _warnings(path: str, count: int, extra: int, groups: set[int], *, rounded: b
     found = []
     if extra:
         lines, left = ("line", "it is") if extra == 1 else ("lines", "they are")
-        found.append(f"{path}: has {extra} {lines} more than the {count} flows its first line says; {left} left out")
+        found.append(
+            f"{path}: has {extra} {lines} more than the {counted(count, 'flow')} its first line says; {left} left out"
+        )
     if len(groups) > 1:
         named = ", ".join(map(str, sorted(groups)[:8]))
         found.append(f"{path}: has flows of priority groups {named}; all take the transport's priority")
