@@ -131,7 +131,8 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     if number.denominator != 1:
         raise wrong(f"{value!r} is not a whole number of {_smallest(units)}")
     if number > LARGEST_INTEGER:
-        raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}")
+        days = " (106 days)" if _smallest(units) == "ps" else ""
+        raise wrong(f"{value!r} is too large: the most is {LARGEST_INTEGER} {_smallest(units)}{days}")
     return int(number)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from astra_ns3.config.core.forever import FOREVER
 from astra_ns3.config.core.plain import JsonObject
+from astra_ns3.experiments.forecasting.end import check_end
 from astra_ns3.experiments.forecasting.forecast import Forecast, forecast
 from astra_ns3.experiments.inputs import Inputs
 from astra_ns3.experiments.network_parts.asked_reducers import check_reducers
@@ -47,6 +48,7 @@ def view_scenario(request: ScenarioRequest) -> ScenarioView:
     tenants = tenants_of(request)
     parts = parts_of(request, tenants)
     check_reducers(parts)
+    check_end(parts)
     warnings = dict.fromkeys(words for inputs in tenants for words in inputs.warnings)
     return ScenarioView(
         _document(request, tenants),
