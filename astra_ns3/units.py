@@ -121,7 +121,7 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     number, unit = Fraction(match[1]), match[2]
     if unit:
         if unit not in units:
-            hint = _in_bits(number, unit) if units is _RATE_UNITS else ""
+            hint = _as_rate(number, unit) if units is _RATE_UNITS else ""
             raise wrong(f"{value!r} is not {what}: unit '{unit}' is not one of {shown}{hint or nearest(unit, units)}")
         number *= units[unit]
     elif bare is not None:
@@ -136,8 +136,10 @@ def _parse(value: object, what: str, units: Mapping[str, int], *, bare: int | No
     return int(number)
 
 
-def _in_bits(number: Fraction, unit: str) -> str:
-    """For a rate that was given in bytes: what it is in bits, and what was perhaps meant."""
+def _as_rate(number: Fraction, unit: str) -> str:
+    """For a rate without bits, or in bytes: what it is in bits, and what was perhaps meant."""
+    if f"{unit}bps" in _RATE_UNITS:
+        return f"; did you mean '{float(number):g}{unit}bps'?"
     match = _BYTES_PER_SECOND.fullmatch(unit)
     if match is None:
         return ""

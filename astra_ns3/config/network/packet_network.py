@@ -18,8 +18,10 @@ from astra_ns3.config.core.model import (
     checked,
     key_error,
     refuse_key,
+    shown,
     validated,
 )
+from astra_ns3.config.core.plain import Json
 from astra_ns3.config.core.reading import read_text
 from astra_ns3.config.core.yaml_document import parse_yaml
 from astra_ns3.config.topology.kinds import EcnConfig, NicConfig, SingleSwitch, SwitchConfig, TopologyConfig
@@ -64,10 +66,16 @@ def _port_names_or_all(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _listed(names: Json) -> Json:
+    if names != "all" and not isinstance(names, list | tuple):
+        raise ValueError(f"found {shown(names)}, expected all, or a list of ports such as [host3, 'switch0:3']")
+    return ["all"] if names == "all" else names
+
+
 _Ports = Annotated[
     tuple[str, ...],
     AfterValidator(_port_names_or_all),
-    BeforeValidator(lambda names: ["all"] if names == "all" else names),
+    BeforeValidator(_listed),
     WithJsonSchema({"anyOf": [{"const": "all"}, {"items": {"type": "string"}, "type": "array"}]}),
 ]
 

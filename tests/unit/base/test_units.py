@@ -125,6 +125,8 @@ def test_a_rate_in_bytes_is_answered_with_that_in_bits(text: str, bits: str, sam
 
 
 def test_a_wrong_unit_is_answered_with_the_allowed_ones_and_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"'100G' is not a rate: unit 'G' is not .*; did you mean '100Gbps'\?"):
+        units.parse_rate("100G")
     with pytest.raises(InputError, match=r"'100Gps' is not a rate: unit 'Gps' .*Gbps.*; did you mean 'Gbps'\?"):
         units.parse_rate("100Gps")
 
