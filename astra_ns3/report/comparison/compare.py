@@ -35,7 +35,7 @@ def compare(a: Records, b: Records, names: tuple[str, str] = ("A", "B")) -> Comp
     keys_a, keys_b = settings(a.metadata), settings(b.metadata)
     pairs = {key: (keys_a.get(key, ABSENT), keys_b.get(key, ABSENT)) for key in {**keys_a, **keys_b}}
     differing = [Setting(key, *values) for key, values in pairs.items() if values[0] != values[1]]
-    differing.sort(key=lambda setting: ABSENT in (setting.a, setting.b))
+    differing.sort(key=lambda setting: setting.rank)
     groups = []
     notes = list(_states((names[0], a), (names[1], b)))
     if [setting.key for setting in differing] == ["seed"]:
