@@ -17,10 +17,11 @@ _BEYOND = "which ends beyond 106 days, the most that simulated time lasts"
 
 
 def check_end(parts: Parts) -> None:
-    """Raise InputError if a job can't end in time; one that is stopped, or begins again, may."""
+    """Raise InputError if a job can't end in time; one that is stopped, fails or begins again may, and traffic."""
     for inputs, passes in parts:
         tenancy = inputs.tenancy
-        if tenancy.end_ps is None and tenancy.restart_ps is None and not tenancy.endless:
+        fails = tenancy.restart_ps is not None or tenancy.fails_ps
+        if tenancy.end_ps is None and not (fails or tenancy.endless or tenancy.is_traffic):
             _check_computing(inputs, passes)
             _check_flows(inputs)
 
@@ -30,9 +31,11 @@ def _check_computing(inputs: Inputs, passes: int) -> None:
         return
     compute_ps, _ = inputs.job.expected_computation(inputs.platform, passes)
     least_ps = compute_ps if inputs.slowdown is None else int(compute_ps * inputs.slowdown.least_factor)
+    start_ps = inputs.tenancy.start_ps
+    begun = f" from {format_time(start_ps)} on" if start_ps else ""
     refuse(
-        inputs.tenancy.start_ps + least_ps > LARGEST_INTEGER,
-        f"NPU 0 computes for {format_time(least_ps)}, {_BEYOND}; use fewer passes, or shorter computations",
+        start_ps + least_ps > LARGEST_INTEGER,
+        f"NPU 0 computes for {format_time(least_ps)}{begun}, {_BEYOND}; use fewer passes, or shorter computations",
         inputs.job.source,
     )
 
