@@ -17,7 +17,7 @@ from astra_ns3.experiments.flow_tables import FLOW_COMPLETION, GOODPUT
 from astra_ns3.experiments.forecasting.foreseen import EXPERTS, MEMORY
 from astra_ns3.experiments.layer_table import LAYERS
 from astra_ns3.experiments.metadata import FORMAT_VERSION
-from astra_ns3.experiments.replacing import RUN_FILE, whole_run
+from astra_ns3.experiments.replacing import whole_run
 from astra_ns3.experiments.run_tables import COLLECTIVES, NPUS, SWITCH
 from astra_ns3.experiments.store import FORMAT, SCENARIO_FORMAT, SEEDS_FORMAT, tenant_folder
 from astra_ns3.experiments.tables import as_given
@@ -43,6 +43,7 @@ from astra_ns3.network.recorded import (
 from astra_ns3.network.run_document import RunDocument
 from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS, format_time
+from astra_ns3.whole_file import RUN_FILE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from astra_ns3.network.run_document import (
     chosen,
     npus_of,
 )
-from astra_ns3.report.alignment import aligned, clock, counted, ranges, table
+from astra_ns3.report.alignment import aligned, clock, ranges, table
 from astra_ns3.report.floor_text import allowed_rows
-from astra_ns3.units import exact_time, format_bytes, format_rate, format_time
+from astra_ns3.units import counted, exact_time, format_bytes, format_rate, format_time
 
 _MOST_NPUS = 40
 """Letters of a list of NPUs."""

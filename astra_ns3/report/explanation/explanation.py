@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from astra_ns3.config.core.plain import JsonObject
 from astra_ns3.frozen import asdict, dataclass, field
 from astra_ns3.network.run_document import FloorDocument, FlowsDocument
-from astra_ns3.report.alignment import aligned, counted, percent
+from astra_ns3.report.alignment import aligned, percent
 from astra_ns3.report.explanation.parts import KINDS, LINE_RATE, PARTS, WHOLE, Segment
 from astra_ns3.report.explanation.served import Behind
 from astra_ns3.report.explanation.what_ifs import WhatIf
 from astra_ns3.report.floor_text import floor_rows
 from astra_ns3.report.flow_text import completion_text, flow_rows
 from astra_ns3.report.players import Players
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 
 MOST_COLLECTIVES = 8
 MOST_PARTS = 4

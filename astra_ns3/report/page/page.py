@@ -19,6 +19,7 @@ from astra_ns3.report.pictures.kinds import KINDS
 from astra_ns3.report.pictures.shown import Missing, Shown
 from astra_ns3.report.records import place_of
 from astra_ns3.report.tables import Records, is_of_flows
+from astra_ns3.units import counted
 from astra_ns3.whole_file import whole_file
 
 MOST_DATA_BYTES = 1_000_000
@@ -181,7 +182,9 @@ def _line(runs: Sequence[Shown]) -> str:
     told = {}
     for shown in runs:
         run, workload = shown.run.metadata, shown.run.metadata["workload"]
-        told[f"{Path(workload['source']).name} ({workload['loop']}) on {run['npus']} NPUs, {run['backend']}"] = True
+        told[
+            f"{Path(workload['source']).name} ({workload['loop']}) on {counted(run['npus'], 'NPU')}, {run['backend']}"
+        ] = True
     return "; ".join(told)
 
 

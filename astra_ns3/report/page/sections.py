@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from astra_ns3.report.alignment import clock, counted, percent
+from astra_ns3.report.alignment import clock, percent
 from astra_ns3.report.comparison.algorithms import algorithm_lines
 from astra_ns3.report.comparison.compare import compare
 from astra_ns3.report.comparison.text import difference_row, key_text, value_text
@@ -20,7 +20,7 @@ from astra_ns3.report.page.markup import Markup, joined, table, tag, unbroken
 from astra_ns3.report.pictures.shown import Shown
 from astra_ns3.report.records import COLLECTIVES, ps_of, table_of
 from astra_ns3.report.tables import Records, is_of_flows
-from astra_ns3.units import format_bytes, format_time
+from astra_ns3.units import counted, format_bytes, format_time
 
 _MOST_DIFFERENCES = 15
 # Counters of a run that are 0 where nothing went wrong.

@@ -15,6 +15,7 @@ from astra_ns3.report.pictures.shown import Shown, having
 from astra_ns3.report.ports import chosen
 from astra_ns3.report.records import Recorded, by_value, table_of
 from astra_ns3.report.tables import Numbers, Records
+from astra_ns3.units import ordinal
 
 MOST_PORTS = 6
 """Without ``select``: those with the longest queues, and in a file those that were stopped longest."""
@@ -124,7 +125,7 @@ def _queues_on_page(runs: Sequence[Shown], detail: int) -> Figure:
         found.append((shown, bins))
     highest = max((bins.top(bins.keys()[:1]) for _, bins in found), default=1.0)
     if found:
-        notes.append(f"The longest that a queue was in each {found[0][1].bins}th of the time.")
+        notes.append(f"The longest that a queue was in each {ordinal(found[0][1].bins)} of the time.")
     x, y = Axis("time", unit[1], 0, end_ps / unit[0]), Axis("waiting", "KB", 0, 1.05 * max(highest, 1) / 1000)
     panels = []
     for shown, bins in found:

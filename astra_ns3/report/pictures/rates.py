@@ -15,6 +15,7 @@ from astra_ns3.report.pictures.kind import Choice, Kind, Section
 from astra_ns3.report.pictures.shown import Missing, Shown, remedy_of
 from astra_ns3.report.records import Recorded, table_of
 from astra_ns3.report.tables import Numbers, Records, how_to_record
+from astra_ns3.units import ordinal
 
 MOST_PAIRS = 6
 """Without ``select``: those whose rate, or window, was changed most often."""
@@ -116,7 +117,7 @@ def _on_page(runs: Sequence[Shown], detail: int) -> Figure:
         raise Missing(f"{remedy_of(runs[0], 'queue_pairs')} (RoCE), or {over_tcp} (TCP)")
     if not panels:
         return Figure([], notes or ["No rate or window was ever seen."])
-    return Figure(panels, [*notes, f"The highest value in each {bins}th of the time."])
+    return Figure(panels, [*notes, f"The highest value in each {ordinal(bins)} of the time."])
 
 
 def _curves(shown: Shown, end_ps: int, bins: int) -> dict[str, tuple[Steps[Pair], list[Pair]]]:
