@@ -110,6 +110,18 @@ def test_other_runs_stand_beside(kind: str, folder: Path, tmp_path: Path) -> Non
         picture(folder, "layers", beside=[astra_ns3.Result.load(other)])
 
 
+def test_slowdowns_of_one_size_are_bars_by_percentile_and_run(folder: Path, tmp_path: Path) -> None:
+    """Alone a message takes 1 us; the median of 2, 3, 3 and 7 us is 3, their 95th and 99th percentile 7."""
+    other = run_folder(tmp_path / "other", run_name="second")
+    write_messages(other, [(0, 1, 0, 20 * US)], ideal_ps=US)
+    figure = picture(folder, "slowdown", beside=[astra_ns3.Result.load(other)])
+    check_page(figure)
+    assert bars(figure)[:, 3].tolist() == [3, 7, 7, 20, 20, 20]
+    assert figure.axes[0].get_xlabel() == "percentile of messages of 1 KB"
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["p50", "p95", "p99"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["small", "second"]
+
+
 def test_runs_of_one_name_are_told_apart_by_their_folders(folder: Path, tmp_path: Path) -> None:
     twins = [astra_ns3.Result.load(shutil.copytree(folder, tmp_path / name)) for name in ("tcp", "roce")]
     again = astra_ns3.Result.load(shutil.copytree(folder, tmp_path / "other" / "roce"))
