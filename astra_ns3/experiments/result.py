@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -40,7 +40,7 @@ from astra_ns3.network.recorded import (
     UTILISATION,
     RecordedTable,
 )
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.report.records import Recorded
 from astra_ns3.units import PS_PER_NS, format_time
 from astra_ns3.whole_file import RUN_FILE
@@ -198,6 +198,11 @@ class Result:
     def metadata(self) -> RunDocument:
         """All of run.json: configuration, seed, versions, cost, warnings."""
         return self._metadata
+
+    @property
+    def events(self) -> Sequence[EventDocument]:
+        """The network's events, of a scenario's job those of the scenario; empty where nothing changes."""
+        return (self._network or self)._metadata.get("events", ())
 
     @property
     def folder(self) -> Path | None:

@@ -12,7 +12,15 @@ from astra_ns3.report.figures.figure import Figure
 from astra_ns3.report.figures.with_plotly import layout, traces
 from astra_ns3.report.page.configuration import Defaults
 from astra_ns3.report.page.markup import Markup, data_script, html_file, joined, page_part, plain_labels, tag
-from astra_ns3.report.page.sections import comparisons, in_force, numbers_on_top, slowest, warnings, words
+from astra_ns3.report.page.sections import (
+    comparisons,
+    in_force,
+    network_changes,
+    numbers_on_top,
+    slowest,
+    warnings,
+    words,
+)
 from astra_ns3.report.page.training import exposed_by_group, memory_by_stage
 from astra_ns3.report.pictures.kind import Section
 from astra_ns3.report.pictures.kinds import KINDS
@@ -101,6 +109,7 @@ def _content(runs: Sequence[Shown], told: _Told, defaults: Defaults, detail: int
             _section("Why it took so long", told.words),
             _table("What was exposed, by group", exposed_by_group(runs)),
             _table("Memory by stage", memory_by_stage(runs)),
+            _table("Changes of the network", network_changes(runs)),
             *(_section(heading, body) for heading, body in told.comparisons),
             *(
                 _figure(name, section, figure, len(runs))

@@ -19,7 +19,7 @@ import astra_ns3
 from astra_ns3.cli.compare import compare_command
 from astra_ns3.errors import InputError, Interrupted
 from astra_ns3.experiments.metadata import VARYING_KEYS
-from astra_ns3.network.run_document import RunDocument
+from astra_ns3.network.run_document import EventDocument, RunDocument
 from astra_ns3.report.comparison.algorithms import OtherAlgorithm, algorithm_lines, other_algorithms
 from astra_ns3.report.comparison.comparison import Comparison
 from astra_ns3.report.comparison.differences import ABSENT, Difference, Setting, by_importance
@@ -150,6 +150,7 @@ class _Told:
     """A run whose run.json is another one."""
 
     folder = None
+    events: tuple[EventDocument, ...] = ()
 
     def __init__(self, metadata: RunDocument) -> None:
         self.metadata, self._run = metadata, played()
